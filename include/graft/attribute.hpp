@@ -1,0 +1,169 @@
+// Attributes: how a definition declares them, and how every tool reads and writes them by name.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "graft/status.hpp"
+
+namespace graft {
+
+/// The types that ONNX attributes and TensorRT plugin fields can both carry. Same order as AttributeValue's alternatives.
+enum class AttributeType : std::uint8_t { float_number, integer, text, float_numbers, integers };
+
+using AttributeValue = std::variant<float, std::int64_t, std::string, std::vector<float>, std::vector<std::int64_t>>;
+
+[[nodiscard]] inline AttributeType type_of(const AttributeValue& value) {
+  return static_cast<AttributeType>(value.index());
+}
+
+/// "float", "int", "string", "floats", "ints", as ONNX calls them.
+[[nodiscard]] std::string_view to_string(AttributeType type);
+
+/// `0.01`, `[1, 2]`, `"max"`.
+[[nodiscard]] std::string to_string(const AttributeValue& value);
+
+/// The numbers an attribute may take. Not-a-number is never allowed.
+struct Range {
+  double lowest = -std::numeric_limits<double>::infinity();
+  double highest = std::numeric_limits<double>::infinity();
+  bool lowest_included = true;
+  bool finite = false;
+
+  [[nodiscard]] bool contains(double value) const;
+  /// "at least 0", "more than 0 and finite"; empty for any number.
+  [[nodiscard]] std::string to_string() const;
+};
+
+[[nodiscard]] constexpr Range any_number() { return {}; }
+[[nodiscard]] constexpr Range at_least(double lowest) { return {.lowest = lowest}; }
+[[nodiscard]] constexpr Range positive_and_finite() { return {.lowest = 0, .lowest_included = false, .finite = true}; }
+
+/// One value of an enumeration under the name it has in files.
+template <class Enum>
+struct Choice {
+  std::string_view name;
+  Enum value;
+};
+
+/// A member of a definition that is an attribute. Made by `attribute`, listed by `Definition::attributes()`.
+template <class Definition, class Value>
+struct Attribute {
+  std::string_view name;
+  Value Definition::*member;
+  std::string_view doc;
+  Range range;
+  bool required = false;
+};
+
+template <class Definition, class Value>
+[[nodiscard]] constexpr Attribute<Definition, Value> attribute(std::string_view name, Value Definition::*member,
+                                                              std::string_view doc, Range range = any_number()) {
+  return {name, member, doc, range, false};
+}
+
+/// An attribute that every node must carry.
+template <class Definition, class Value>
+[[nodiscard]] constexpr Attribute<Definition, Value> required_attribute(std::string_view name,
+                                                                        Value Definition::*member, std::string_view doc,
+                                                                        Range range = any_number()) {
+  return {name, member, doc, range, true};
+}
+
+/// What the tools know of an attribute, without its definition.
+struct AttributeInfo {
+  std::string_view name;
+  std::string_view doc;
+  AttributeType type = AttributeType::float_number;
+  AttributeValue default_value;
+  Range range;
+  std::vector<std::string_view> choices;  ///< Of a text attribute; empty where any text goes.
+  bool required = false;
+};
+
+/// Checks type, range and choices. The message names the attribute, what was found and what is allowed.
+[[nodiscard]] Status check_attribute(const AttributeInfo& info, const AttributeValue& value);
+
+namespace detail {
+
+/// The wire type of each member type: an enumeration travels as text, a bool as an integer.
+template <class Value>
+struct AttributeTraits;
+
+template <>
+struct AttributeTraits<float> {
+  static constexpr AttributeType type = AttributeType::float_number;
+  static AttributeValue to_wire(float value) { return value; }
+  static float from_wire(const AttributeValue& value) { return std::get<float>(value); }
+};
+template <>
+struct AttributeTraits<std::int64_t> {
+  static constexpr AttributeType type = AttributeType::integer;
+  static AttributeValue to_wire(std::int64_t value) { return value; }
+  static std::int64_t from_wire(const AttributeValue& value) { return std::get<std::int64_t>(value); }
+};
+template <>
+struct AttributeTraits<bool> {
+  static constexpr AttributeType type = AttributeType::integer;
+  static AttributeValue to_wire(bool value) { return static_cast<std::int64_t>(value); }
+  static bool from_wire(const AttributeValue& value) { return std::get<std::int64_t>(value) != 0; }
+};
+template <>
+struct AttributeTraits<std::vector<float>> {
+  static constexpr AttributeType type = AttributeType::float_numbers;
+  static AttributeValue to_wire(const std::vector<float>& value) { return value; }
+  static std::vector<float> from_wire(const AttributeValue& value) { return std::get<std::vector<float>>(value); }
+};
+template <>
+struct AttributeTraits<std::vector<std::int64_t>> {
+  static constexpr AttributeType type = AttributeType::integers;
+  static AttributeValue to_wire(const std::vector<std::int64_t>& value) { return value; }
+  static std::vector<std::int64_t> from_wire(const AttributeValue& value) {
+    return std::get<std::vector<std::int64_t>>(value);
+  }
+};
+/// An enumeration declares its names in a function `choices(Enum)` beside it, found by its argument.
+template <class Enum>
+  requires std::is_enum_v<Enum>
+struct AttributeTraits<Enum> {
+  static constexpr AttributeType type = AttributeType::text;
+  static AttributeValue to_wire(Enum value) {
+    for (const auto& choice : choices(Enum{})) {
+      if (choice.value == value) return std::string(choice.name);
+    }
+    return std::string();
+  }
+  static Enum from_wire(const AttributeValue& value) {
+    for (const auto& choice : choices(Enum{})) {
+      if (choice.name == std::get<std::string>(value)) return choice.value;
+    }
+    return Enum{};  // not reached: check_attribute refuses other names first
+  }
+};
+
+template <class Definition, class Value>
+[[nodiscard]] AttributeInfo describe(const Attribute<Definition, Value>& attribute) {
+  AttributeInfo info{.name = attribute.name,
+                     .doc = attribute.doc,
+                     .type = AttributeTraits<Value>::type,
+                     .default_value = AttributeTraits<Value>::to_wire(Definition{}.*(attribute.member)),
+                     .range = attribute.range,
+                     .choices = {},
+                     .required = attribute.required};
+  if constexpr (std::is_enum_v<Value>) {
+    for (const auto& choice : choices(Value{})) info.choices.push_back(choice.name);
+  }
+  if constexpr (std::same_as<Value, bool>) info.range = {.lowest = 0, .highest = 1};
+  return info;
+}
+
+}  // namespace detail
+}  // namespace graft

@@ -1,0 +1,38 @@
+// Element types of tensors, as ONNX, TensorRT and the kernels share them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace graft {
+
+enum class DType : std::uint8_t { f32, f16, bf16, i8, u8, i32, i64, boolean };
+
+/// Bytes one element takes in memory; a boolean takes one byte.
+[[nodiscard]] constexpr std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+    case DType::i32: return 4;
+    case DType::f16:
+    case DType::bf16: return 2;
+    case DType::i64: return 8;
+    case DType::i8:
+    case DType::u8:
+    case DType::boolean: return 1;
+  }
+  return 0;
+}
+
+[[nodiscard]] constexpr bool is_floating_point(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+/// "f32", "f16", "bf16", "i8", "u8", "i32", "i64", "bool".
+[[nodiscard]] std::string_view to_string(DType dtype);
+
+/// The inverse of to_string; nothing for any other text.
+[[nodiscard]] std::optional<DType> parse_dtype(std::string_view text);
+
+}  // namespace graft

@@ -1,0 +1,147 @@
+// Operators: the vocabulary in which a definition is written, and the form in which every tool sees one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graft/attribute.hpp"
+#include "graft/dtype.hpp"
+#include "graft/layout.hpp"
+#include "graft/shape.hpp"
+#include "graft/status.hpp"
+#include "graft/tensor.hpp"
+
+namespace graft {
+
+/// The domain of Graft's nodes in ONNX files, and the version of its operator set.
+inline constexpr std::string_view onnx_domain = "graft";
+
+/// An input or output. `shape` is for people: "N,C,..." .
+struct Port {
+  std::string_view name;
+  std::string_view shape;
+  std::string_view doc;
+  bool is_output = false;
+};
+[[nodiscard]] constexpr Port input(std::string_view name, std::string_view shape, std::string_view doc) {
+  return {name, shape, doc, false};
+}
+[[nodiscard]] constexpr Port output(std::string_view name, std::string_view shape, std::string_view doc) {
+  return {name, shape, doc, true};
+}
+
+/// How one port's elements are stored.
+struct Format {
+  DType dtype = DType::f32;
+  Layout layout = Layout::linear;
+  constexpr Format() = default;
+  constexpr Format(DType d, Layout l = Layout::linear) : dtype(d), layout(l) {}  // NOLINT(google-explicit-constructor)
+  friend constexpr bool operator==(const Format&, const Format&) = default;
+};
+
+/// One combination of formats that an operator accepts: a format for each port, inputs first.
+struct TypeRow {
+  static constexpr std::size_t max_ports = 8;
+  std::array<Format, max_ports> formats{};
+  std::size_t count = 0;
+
+  template <class... Formats>
+  constexpr TypeRow(Formats... row) : formats{Format(row)...}, count(sizeof...(row)) {}  // NOLINT(google-explicit-constructor)
+};
+
+/// The same maths in standard ONNX operators (opset 17), as an ONNX model-local function.
+/// `body` is text: one node a line, `y = LeakyRelu<alpha=@alpha>(x)`; `@name` refers to the node's attribute.
+/// `name` is the operator's own where one body serves all attributes, otherwise made from those that shape the body.
+struct Function {
+  std::string name;
+  std::string body;
+};
+
+/// A plugin of another library that an operator can stand in for, field by field.
+struct DropInField {
+  std::string_view name;       ///< As the other plugin calls it.
+  std::string_view attribute;  ///< The operator's attribute that takes its value.
+};
+struct DropIn {
+  std::string_view plugin_name;
+  std::string_view version;
+  std::vector<DropInField> fields;
+  std::string_view doc;
+};
+
+/// One CUDA implementation and whether it can take a problem.
+struct VariantInfo {
+  std::string_view name;
+  Status fits;  ///< Not ok says why it does not fit.
+};
+
+struct OperatorType;
+
+/// An operator with values for its attributes. Immutable while it runs, so one object may serve many threads.
+class Operator {
+ public:
+  virtual ~Operator() = default;
+  Operator& operator=(const Operator&) = delete;
+
+  [[nodiscard]] virtual const OperatorType& type() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Operator> clone() const = 0;
+
+  /// Refuses an unknown name, a wrong type and a value out of range; the message names the attribute.
+  [[nodiscard]] virtual Status set(std::string_view attribute, const AttributeValue& value) = 0;
+  /// Nothing for an unknown name.
+  [[nodiscard]] virtual std::optional<AttributeValue> get(std::string_view attribute) const = 0;
+
+  [[nodiscard]] virtual Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const = 0;
+  /// Whether a type row can be used by this node; the ranks are all that is known when TensorRT asks.
+  [[nodiscard]] virtual bool accepts(const TypeRow& row, std::span<const int> input_ranks) const = 0;
+  /// Everything that must hold at run time: number of ports, formats, ranks, sizes.
+  [[nodiscard]] virtual Status check(const Problem& problem) const = 0;
+  /// Bytes of scratch memory that run_cuda needs.
+  [[nodiscard]] virtual std::size_t workspace(const Problem& problem) const = 0;
+
+  /// Linear layouts only.
+  [[nodiscard]] virtual Status run_cpu(const Problem& problem, const Buffers& buffers, const CpuContext& context) const = 0;
+  /// Asynchronous on the context's stream; legal inside CUDA graph capture.
+  [[nodiscard]] virtual Status run_cuda(const Problem& problem, const Buffers& buffers, const CudaContext& context) const = 0;
+  /// In the order of preference; empty in a build without CUDA.
+  [[nodiscard]] virtual std::vector<VariantInfo> cuda_variants(const Problem& problem) const = 0;
+
+  /// Nothing where standard operators cannot express it.
+  [[nodiscard]] virtual std::optional<Function> function(DType input_dtype) const = 0;
+  /// A single native layer that is exact and as fast, as text in the manner of Function::body; nothing where there is none.
+  [[nodiscard]] virtual std::optional<std::string> native_form(DType input_dtype) const = 0;
+
+ protected:
+  Operator() = default;
+  Operator(const Operator&) = default;
+};
+
+/// What is known of an operator without an instance. One for each line of ops.inc.
+struct OperatorType {
+  std::string_view name;
+  int version = 1;
+  std::string_view doc;         ///< The formula and what it is for.
+  std::string_view source;      ///< Where the maths comes from: a paper or a framework's function.
+  std::string_view why_plugin;  ///< The reason that `convert` gives for choosing the plugin.
+  std::vector<AttributeInfo> attributes;
+  std::vector<Port> ports;  ///< Inputs first.
+  std::vector<TypeRow> type_rows;
+  std::vector<DropIn> drop_ins;
+  std::unique_ptr<Operator> (*create)() = nullptr;  ///< With every attribute at its default.
+
+  [[nodiscard]] std::size_t input_count() const;
+  [[nodiscard]] std::size_t output_count() const;
+  [[nodiscard]] const AttributeInfo* find_attribute(std::string_view attribute) const;
+  /// The output types that go with these input types; nothing where no row matches.
+  [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
+};
+
+}  // namespace graft

@@ -1,0 +1,60 @@
+// What a kernel is told: descriptions of its tensors (Problem), their addresses (Buffers) and where it runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "graft/dtype.hpp"
+#include "graft/layout.hpp"
+#include "graft/shape.hpp"
+
+struct CUstream_st;  // what cudaStream_t points to; declared so that this header needs no CUDA
+
+namespace graft {
+
+/// A tensor without its data. The extents are the logical ones (N,C,spatial...) in every layout.
+struct TensorDesc {
+  DType dtype = DType::f32;
+  Layout layout = Layout::linear;
+  Extents extents;
+
+  /// Elements in memory: the padding of a vectorised layout counts.
+  [[nodiscard]] std::int64_t storage_count() const;
+  /// Bytes in memory; saturates at the largest 64-bit integer.
+  [[nodiscard]] std::int64_t storage_bytes() const;
+};
+
+/// "f16 hwc8 1x3x8x8"; the layout is left out where it is linear.
+[[nodiscard]] std::string to_string(const TensorDesc& desc);
+
+/// All tensors of one call, in the order of the operator's ports.
+struct Problem {
+  std::span<const TensorDesc> inputs;
+  std::span<const TensorDesc> outputs;
+};
+
+/// Addresses in the order of Problem. Host memory for the CPU, device memory for CUDA. Inputs and outputs do not overlap.
+struct Buffers {
+  std::span<const void* const> inputs;
+  std::span<void* const> outputs;
+  void* workspace = nullptr;  ///< At least Operator::workspace bytes, aligned to 256.
+};
+
+/// Where a reference kernel runs. `parallel_for` calls `body(begin, end)` for pieces that together cover 0..count once.
+struct CpuContext {
+  using Body = std::function<void(std::int64_t begin, std::int64_t end)>;
+  std::function<void(std::int64_t count, const Body& body)> parallel_for = [](std::int64_t count, const Body& body) {
+    body(0, count);
+  };
+};
+
+/// Where a CUDA kernel runs. `variant` names the implementation to use; empty takes the first that fits.
+struct CudaContext {
+  CUstream_st* stream = nullptr;
+  std::string_view variant;
+};
+
+}  // namespace graft

@@ -1,0 +1,83 @@
+// What all operators share: look-ups in an OperatorType, and the checks of formats.
+#include "graft/operator.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "graft/define_operator.hpp"
+
+namespace graft {
+namespace {
+
+std::string describe_row(const OperatorType& type, const TypeRow& row) {
+  std::string text;
+  for (std::size_t i = 0; i < row.count; ++i) {
+    const Format& format = row.formats[i];
+    text += (i == 0 ? "" : ", ") + std::string(type.ports[i].name) + ":" + std::string(to_string(format.dtype));
+    if (format.layout != Layout::linear) text += " " + std::string(to_string(format.layout));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::size_t OperatorType::input_count() const {
+  return static_cast<std::size_t>(std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output; }));
+}
+
+std::size_t OperatorType::output_count() const { return ports.size() - input_count(); }
+
+const AttributeInfo* OperatorType::find_attribute(std::string_view attribute) const {
+  const auto found =
+      std::find_if(attributes.begin(), attributes.end(), [&](const AttributeInfo& a) { return a.name == attribute; });
+  return found == attributes.end() ? nullptr : &*found;
+}
+
+std::optional<std::vector<DType>> OperatorType::output_dtypes(std::span<const DType> input_dtypes) const {
+  if (input_dtypes.size() != input_count()) return std::nullopt;
+  for (const TypeRow& row : type_rows) {
+    const bool matches = std::equal(input_dtypes.begin(), input_dtypes.end(), row.formats.begin(),
+                                    [](DType found, const Format& allowed) { return found == allowed.dtype; });
+    if (!matches) continue;
+    std::vector<DType> outputs;
+    for (std::size_t i = input_dtypes.size(); i < row.count; ++i) outputs.push_back(row.formats[i].dtype);
+    return outputs;
+  }
+  return std::nullopt;
+}
+
+Status unknown_attribute(const OperatorType& type, std::string_view attribute) {
+  std::string known;
+  for (const AttributeInfo& info : type.attributes) known += (known.empty() ? "" : ", ") + std::string(info.name);
+  return invalid_argument(std::string(type.name) + " has no attribute `" + std::string(attribute) + "`; it has " +
+                          known);
+}
+
+Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem) {
+  if (problem.inputs.size() != type.input_count() || problem.outputs.size() != type.output_count()) {
+    return invalid_argument(std::string(type.name) + " takes " + std::to_string(type.input_count()) + " inputs and " +
+                            std::to_string(type.output_count()) + " outputs, found " +
+                            std::to_string(problem.inputs.size()) + " and " + std::to_string(problem.outputs.size()));
+  }
+  std::array<int, TypeRow::max_ports> ranks{};
+  for (std::size_t i = 0; i < problem.inputs.size(); ++i) ranks[i] = problem.inputs[i].extents.rank();
+  const std::span<const int> input_ranks(ranks.data(), problem.inputs.size());
+  const auto format_at = [&](std::size_t i) -> Format {
+    const TensorDesc& desc =
+        i < problem.inputs.size() ? problem.inputs[i] : problem.outputs[i - problem.inputs.size()];
+    return {desc.dtype, desc.layout};
+  };
+  for (const TypeRow& row : type.type_rows) {
+    bool matches = op.accepts(row, input_ranks);
+    for (std::size_t i = 0; matches && i < row.count; ++i) matches = row.formats[i] == format_at(i);
+    if (matches) return {};
+  }
+  std::string found;
+  for (const TensorDesc& desc : problem.inputs) found += to_string(desc) + ", ";
+  for (const TensorDesc& desc : problem.outputs) found += to_string(desc) + ", ";
+  std::string allowed;
+  for (const TypeRow& row : type.type_rows) allowed += "; " + describe_row(type, row);
+  return unsupported(std::string(type.name) + " does not take " + found + "allowed" + allowed);
+}
+
+}  // namespace graft

@@ -1,0 +1,175 @@
+// Dimension expressions and concrete extents.
+#include "graft/shape.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace graft {
+
+struct Dim::Node {
+  Kind kind;
+  std::string name;          // of a symbol
+  std::optional<Dim> left;   // of an expression
+  std::optional<Dim> right;  // of an expression
+};
+
+namespace {
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  if (b == 0) throw std::domain_error("division of a dimension by zero");
+  if (a == std::numeric_limits<std::int64_t>::min() && b == -1) throw std::overflow_error("a dimension exceeds 64 bits");
+  const std::int64_t quotient = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
+  const std::int64_t floor = floor_divide(a, b);
+  return floor * b == a ? floor : floor + 1;
+}
+
+std::int64_t apply(Dim::Kind kind, std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  bool overflow = false;
+  switch (kind) {
+    case Dim::Kind::add: overflow = __builtin_add_overflow(a, b, &result); break;
+    case Dim::Kind::subtract: overflow = __builtin_sub_overflow(a, b, &result); break;
+    case Dim::Kind::multiply: overflow = __builtin_mul_overflow(a, b, &result); break;
+    case Dim::Kind::minimum: result = std::min(a, b); break;
+    case Dim::Kind::maximum: result = std::max(a, b); break;
+    case Dim::Kind::floor_divide: result = floor_divide(a, b); break;
+    case Dim::Kind::ceil_divide: result = ceil_divide(a, b); break;
+    case Dim::Kind::equal: result = a == b ? 1 : 0; break;
+    case Dim::Kind::less: result = a < b ? 1 : 0; break;
+    case Dim::Kind::constant:
+    case Dim::Kind::symbol: throw std::logic_error("a constant or a symbol has no sides");
+  }
+  if (overflow) throw std::overflow_error("a dimension exceeds 64 bits");
+  return result;
+}
+
+}  // namespace
+
+Dim Dim::symbol(std::string name) {
+  Dim result(0);
+  result.node_ = std::make_shared<const Node>(Node{Kind::symbol, std::move(name), std::nullopt, std::nullopt});
+  return result;
+}
+
+Dim Dim::make(Kind kind, const Dim& left, const Dim& right) {
+  if (left.is_constant() && right.is_constant()) return {apply(kind, left.value_, right.value_)};
+  // Only identities that need no knowledge of the symbols' values.
+  const bool right_is_zero = right.is_constant() && right.value_ == 0;
+  const bool right_is_one = right.is_constant() && right.value_ == 1;
+  if ((kind == Kind::add || kind == Kind::subtract) && right_is_zero) return left;
+  if ((kind == Kind::multiply || kind == Kind::floor_divide || kind == Kind::ceil_divide) && right_is_one) return left;
+  if (kind == Kind::add && left == Dim(0)) return right;
+  if (kind == Kind::multiply && left == Dim(1)) return right;
+  if ((kind == Kind::minimum || kind == Kind::maximum) && left == right) return left;
+  Dim result(0);
+  result.node_ = std::make_shared<const Node>(Node{kind, std::string(), left, right});
+  return result;
+}
+
+Dim::Kind Dim::kind() const { return node_ ? node_->kind : Kind::constant; }
+const std::string& Dim::name() const { return node_->name; }
+const Dim& Dim::left() const { return *node_->left; }
+const Dim& Dim::right() const { return *node_->right; }
+
+std::string Dim::to_string() const {
+  const auto call = [&](const char* function) {
+    return std::string(function) + "(" + left().to_string() + ", " + right().to_string() + ")";
+  };
+  const auto infix = [&](const char* sign) { return "(" + left().to_string() + sign + right().to_string() + ")"; };
+  switch (kind()) {
+    case Kind::constant: return std::to_string(value_);
+    case Kind::symbol: return name();
+    case Kind::add: return infix(" + ");
+    case Kind::subtract: return infix(" - ");
+    case Kind::multiply: return infix(" * ");
+    case Kind::minimum: return call("min");
+    case Kind::maximum: return call("max");
+    case Kind::floor_divide: return call("floor_div");
+    case Kind::ceil_divide: return call("ceil_div");
+    case Kind::equal: return infix(" == ");
+    case Kind::less: return infix(" < ");
+  }
+  return {};
+}
+
+std::optional<std::int64_t> Dim::evaluate(
+    const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) const {
+  if (is_constant()) return value_;
+  if (kind() == Kind::symbol) return value_of(name());
+  const auto a = left().evaluate(value_of);
+  const auto b = right().evaluate(value_of);
+  if (!a || !b) return std::nullopt;
+  return apply(kind(), *a, *b);
+}
+
+bool operator==(const Dim& a, const Dim& b) {
+  if (a.node_ == b.node_) return a.value_ == b.value_;
+  if (a.is_constant() || b.is_constant() || a.kind() != b.kind()) return false;
+  if (a.kind() == Dim::Kind::symbol) return a.name() == b.name();
+  return a.left() == b.left() && a.right() == b.right();
+}
+
+Dim operator+(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::add, a, b); }
+Dim operator-(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::subtract, a, b); }
+Dim operator*(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::multiply, a, b); }
+Dim min(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::minimum, a, b); }
+Dim max(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::maximum, a, b); }
+Dim floor_div(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::floor_divide, a, b); }
+Dim ceil_div(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::ceil_divide, a, b); }
+Dim equal(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::equal, a, b); }
+Dim less(const Dim& a, const Dim& b) { return Dim::make(Dim::Kind::less, a, b); }
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + shape[i].to_string();
+  return text + "]";
+}
+
+Extents::Extents(std::initializer_list<std::int64_t> values) {
+  for (const std::int64_t value : values) push_back(value);
+}
+
+Status Extents::make(const std::vector<std::int64_t>& values, Extents& result) {
+  if (values.size() > static_cast<std::size_t>(max_rank)) {
+    return invalid_argument("a tensor has at most " + std::to_string(max_rank) + " dimensions, found " +
+                            std::to_string(values.size()));
+  }
+  Extents made;
+  for (const std::int64_t value : values) {
+    if (value < 0) return invalid_argument("a dimension is at least 0, found " + std::to_string(value));
+    made.push_back(value);
+  }
+  result = made;
+  return {};
+}
+
+void Extents::push_back(std::int64_t value) {
+  if (rank_ == max_rank) throw std::length_error("a tensor has at most 8 dimensions");
+  values_[static_cast<std::size_t>(rank_++)] = value;
+}
+
+std::int64_t Extents::element_count() const {
+  if (std::find(begin(), end(), 0) != end()) return 0;
+  std::int64_t count = 1;
+  for (const std::int64_t value : *this) {
+    if (__builtin_mul_overflow(count, value, &count)) return std::numeric_limits<std::int64_t>::max();
+  }
+  return count;
+}
+
+bool operator==(const Extents& a, const Extents& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+std::string to_string(const Extents& extents) {
+  if (extents.rank() == 0) return "scalar";
+  std::string text;
+  for (const std::int64_t value : extents) text += (text.empty() ? "" : "x") + std::to_string(value);
+  return text;
+}
+
+}  // namespace graft
