@@ -1,0 +1,327 @@
+# make_goldens.py - writes the golden values of Graft's operators, computed by PyTorch, to tests/golden/ops.
+"""Writes tests/golden/ops/<operator>.npz and <operator>.json.
+
+Nothing here uses Graft: PyTorch computes every result, and TensorFlow's own tf.math.l2_normalize is run beside it where
+it defines the meaning (epsilon_mode "max"). The script stops if the two disagree.
+
+The JSON lists the cases; each has
+  name         unique within the file
+  dtype        f32, f16, bf16 or i8
+  shape        of x and y
+  attributes   as Graft spells them; x_scale and y_scale are there for i8 only
+  x, y         names of arrays in the .npz (several cases may share one x)
+  y_f32        only where float32 arithmetic cannot give y (a square overflows or underflows): what the framework
+               gives in float32
+  note         what the case is about, if it is not plain
+
+x is float32 for f32, f16 and bf16 (each value exactly representable in the dtype) and int8 for i8. y is float64: the
+operator in double precision on that x, not yet rounded to the dtype; attributes are rounded to float32 first, since that
+is how they are stored. For i8, y is int8: op(x * x_scale) / y_scale, rounded half to even and saturated; no value lies
+so near to a rounding boundary that float32 arithmetic could land on the other side, except where both are exact.
+
+Made with (Python 3.11, CPU): torch==2.8.0 tensorflow-cpu==2.19.1 numpy==2.1.3
+Run: python tools/make_goldens.py [--out tests/golden/ops]
+"""
+
+import argparse
+import json
+import pathlib
+import zlib
+
+import numpy as np
+import tensorflow as tf
+import torch
+import torch.nn.functional as F
+
+TORCH_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+FLOAT_TYPES = list(TORCH_TYPES)
+INF, NAN = float("inf"), float("nan")
+TIE_MARGIN = 1e-3  # int8 steps; float32 arithmetic on values up to 128 errs by about 1e-5
+
+
+def as_f32(value):
+    return float(np.float32(value))
+
+
+def random_values(name, shape, scale=1.0):
+    generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+    return scale * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def rounded(values, dtype):
+    """Nearest values that dtype can hold, as float32."""
+    return values.to(TORCH_TYPES[dtype]).to(torch.float32)
+
+
+def quantised(values, scale):
+    """int8 of values / scale, and how far the nearest inexact rounding decision is from a tie."""
+    steps = values / scale
+    fraction = (steps - steps.floor() - 0.5).abs()
+    inside = (steps.abs() < 128.5) & (fraction > 0)
+    margin = float(fraction[inside].min()) if bool(inside.any()) else 0.5
+    return torch.clamp(torch.round(steps), -128, 127).to(torch.int8), margin
+
+
+class Golden:
+    """The cases of one operator on their way to disk."""
+
+    def __init__(self, operator, function):
+        self.operator, self.function = operator, function
+        self.arrays, self.cases = {}, []
+
+    def x(self, name, values):
+        self.arrays[name] = values.numpy()
+        return name
+
+    def add(self, name, dtype, x_name, attributes, note=None, y_f32=None):
+        x = torch.from_numpy(self.arrays[x_name])
+        case = {"name": name, "dtype": dtype, "shape": list(x.shape), "attributes": attributes}
+        case |= {"x": x_name, "y": f"{name}.y"}
+        assert all(case["name"] != other["name"] for other in self.cases), name
+        if dtype == "i8":
+            y = self.function(x.to(torch.float64) * as_f32(attributes["x_scale"]), attributes)
+            y, margin = quantised(y, as_f32(attributes["y_scale"]))
+            assert margin > TIE_MARGIN, f"{name}: a result lies {margin:.1e} from a rounding tie, choose other values"
+        else:
+            y = self.function(x.to(torch.float64), attributes)
+        self.arrays[case["y"]] = y.numpy()
+        if y_f32 is not None:
+            case["y_f32"] = f"{name}.y_f32"
+            self.arrays[case["y_f32"]] = y_f32.numpy()
+        if note:
+            case["note"] = note
+        self.cases.append(case)
+
+    def write(self, out, stem):
+        np.savez_compressed(out / f"{stem}.npz", **self.arrays)
+        lines = ",\n".join("    " + json.dumps(case) for case in self.cases)
+        made_with = {"torch": torch.__version__.split("+")[0], "tensorflow": tf.__version__, "numpy": np.__version__}
+        (out / f"{stem}.json").write_text(
+            f'{{\n  "operator": "{self.operator}",\n  "made_by": "tools/make_goldens.py",\n'
+            f'  "made_with": {json.dumps(made_with)},\n  "cases": [\n{lines}\n  ]\n}}\n'
+        )
+        size = (out / f"{stem}.npz").stat().st_size
+        print(f"{stem}: {len(self.cases)} cases, {len(self.arrays)} arrays, {size} bytes")
+
+
+def leaky_relu(x, attributes):
+    return F.leaky_relu(x, as_f32(attributes["alpha"]))
+
+
+def make_leaky_relu(out):
+    golden = Golden("LeakyReLU", leaky_relu)
+    shapes = [(1,), (3,), (4,), (5,), (7,), (8,), (9,), (15,), (16,), (17,), (127,), (257,)]
+    shapes += [(3, 5), (2, 3, 5), (2, 3, 5, 7), (1, 2, 3, 2, 5), (0, 3, 4), (2, 0)]
+    alphas = [0.01, 0.1, 0.2, 0.3]
+    for dtype in FLOAT_TYPES:
+        for i, shape in enumerate(shapes):
+            name = f"{dtype}_{'x'.join(map(str, shape))}"
+            golden.x(f"{name}.x", rounded(random_values(name, shape, 3.0), dtype))
+            golden.add(name, dtype, f"{name}.x", {"alpha": alphas[i % len(alphas)]})
+        x = golden.x(f"{dtype}_alphas.x", rounded(random_values("alphas", (2, 9), 2.0), dtype))
+        for alpha, label in [(0.0, "zero"), (1.0, "one"), (2.5, "above_one"), (-0.5, "negative"), (1e-6, "tiny")]:
+            golden.add(f"{dtype}_alpha_{label}", dtype, x, {"alpha": alpha})
+        info = torch.finfo(TORCH_TYPES[dtype])
+        smallest = info.tiny * info.eps
+        edges = [0.0, -0.0, INF, -INF, NAN, info.max, -info.max, info.tiny, -info.tiny, smallest * 8, -smallest * 8]
+        golden.x(f"{dtype}_edges.x", rounded(torch.tensor(edges, dtype=torch.float64), dtype))
+        note = "signed zeros, infinities, NaN, the largest values, the smallest normal and a subnormal one"
+        golden.add(f"{dtype}_edges", dtype, f"{dtype}_edges.x", {"alpha": 0.25}, note)
+        note = "as above, with alpha 0: 0 * -inf is NaN"
+        golden.add(f"{dtype}_edges_alpha_zero", dtype, f"{dtype}_edges.x", {"alpha": 0.0}, note)
+    every = golden.x("i8_every.x", torch.arange(-128, 128).to(torch.int8).reshape(2, 128))
+    i8 = [
+        ("i8_every", 0.0517, 0.0431, 0.1, "every int8 value"),
+        ("i8_every_small_alpha", 0.0391, 0.0333, 0.01, "every int8 value"),
+        ("i8_same_scale_ties", 0.5, 0.5, 0.25, "exact ties: all numbers are powers of two, round half to even"),
+        ("i8_saturates", 0.25, 0.0625, 0.5, "most results saturate"),
+        ("i8_alpha_negative", 0.0625, 0.0625, -1.0, "-128 becomes +128 and saturates to 127"),
+    ]
+    for name, x_scale, y_scale, alpha, note in i8:
+        golden.add(name, "i8", every, {"alpha": alpha, "x_scale": x_scale, "y_scale": y_scale}, note)
+    odd = golden.x("i8_odd.x", torch.arange(-52, 53).to(torch.int8).reshape(3, 5, 7))
+    golden.add("i8_odd", "i8", odd, {"alpha": 0.2, "x_scale": 0.0713, "y_scale": 0.0617})
+    empty = golden.x("i8_empty.x", torch.zeros((0, 3), dtype=torch.int8))
+    golden.add("i8_empty", "i8", empty, {"alpha": 0.2, "x_scale": 0.5, "y_scale": 0.5})
+    golden.write(out, "leaky_relu")
+
+
+def l2_normalize(x, attributes):
+    axes, epsilon, mode = tuple(attributes["axes"]), as_f32(attributes["epsilon"]), attributes["epsilon_mode"]
+    if mode == "norm":
+        return F.normalize(x, p=2.0, dim=axes, eps=epsilon)
+    total = (x * x).sum(dim=axes, keepdim=True)
+    if mode == "add":
+        return x / torch.sqrt(total + epsilon)
+    assert mode == "max"
+    y = x * torch.rsqrt(torch.clamp_min(total, epsilon))
+    expected = tf.math.l2_normalize(tf.constant(x.numpy()), axis=list(axes), epsilon=epsilon).numpy()
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-6 if x.dtype == torch.float32 else 1e-12, atol=0)
+    return y
+
+
+MODES = ["max", "norm", "add"]
+
+
+def make_l2_normalize(out):
+    golden = Golden("L2Normalize", l2_normalize)
+
+    def attributes(axes, mode, epsilon=1e-12, **more):
+        return {"axes": axes, "epsilon": epsilon, "epsilon_mode": mode} | more
+
+    def label(axes):
+        return "axes" + "".join(f"_m{-a}" if a < 0 else f"_{a}" for a in axes)
+
+    shapes = {
+        (7,): [[0], [-1]],
+        (3, 5): [[1], [-1], [0], [0, 1]],
+        (1, 1): [[1]],
+        (2, 3, 5): [[1], [-1], [0], [0, 2], [1, 2], [0, 1, 2]],
+        (2, 3, 5, 7): [[1], [-1], [0], [1, 2, 3], [0, 2], [2, 3], [-2, -1], [3, 1], [0, 1, 2, 3]],
+        (2, 3, 2, 3, 5): [[1], [-1], [0, 2], [2, 4], [-1, -3], [1, 2, 3, 4]],
+        (0, 3, 5): [[1], [-1], [0]],
+        (2, 0, 5): [[1], [2]],
+        (3, 2): [[1]],
+        (3, 4): [[1]],
+        (3, 15): [[1]],
+        (3, 16): [[1]],
+        (3, 17): [[1]],
+        (2, 31): [[1]],
+        (2, 33): [[1]],
+        (2, 127): [[1]],
+        (1, 1025): [[1]],
+        (2, 129, 3): [[1]],
+        (1, 3, 1, 67): [[1]],
+    }
+    both_ways = {(2, 3, 5, 7), (2, 3, 5), (3, 5), (0, 3, 5), (3, 17)}
+    turn = 0
+    for dtype in FLOAT_TYPES:
+        for shape, all_axes in shapes.items():
+            if dtype != "f32" and np.prod(shape) > 300:
+                continue
+            base = f"{dtype}_{'x'.join(map(str, shape))}"
+            x = golden.x(f"{base}.x", rounded(random_values(base, shape), dtype))
+            for axes in all_axes:
+                every_mode = dtype == "f32" and shape in both_ways or axes == [1] and shape in both_ways
+                for mode in MODES if every_mode else [MODES[turn % 3]]:
+                    golden.add(f"{base}_{label(axes)}_{mode}", dtype, x, attributes(axes, mode))
+                turn += 1
+
+        rows = random_values("rows", (4, 6))
+        rows[1] = 0.0
+        rows[2] *= 1e-4
+        rows[3] = torch.tensor([0, 0, -1e-3, 0, 0, 0.0])
+        x = golden.x(f"{dtype}_small_rows.x", rounded(rows, dtype))
+        for mode in MODES:
+            for epsilon in [1e-12, 1e-6, 1e-3, 0.5]:
+                name = f"{dtype}_small_rows_eps{epsilon:g}_{mode}"
+                note = "a row of zeros and rows shorter than epsilon: the three modes differ"
+                golden.add(name, dtype, x, attributes([1], mode, epsilon), note)
+
+        rows = random_values("not_finite", (5, 4))
+        rows[1, 2], rows[2, 0], rows[3, 3], rows[4] = NAN, INF, -INF, torch.tensor([INF, -INF, NAN, 1.0])
+        x = golden.x(f"{dtype}_not_finite.x", rounded(rows, dtype))
+        for mode in MODES:
+            note = "NaN makes its row NaN; infinity makes itself NaN and the rest of its row 0"
+            golden.add(f"{dtype}_not_finite_{mode}", dtype, x, attributes([1], mode), note)
+
+        x = golden.x(f"{dtype}_zeros.x", torch.zeros((2, 3)))
+        for mode in MODES:
+            golden.add(f"{dtype}_zeros_eps0_{mode}", dtype, x, attributes([1], mode, 0.0), "0 / 0 is NaN")
+
+    rows = random_values("large_f16", (2, 40)).clamp(-1, 1) * 60000
+    x = golden.x("f16_large.x", rounded(rows, "f16"))
+    for mode in MODES:
+        note = "squares and their sum are far beyond what f16 holds"
+        golden.add(f"f16_large_{mode}", "f16", x, attributes([1], mode), note)
+    rows = torch.full((1, 2049), 1.0, dtype=torch.float64)
+    for dtype in ["f16", "bf16"]:
+        x = golden.x(f"{dtype}_many_ones.x", rounded(rows, dtype))
+        golden.add(f"{dtype}_many_ones", dtype, x, attributes([1], "max"), "the sum stalls if accumulated in the dtype")
+
+    huge = rounded(random_values("huge", (2, 5)).sign() * torch.linspace(1e19, 9e19, 10).reshape(2, 5), "f32")
+    x = golden.x("f32_overflow.x", huge)
+    for mode in MODES:
+        note = "squares overflow float32: the sum is inf and the frameworks give 0"
+        y_f32 = l2_normalize(huge, attributes([1], mode))
+        golden.add(f"f32_overflow_{mode}", "f32", x, attributes([1], mode), note, y_f32)
+    huge[1, 1:] = 3.0
+    x = golden.x("f32_overflow_one.x", huge)
+    y_f32 = l2_normalize(huge, attributes([1], "max"))
+    golden.add("f32_overflow_one", "f32", x, attributes([1], "max"), "one value alone overflows", y_f32)
+    small = rounded(random_values("subnormal", (2, 5)) * 1e-39, "f32")
+    x = golden.x("f32_subnormal.x", small)
+    for mode in MODES:
+        note = "subnormal x: the sum is 0 in float32, epsilon decides, y is a normal number"
+        golden.add(f"f32_subnormal_{mode}", "f32", x, attributes([1], mode), note)
+    small = rounded(random_values("underflow", (2, 5)).sign() * 1e-25, "f32")
+    x = golden.x("f32_underflow.x", small)
+    for mode in MODES:
+        note = "squares underflow float32 and epsilon is smaller still"
+        y_f32 = l2_normalize(small, attributes([1], mode, 1e-30))
+        golden.add(f"f32_underflow_{mode}", "f32", x, attributes([1], mode, 1e-30), note, y_f32)
+
+    def i8(name, shape, axes, mode, epsilon=1e-12, x_scale=0.037, y_scale=0.0078125, edit=None):
+        given = attributes(axes, mode, epsilon, x_scale=x_scale, y_scale=y_scale)
+        for attempt in range(200):
+            values = random_values(f"{name}{attempt}", shape, 50.0)
+            x = torch.clamp(torch.round(values), -128, 127).to(torch.int8)
+            if edit:
+                edit(x)
+            y = l2_normalize(x.to(torch.float64) * as_f32(x_scale), given)
+            if quantised(y, as_f32(y_scale))[1] > TIE_MARGIN:
+                golden.add(name, "i8", golden.x(f"{name}.x", x), given)
+                return
+        raise RuntimeError(f"{name}: no values without a near tie")
+
+    for mode in MODES:
+        i8(f"i8_2x3x5x7_axes_1_{mode}", (2, 3, 5, 7), [1], mode)
+        i8(f"i8_3x33_axes_m1_{mode}", (3, 33), [-1], mode, y_scale=0.0049)
+        i8(f"i8_zero_row_{mode}", (3, 8), [1], mode, 0.5, edit=lambda x: x[1].zero_())
+    i8("i8_2x3x5_axes_0_2", (2, 3, 5), [0, 2], "max")
+    i8("i8_2x3x5_axes_1_2", (2, 3, 5), [1, 2], "norm")
+    i8("i8_saturates", (4, 3), [1], "max", y_scale=0.00390625)
+    i8("i8_extremes", (2, 6), [1], "max", edit=lambda x: x[0].copy_(torch.tensor([-128, 127, -128, 127, 0, 1])))
+    i8("i8_empty", (0, 4), [1], "max")
+    golden.write(out, "l2_normalize")
+
+
+def l2norm_helper(x, attributes):
+    if attributes["op_type"] == 0:
+        return torch.rsqrt(x)
+    return torch.clamp_min(x, as_f32(attributes["eps"]))
+
+
+def make_l2norm_helper(out):
+    golden = Golden("l2norm_helper", l2norm_helper)
+    for dtype in FLOAT_TYPES:
+        for shape in [(1,), (5,), (17,), (2, 3, 5), (2, 1, 3, 7), (0, 3)]:
+            name = f"{dtype}_{'x'.join(map(str, shape))}"
+            x = golden.x(f"{name}.x", rounded(random_values(name, shape).square() + 1e-3, dtype))
+            golden.add(f"{name}_rsqrt", dtype, x, {"op_type": 0, "eps": 1e-12})
+            golden.add(f"{name}_max", dtype, x, {"op_type": 1, "eps": 0.25})
+        edges = [0.0, -0.0, INF, 1e-7, 6e4, -1.0, NAN]
+        x = golden.x(f"{dtype}_edges.x", rounded(torch.tensor(edges, dtype=torch.float64), dtype))
+        note = "rsqrt of +0 is inf, of -0 is -inf, of inf is 0, of a negative number NaN"
+        golden.add(f"{dtype}_edges_rsqrt", dtype, x, {"op_type": 0, "eps": 1e-12}, note)
+        x = golden.x(f"{dtype}_edges_max.x", rounded(torch.tensor([*edges[:-1], -INF]), dtype))
+        golden.add(f"{dtype}_edges_max", dtype, x, {"op_type": 1, "eps": 1e-12}, "no NaN: fmaxf and PyTorch differ on it")
+    x = golden.x("i8_positive.x", torch.arange(1, 128).to(torch.int8))
+    golden.add("i8_rsqrt", "i8", x, {"op_type": 0, "eps": 1e-12, "x_scale": 0.0513, "y_scale": 0.0371})
+    x = golden.x("i8_every.x", torch.arange(-128, 128).to(torch.int8))
+    golden.add("i8_max", "i8", x, {"op_type": 1, "eps": 0.3, "x_scale": 0.0513, "y_scale": 0.0437})
+    golden.write(out, "l2norm_helper")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("tests/golden/ops"))
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    make_leaky_relu(out)
+    make_l2_normalize(out)
+    make_l2norm_helper(out)
+
+
+if __name__ == "__main__":
+    main()
