@@ -46,8 +46,12 @@ concept OperatorDefinition = std::is_default_constructible_v<D> && std::is_copy_
                                { run(definition, problem, buffers, cpu) } -> std::same_as<Status>;
                              };
 
-/// Port count, formats and row checks shared by all operators; `check` of the definition comes after it.
+/// Number of ports and a matching type row.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem);
+/// The outputs have the shapes that infer_shapes gives them. A dimension that depends on data is not compared.
+[[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
+/// The channel-vector layouts are for N,C,H,W.
+[[nodiscard]] bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks);
 /// "LeakyReLU has no attribute `slope`; it has alpha, x_scale, y_scale".
 [[nodiscard]] Status unknown_attribute(const OperatorType& type, std::string_view attribute);
 
@@ -103,12 +107,14 @@ class OperatorOf final : public Operator {
   }
 
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const override {
+    if (!has_rank_of_layout(row, input_ranks)) return false;
     if constexpr (requires { definition_.accepts(row, input_ranks); }) return definition_.accepts(row, input_ranks);
     return true;
   }
 
   [[nodiscard]] Status check(const Problem& problem) const override {
     if (Status status = check_formats(type(), *this, problem); !status.ok()) return status;
+    if (Status status = check_shapes(*this, problem); !status.ok()) return status;
     if constexpr (requires { definition_.check(problem); }) return definition_.check(problem);
     return {};
   }

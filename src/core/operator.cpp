@@ -5,6 +5,7 @@
 #include <array>
 
 #include "graft/define_operator.hpp"
+#include "graft/registry.hpp"
 
 namespace graft {
 namespace {
@@ -53,6 +54,33 @@ Status unknown_attribute(const OperatorType& type, std::string_view attribute) {
                           known);
 }
 
+bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks) {
+  for (std::size_t i = 0; i < input_ranks.size(); ++i) {
+    if (row.formats[i].layout != Layout::linear && input_ranks[i] != 4) return false;
+  }
+  return true;
+}
+
+Status check_shapes(const Operator& op, const Problem& problem) {
+  std::vector<Shape> inputs;
+  for (const TensorDesc& desc : problem.inputs) inputs.emplace_back(desc.extents.begin(), desc.extents.end());
+  std::vector<Shape> outputs;
+  if (Status status = op.infer_shapes(inputs, outputs); !status.ok()) return status;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Extents& found = problem.outputs[i].extents;
+    bool same = outputs[i].size() == static_cast<std::size_t>(found.rank());
+    for (int axis = 0; same && axis < found.rank(); ++axis) {
+      const Dim& allowed = outputs[i][static_cast<std::size_t>(axis)];
+      same = !allowed.is_constant() || allowed.value() == found[axis];
+    }
+    if (!same) {
+      return invalid_argument(std::string(op.type().name) + ": output " + std::to_string(i) + " has shape " +
+                              to_string(found) + ", allowed is " + to_string(outputs[i]));
+    }
+  }
+  return {};
+}
+
 Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem) {
   if (problem.inputs.size() != type.input_count() || problem.outputs.size() != type.output_count()) {
     return invalid_argument(std::string(type.name) + " takes " + std::to_string(type.input_count()) + " inputs and " +
@@ -78,6 +106,13 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
   std::string allowed;
   for (const TypeRow& row : type.type_rows) allowed += "; " + describe_row(type, row);
   return unsupported(std::string(type.name) + " does not take " + found + "allowed" + allowed);
+}
+
+const OperatorType* find_operator(std::string_view name) {
+  for (const OperatorType* type : operators()) {
+    if (type->name == name) return type;
+  }
+  return nullptr;
 }
 
 }  // namespace graft

@@ -1,0 +1,41 @@
+// What every elementwise operator (y[i] = apply(x[i])) shares: ports, type rows, shapes.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "graft/operator.hpp"
+
+/// Marks maths that the reference kernel and the CUDA kernel both call.
+#ifdef __CUDACC__
+#define GRAFT_HOST_DEVICE __host__ __device__
+#else
+#define GRAFT_HOST_DEVICE
+#endif
+
+namespace graft {
+
+/// Base of elementwise definitions. The definition adds a name, attributes and
+/// `template <class T> GRAFT_HOST_DEVICE T apply(T x) const`, called with double by the reference, with float by CUDA.
+struct Elementwise {
+  float x_scale = 1;
+  float y_scale = 1;
+
+  static constexpr auto ports() {
+    return std::array{input("x", "any", "of any rank"), output("y", "as x", "of the type of x")};
+  }
+  static constexpr auto type_rows() {
+    using enum DType;
+    return std::array{TypeRow(f32, f32),
+                      TypeRow(f16, f16),
+                      TypeRow(bf16, bf16),
+                      TypeRow(i8, i8),
+                      TypeRow(Format(f16, Layout::hwc8), Format(f16, Layout::hwc8)),
+                      TypeRow(Format(bf16, Layout::hwc8), Format(bf16, Layout::hwc8)),
+                      TypeRow(Format(i8, Layout::chw32), Format(i8, Layout::chw32))};
+  }
+  static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
+};
+
+}  // namespace graft

@@ -1,0 +1,20 @@
+// How operators that accept i8 scale it: real value = scale * stored value, zero point 0, as TensorRT's Q/DQ.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace graft {
+
+inline constexpr const char* x_scale_doc = "i8 only: real value of one step of x";
+inline constexpr const char* y_scale_doc = "i8 only: real value of one step of y";
+
+/// Nearest integer, ties to even, saturated to -128..127; NaN becomes 0. ONNX QuantizeLinear's rule for finite values.
+[[nodiscard]] inline std::int8_t quantize(double value, double scale) {
+  const double steps = value / scale;
+  if (std::isnan(steps)) return 0;
+  return static_cast<std::int8_t>(std::clamp(std::nearbyint(steps), -128.0, 127.0));
+}
+
+}  // namespace graft

@@ -1,0 +1,68 @@
+// L2Normalize: divides by the Euclidean norm over any set of axes.
+#pragma once
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+#include "graft/quantization.hpp"
+
+namespace graft {
+
+/// Where the epsilon goes that keeps a zero vector from being divided by zero.
+enum class EpsilonMode : std::uint8_t {
+  max,   ///< x * rsqrt(max(sum(x^2), epsilon)): TensorFlow
+  norm,  ///< x / max(sqrt(sum(x^2)), epsilon): PyTorch
+  add,   ///< x / sqrt(sum(x^2) + epsilon): Caffe
+};
+constexpr std::array<Choice<EpsilonMode>, 3> choices(EpsilonMode /*tag*/) {
+  return {{{"max", EpsilonMode::max}, {"norm", EpsilonMode::norm}, {"add", EpsilonMode::add}}};
+}
+
+/// Sums of squares are held in f32, so they become infinite where |x| passes about 1.8e19, as in the frameworks.
+struct L2Normalize {
+  static constexpr auto name = "L2Normalize";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y = x / norm(x) with the Euclidean norm over `axes`; epsilon_mode says how a norm of zero is kept away: "
+      "max: x * rsqrt(max(sum(x^2), epsilon)); norm: x / max(sqrt(sum(x^2)), epsilon); add: x / sqrt(sum(x^2) + epsilon).";
+  static constexpr auto source = "tf.math.l2_normalize (max), torch.nn.functional.normalize (norm), Caffe NormalizeLayer (add)";
+  static constexpr auto why_plugin =
+      "no single TensorRT layer has this epsilon (LpNormalization has none); the plugin reads the tensor once and sums in f32";
+
+  std::vector<std::int64_t> axes{1};
+  float epsilon = 1e-12F;
+  EpsilonMode epsilon_mode = EpsilonMode::max;
+  float x_scale = 1;
+  float y_scale = 1;
+
+  static constexpr auto attributes() {
+    return std::tuple{attribute("axes", &L2Normalize::axes, "axes that the norm runs over; negative ones count from the end"),
+                      attribute("epsilon", &L2Normalize::epsilon, "see epsilon_mode", {.lowest = 0, .finite = true}),
+                      attribute("epsilon_mode", &L2Normalize::epsilon_mode, "where epsilon goes"),
+                      attribute("x_scale", &L2Normalize::x_scale, x_scale_doc, positive_and_finite()),
+                      attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "any of rank 1 to 8", "the vectors to normalise"), output("y", "as x", "of the type of x")};
+  }
+  static constexpr auto type_rows() {
+    using enum DType;
+    return std::array{TypeRow(f32, f32),
+                      TypeRow(f16, f16),
+                      TypeRow(bf16, bf16),
+                      TypeRow(i8, i8),
+                      TypeRow(Format(f16, Layout::hwc8), Format(f16, Layout::hwc8)),
+                      TypeRow(Format(bf16, Layout::hwc8), Format(bf16, Layout::hwc8)),
+                      TypeRow(Format(i8, Layout::chw32), Format(i8, Layout::chw32))};
+  }
+  /// The channel-vector layouts serve the norm over channels only.
+  [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
+  [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
+  [[nodiscard]] Status check_attributes() const;
+  [[nodiscard]] Status check(const Problem& problem) const;
+  [[nodiscard]] std::optional<Function> function(DType dtype) const;
+};
+
+[[nodiscard]] Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
+[[nodiscard]] std::span<const Variant<L2Normalize>> cuda_kernels(const L2Normalize& op);
+
+}  // namespace graft

@@ -1,0 +1,56 @@
+// Building blocks of reference kernels: elements of any type as doubles, and a loop over whole tensors.
+#pragma once
+
+#include <Eigen/Core>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "graft/define_operator.hpp"
+#include "graft/quantization.hpp"
+
+namespace graft {
+
+/// Scales for i8 elements; other types ignore them.
+template <class Element>
+[[nodiscard]] double load(Element value, [[maybe_unused]] double scale) {
+  if constexpr (std::same_as<Element, std::int8_t>) return scale * static_cast<double>(value);
+  else return static_cast<double>(static_cast<float>(value));
+}
+
+template <class Element>
+[[nodiscard]] Element store(double value, [[maybe_unused]] double scale) {
+  if constexpr (std::same_as<Element, std::int8_t>) return quantize(value, scale);
+  else if constexpr (std::same_as<Element, float>) return static_cast<float>(value);
+  else return static_cast<Element>(static_cast<float>(value));
+}
+
+/// Calls `f` with a value of the C++ type that stores `dtype`; only the types that kernels calculate in.
+template <class F>
+[[nodiscard]] Status dispatch(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32: return f(float{});
+    case DType::f16: return f(Eigen::half{});
+    case DType::bf16: return f(Eigen::bfloat16{});
+    case DType::i8: return f(std::int8_t{});
+    default: return unsupported("the reference kernels calculate in f32, f16, bf16 and i8, found " +
+                                std::string(to_string(dtype)));
+  }
+}
+
+/// y[i] = op.apply(x[i]) in double, for a definition derived from Elementwise.
+template <class Definition>
+[[nodiscard]] Status elementwise_cpu(const Definition& op, const Problem& problem, const Buffers& buffers,
+                                     const CpuContext& context) {
+  return dispatch(problem.inputs[0].dtype, [&](auto element) -> Status {
+    using Element = decltype(element);
+    const auto* x = static_cast<const Element*>(buffers.inputs[0]);
+    auto* y = static_cast<Element*>(buffers.outputs[0]);
+    context.parallel_for(problem.inputs[0].storage_count(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) y[i] = store<Element>(op.apply(load(x[i], op.x_scale)), op.y_scale);
+    });
+    return {};
+  });
+}
+
+}  // namespace graft
