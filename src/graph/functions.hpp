@@ -1,0 +1,62 @@
+// Model-local functions: inlining, and the functions that Graft's nodes carry.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graft/operator.hpp"
+#include "graph/model.hpp"
+
+namespace graft {
+
+/// Puts the bodies of functions in the place of their calls, also inside sub-graphs and other functions; `which` chooses.
+/// The main graph's value names stay; those of a body get the call's name in front. Functions that nothing calls any
+/// more are removed. A function that imports another version of an operator set than the model throws Error, unless
+/// none of the operators it uses changed between the two. So do recursion and more than `max_nodes` nodes.
+/// Returns the number of calls that were inlined.
+struct InlineOptions {
+  std::function<bool(const FunctionKey&)> which = [](const FunctionKey&) { return true; };
+  std::size_t max_nodes = 1'000'000;
+};
+std::size_t inline_functions(Model& model, const InlineOptions& options = {});
+
+/// Removes the functions that no node calls, directly or through another function. Returns how many.
+std::size_t remove_unused_functions(Model& model);
+
+/// Nodes as text, one a line, in the manner of ONNX's own text form:
+///   y = LeakyRelu<alpha=@alpha>(x)        attribute reference
+///   a, b = Split<axis=1>(x, sizes)        several outputs
+///   r = Resize<mode="linear">(x, _, s)    absent input
+///   z = Constant<value=int8(0)>()         typed scalar; lists: value=int64([1, 2])
+///   c = Cast<to=float>(x)                 the name of an element type stands for its code
+/// Attribute values: 1 (int), 1.0 or inf (float), "text", [1, 2] (ints), [1.0] (floats), typed tensors, @reference.
+/// `attribute_type` gives the type of a referenced attribute. Throws Error naming line and column.
+/// The graph's inputs must be there; the outputs named in `outputs` become the graph's outputs.
+void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::string>& outputs,
+                 const std::function<std::optional<AttributeType>(std::string_view)>& attribute_type);
+
+/// The function of an operator with these attributes for this input type, as the operator's text says. Nothing where it
+/// has none. The opset import is `opset`, at least 17.
+[[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, DType input_dtype,
+                                                              std::int64_t opset = 17);
+
+/// Gives every node of a Graft operator its model-local function, and writes every attribute on the node; plugin
+/// attributes are taken off. Where the function's name differs from the operator's, the node takes that name and its
+/// metadata `graft.operator` keeps the operator's. Runs infer_shapes first if a node's input type is unknown. Raises
+/// ir_version to 8. Returns the nodes whose operator has no function; those stay as they are.
+std::vector<Node*> attach_functions(Model& model);
+
+/// The inverse, for TensorRT's parser, which then looks for plugins: nodes carry the operator's name, all attributes,
+/// `plugin_version` and `plugin_namespace`; functions of the domain graft are removed. Returns the number of nodes.
+std::size_t detach_functions(Model& model);
+
+/// Replaces a Graft node by its operator's native_form. False, and nothing is changed, where it has none.
+bool replace_with_native_form(Node& node);
+/// Replaces a Graft node by the standard operators of its function. False, and nothing is changed, where it has none.
+bool replace_with_function_body(Node& node);
+
+}  // namespace graft

@@ -1,0 +1,46 @@
+// Reading and writing ONNX files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "graph/model.hpp"
+
+namespace graft {
+
+/// The operator sets of ai.onnx that Graft reads. Newer ones are read too; what Graft does not know in them it leaves.
+inline constexpr std::int64_t oldest_opset = 7;
+
+/// Reads a model and its external data. Throws Error naming file, node and attribute for anything malformed: not a
+/// protobuf, training information, undefined or repeated names, cycles, sizes that do not agree, external data outside
+/// the model's folder, nesting deeper than 24. Every initialiser of an IR 3 file is an input too, by that version's
+/// rule; such a file is read as IR 4, where those are constants (runtimes treat them so).
+[[nodiscard]] Model read_onnx(const std::filesystem::path& path);
+
+/// The same from memory. `base_folder` is where external data lies; empty refuses external data. `name` is for messages.
+[[nodiscard]] Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name);
+
+enum class ExternalData : std::uint8_t {
+  automatic,  ///< Where the tensors take more than 1 GiB, or some were read from external data.
+  never,      ///< Error if the file would exceed protobuf's 2 GiB.
+  always,
+};
+
+struct WriteOptions {
+  ExternalData external_data = ExternalData::automatic;
+  std::size_t external_above = 4096;  ///< Bytes; smaller tensors stay in the file.
+};
+
+/// Writes the model, with external data to `<path>.data` beside it. Each file is whole or not there: it is written under
+/// a temporary name, flushed to disk, then renamed. Throws Error for a full disk and the like.
+void write_onnx(const Model& model, const std::filesystem::path& path, const WriteOptions& options = {});
+
+/// The file's bytes, all data inside.
+[[nodiscard]] std::string serialize_onnx(const Model& model);
+
+}  // namespace graft

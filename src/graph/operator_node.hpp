@@ -1,0 +1,45 @@
+// Between nodes of a graph and Graft's operators.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graft/operator.hpp"
+#include "graph/model.hpp"
+
+namespace graft {
+
+/// A type and the drop-in through which it was found; drop_in is null for a node under the operator's own name.
+struct OperatorMatch {
+  const OperatorType* type = nullptr;
+  const DropIn* drop_in = nullptr;
+  explicit operator bool() const { return type != nullptr; }
+};
+
+/// The operator a node stands for: in the domain graft by its name or by its metadata `graft.operator`; in any domain by
+/// the name (and `plugin_version`, if given) of a plugin that an operator stands in for, unless ONNX itself has an
+/// operator of that name in that domain. Empty where there is none.
+[[nodiscard]] OperatorMatch find_operator_for(const Node& node);
+
+/// The operator with the node's attributes, checked. Null where find_operator_for finds none; throws Error naming node
+/// and attribute for one that is unknown, ill-typed, out of range or required and missing.
+[[nodiscard]] std::unique_ptr<Operator> make_operator(const Node& node);
+
+/// A node in the domain graft with every attribute of the operator written; the graph imports the domain.
+Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
+                        const std::vector<std::string>& output_hints, Node* before = nullptr);
+
+/// Writes every attribute of the operator on the node, in place of what it had.
+void write_attributes(Node& node, const Operator& op);
+
+/// Whether ONNX has an operator of that name ("" and "ai.onnx" are the standard domain; also ai.onnx.ml).
+[[nodiscard]] bool is_standard_operator(std::string_view domain, std::string_view op_type);
+
+/// The default that ONNX gives to an attribute, where it is a number, a list or a text; `opset` matters for Softmax.
+[[nodiscard]] std::optional<AttributeValue> default_attribute(std::string_view op_type, std::string_view attribute,
+                                                              std::int64_t opset);
+
+}  // namespace graft

@@ -1,0 +1,25 @@
+// Element types and symbolic shapes of all values.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "graph/model.hpp"
+
+namespace graft {
+
+/// Fills Value::type and Value::shape where they follow from the inputs' and from constants, also inside sub-graphs.
+/// Small integer tensors are followed by value (Shape, Gather, Concat, Reshape). Graft's operators infer their own;
+/// calls of other functions are inferred through their bodies. What is declared in the file stays where nothing better
+/// is known, and a declared constant wins over an inferred symbol. What cannot be inferred stays unknown.
+/// Throws Error naming the node where two constants contradict each other.
+/// Returns the number of values in the main graph whose type or rank is still unknown.
+std::size_t infer_shapes(Model& model);
+
+/// The same from given input shapes: each replaces the declared shape of that input, and all other shapes and types
+/// that the file declares are forgotten first. Throws Error for a name that is no input or a shape that contradicts it.
+std::size_t infer_shapes(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
+
+}  // namespace graft

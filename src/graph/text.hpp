@@ -1,0 +1,17 @@
+// A readable dump of a model.
+#pragma once
+
+#include <string>
+
+#include "graph/model.hpp"
+
+namespace graft {
+
+/// One node a line: `y: f32[N, 10] = Gemm<transB=1>(x, w, b)  # name`. Long constants are shortened.
+[[nodiscard]] std::string to_text(const Model& model);
+[[nodiscard]] std::string to_text(const Graph& graph);
+[[nodiscard]] std::string to_text(const Node& node);
+/// `f32[N, 10]`; `?` where nothing is known.
+[[nodiscard]] std::string type_text(const Value& value);
+
+}  // namespace graft
