@@ -1,0 +1,228 @@
+# The command line of the engine driver: `python -m graft.engine COMMAND ...`.
+"""Every command writes newline-delimited JSON events to standard output; see README.md beside this file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import signal
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn
+
+from graft.engine.events import EXIT_DONE, EngineError, EventWriter
+from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_named, gpu_seems_present, is_installed
+from graft.engine.shapes import parse_shape_ranges
+from graft.engine.supervisor import run_worker
+from graft.engine.targets import parse_targets
+
+EXAMPLES = """examples:
+  python -m graft.engine probe
+  python -m graft.engine build model.onnx --output model.engine --plugin-library build/lib/libgraft_plugins.so \\
+      --target sm89,sm120 --shapes x=1x3x8x8..4x3x64x64..8x3x128x128
+  python -m graft.engine plugins build/lib/libgraft_plugins.so
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong use is an error event like any other."""
+
+    def error(self, message: str) -> NoReturn:
+        raise EngineError("usage", message, f"{self.prog} --help shows the options")
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="python -m graft.engine",
+        description="Drive the TensorRT that is installed; write JSON events.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("probe", help="which TensorRT there is and what it can do")
+
+    build = commands.add_parser("build", help="build an engine from an ONNX model")
+    add_model_options(build)
+    build.add_argument("--output", required=True, help="the engine file to write")
+    build.add_argument("--target", action="append", default=[], help="sm89,sm120 (RTX only) or current")
+    build.add_argument("--shapes", action="append", default=[], help="NAME=MIN..OPT..MAX; repeatable")
+    build.add_argument("--timing-cache", help="file to read and extend (not with RTX, which keeps none)")
+    build.add_argument("--workspace", type=positive_integer, help="largest scratch memory, bytes")
+
+    parse = commands.add_parser("parse", help="ask TensorRT's parser only, without building")
+    add_model_options(parse)
+
+    plugins = commands.add_parser("plugins", help="list the creators in plugin libraries")
+    plugins.add_argument("libraries", nargs="+", metavar="LIBRARY")
+    plugins.add_argument("--tensorrt", choices=["auto", "rtx", "full", "lean"], default="auto")
+    plugins.add_argument("--verbose", action="store_true")
+    return parser
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="the ONNX model")
+    parser.add_argument("--plugin-library", action="append", default=[], help="plugin library to load; repeatable")
+    parser.add_argument("--tensorrt", choices=["auto", "rtx", "full"], default="auto")
+    parser.add_argument(
+        "--plugin-override", action="store_true", help="plugins win over functions and native operators of their name"
+    )
+    parser.add_argument("--network-info", action="store_true", help="report every layer")
+    parser.add_argument("--verbose", action="store_true", help="relay all of TensorRT's messages")
+
+
+def positive_integer(text: str) -> int:
+    value = int(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError("must be positive")
+    return value
+
+
+def model_request(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "command": arguments.command,
+        "model": arguments.model,
+        "plugin_libraries": arguments.plugin_library,
+        "plugin_override": arguments.plugin_override,
+        "network_info": arguments.network_info,
+    }
+
+
+def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
+    targets = parse_targets(arguments.target)
+    parse_shape_ranges(arguments.shapes)
+    flavour = choose_flavour(arguments.tensorrt, targets, gpu_seems_present())
+    engine = WholeFile(arguments.output)
+    timing_cache = WholeFile(arguments.timing_cache) if arguments.timing_cache else None
+    request = model_request(arguments) | {
+        "flavour": flavour.name,
+        "output": arguments.output,
+        "engine_file": str(engine.temporary),
+        "targets": targets,
+        "shapes": arguments.shapes,
+        "timing_cache": arguments.timing_cache,
+        "timing_cache_file": str(timing_cache.temporary) if timing_cache else None,
+        "workspace": arguments.workspace,
+    }
+    try:
+        result = run_worker(request, flavour, events.write, arguments.verbose)
+        engine.publish()
+        if timing_cache:
+            timing_cache.publish()
+    finally:
+        engine.discard()
+        if timing_cache:
+            timing_cache.discard()
+    events.progress("done", 1, 1, 1.0)
+    events.write(result)
+
+
+class WholeFile:
+    """A file that appears under its name only when it is complete, however the worker ends."""
+
+    def __init__(self, path: str) -> None:
+        self.path = pathlib.Path(path)
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise EngineError("output", f"{path}: there is no folder {folder}", f"Create it: mkdir -p {folder}")
+        if self.path.is_dir():
+            raise EngineError("output", f"{path} is a folder", "Give the name of a file")
+        self.temporary = folder / f".{self.path.name}.{os.getpid()}.tmp"
+        try:
+            self.temporary.touch()
+            self.temporary.unlink()
+        except OSError as error:
+            raise EngineError(
+                "output", f"{path}: cannot write in {folder}: {error.strerror}", "Choose another folder"
+            ) from error
+
+    def publish(self) -> None:
+        if not self.temporary.exists():
+            return
+        try:
+            self.temporary.replace(self.path)
+        except OSError as error:
+            raise EngineError("output", f"{self.path}: {error.strerror}", "Choose another name") from error
+
+    def discard(self) -> None:
+        self.temporary.unlink(missing_ok=True)
+
+
+def run_parse(arguments: argparse.Namespace, events: EventWriter) -> None:
+    flavour = choose_flavour(arguments.tensorrt, [], gpu_seems_present())
+    request = model_request(arguments) | {"flavour": flavour.name}
+    events.write(run_worker(request, flavour, events.write, arguments.verbose))
+
+
+def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
+    flavour = registry_flavour(arguments.tensorrt)
+    request = {"command": "plugins", "flavour": flavour.name, "plugin_libraries": arguments.libraries}
+    events.write(run_worker(request, flavour, events.write, arguments.verbose))
+
+
+def registry_flavour(wanted: str) -> Flavour:
+    """The registry to load into: the full TensorRT's or the lean runtime's before RTX's, which is a subset."""
+    if wanted != "auto":
+        candidates: Sequence[Flavour] = [flavour_named(wanted)]
+    else:
+        candidates = [flavour_named(name) for name in ("full", "lean", "rtx")]
+    for flavour in candidates:
+        if is_installed(flavour):
+            return flavour
+    raise EngineError(
+        "tensorrt_missing",
+        "no TensorRT with a plugin registry is installed (looked for the Python modules "
+        + ", ".join(f.module for f in candidates)
+        + ")",
+        f"Install one with: {candidates[-1].install}",
+    )
+
+
+def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
+    """Asks each flavour, and the CUDA driver, in a process of its own; none of them can spoil the answer."""
+
+    def ask(flavour: Flavour | None) -> dict[str, Any]:
+        facts: dict[str, Any] = {}
+        if flavour is not None:
+            facts = {"flavour": flavour.name, "module": flavour.module, "install": flavour.install}
+            if not is_installed(flavour):
+                return facts | {"usable": False, "reason": f"the Python module {flavour.module} is not installed"}
+        try:
+            answer = run_worker(
+                {"command": "probe", "flavour": flavour.name if flavour else None}, flavour, lambda event: None
+            )
+        except EngineError as error:
+            return facts | {"usable": False, "reason": error.message}
+        return {k: v for k, v in answer.items() if k not in ("event", "command")}
+
+    with ThreadPoolExecutor() as pool:
+        *flavours, cuda = pool.map(ask, [*FLAVOURS, None])
+    python = {"executable": sys.executable, "version": ".".join(map(str, sys.version_info[:3]))}
+    events.result(
+        "probe",
+        flavours=flavours,
+        cuda=cuda.get("cuda", {"devices": [], "reason": cuda.get("reason", "")}),
+        python=python,
+    )
+
+
+COMMANDS = {"probe": run_probe, "build": run_build, "parse": run_parse, "plugins": run_plugins}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit code."""
+    # SIGTERM unwinds like Ctrl-C does, so that the worker is ended and temporary files go.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    events = EventWriter(sys.stdout.fileno())
+    try:
+        arguments = argument_parser().parse_args(argv)
+        COMMANDS[arguments.command](arguments, events)
+    except EngineError as error:
+        events.write(error.event())
+        return error.exit_code
+    except BrokenPipeError:
+        return 128 + signal.SIGPIPE  # nobody reads any more
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return EXIT_DONE

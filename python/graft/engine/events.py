@@ -1,0 +1,100 @@
+# Events, errors and exit codes of the engine driver: the protocol between driver, worker and `graft`.
+"""Newline-delimited JSON events. The protocol is described in README.md beside this file."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any
+
+EXIT_DONE = 0
+EXIT_ANSWER_IS_NO = 1
+EXIT_BAD_INPUT = 2
+EXIT_TOOL_MISSING = 3
+EXIT_INTERNAL = 4
+
+# Every kind of error event and the exit code it ends the driver with.
+EXIT_CODE_OF_KIND: dict[str, int] = {
+    "usage": EXIT_BAD_INPUT,  # the command line itself
+    "input": EXIT_BAD_INPUT,  # the model: missing, unreadable, not ONNX
+    "shapes": EXIT_BAD_INPUT,  # --shapes: missing, ill-formed, contradicting the model
+    "target": EXIT_BAD_INPUT,  # --target: not one that this TensorRT can build for
+    "option": EXIT_BAD_INPUT,  # an option that this TensorRT does not offer
+    "plugin_library": EXIT_BAD_INPUT,  # missing, not loadable, no plugin in it
+    "output": EXIT_BAD_INPUT,  # the result cannot be written
+    "tensorrt_missing": EXIT_TOOL_MISSING,
+    "parse": EXIT_ANSWER_IS_NO,  # TensorRT's parser refuses the model
+    "build": EXIT_ANSWER_IS_NO,  # TensorRT's builder refuses the network
+    "crash": EXIT_ANSWER_IS_NO,  # the TensorRT process died
+    "internal": EXIT_INTERNAL,
+}
+
+
+class EngineError(Exception):
+    """An error with its kind, what to do next, and facts for a machine to read."""
+
+    def __init__(self, kind: str, message: str, next_step: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        if kind not in EXIT_CODE_OF_KIND:
+            raise ValueError(f"unknown error kind {kind!r}")
+        self.kind = kind
+        self.message = message
+        self.next_step = next_step
+        self.facts = facts
+
+    @classmethod
+    def from_event(cls, event: dict[str, Any]) -> EngineError:
+        """The error that a worker reported."""
+        own = ("event", "kind", "message", "next_step", "exit_code")
+        facts = {name: value for name, value in event.items() if name not in own}
+        return cls(event["kind"], event["message"], event["next_step"], **facts)
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODE_OF_KIND[self.kind]
+
+    def event(self) -> dict[str, Any]:
+        return {
+            "event": "error",
+            "kind": self.kind,
+            "message": self.message,
+            "next_step": self.next_step,
+            "exit_code": self.exit_code,
+            **self.facts,
+        }
+
+
+class EventWriter:
+    """Writes events, one JSON object a line, whole lines only, from any thread."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+
+    def write(self, event: dict[str, Any]) -> None:
+        line = json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        with self._lock:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+
+    def log(self, severity: str, message: str) -> None:
+        self.write({"event": "log", "severity": severity, "message": message})
+
+    def progress(
+        self, phase: str, step: int, total: int, fraction: float, parent: str | None = None
+    ) -> None:
+        self.write(
+            {
+                "event": "progress",
+                "phase": phase,
+                "parent": parent,
+                "step": step,
+                "total": total,
+                "fraction": round(fraction, 4),
+            }
+        )
+
+    def result(self, command: str, **facts: Any) -> None:
+        self.write({"event": "result", "command": command, **facts})

@@ -1,0 +1,161 @@
+# TensorRT's flavours: which Python modules there are, how to import one, and what its libraries need.
+"""Nothing here imports a TensorRT module except `import_flavour`, which only workers call."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib
+import importlib.util
+import pathlib
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from graft.engine.events import EngineError
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """One of NVIDIA's TensorRT products, as its Python bindings name it."""
+
+    name: str
+    module: str
+    libraries_module: str
+    can_build: bool
+    install: str
+
+
+FLAVOURS: tuple[Flavour, ...] = (
+    Flavour("rtx", "tensorrt_rtx", "tensorrt_rtx_libs", True, "pip install tensorrt-rtx-cu13"),
+    Flavour("full", "tensorrt", "tensorrt_libs", True, "pip install tensorrt"),
+    Flavour("lean", "tensorrt_lean", "tensorrt_lean_libs", False, "pip install tensorrt-lean-cu13"),
+)
+
+
+def flavour_named(name: str) -> Flavour:
+    return next(f for f in FLAVOURS if f.name == name)
+
+
+def is_installed(flavour: Flavour) -> bool:
+    """Whether the module can be found; says nothing about whether it imports."""
+    try:
+        return importlib.util.find_spec(flavour.module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def libraries_folder(flavour: Flavour) -> pathlib.Path | None:
+    """The folder of the wheel that holds the shared libraries; None for an SDK installation."""
+    try:
+        spec = importlib.util.find_spec(flavour.libraries_module)
+    except (ImportError, ValueError):
+        return None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return pathlib.Path(next(iter(spec.submodule_search_locations)))
+
+
+def make_library_links(flavour: Flavour, folder: pathlib.Path) -> bool:
+    """Links `libX.so` in `folder` to each `libX.so.N` of the wheel.
+
+    TensorRT's ONNX parser opens the core library by its development name when it meets a plugin, and terminates
+    the process if it cannot; the wheels hold only the versioned names. The loader reads LD_LIBRARY_PATH once, when
+    a process starts, so the links must exist before the worker does.
+    """
+    libraries = libraries_folder(flavour)
+    if libraries is None:
+        return False
+    for library in sorted(libraries.glob("lib*.so.*")):
+        link = folder / (library.name.split(".so.")[0] + ".so")
+        if not link.exists():
+            link.symlink_to(library.resolve())
+    return True
+
+
+def import_flavour(flavour: Flavour) -> ModuleType:
+    """Imports the bindings; an import that fails is an EngineError with the loader's own words."""
+    try:
+        return importlib.import_module(flavour.module)
+    except Exception as error:  # a broken installation may raise anything
+        raise EngineError(
+            "tensorrt_missing",
+            f"the Python module {flavour.module} does not import: {error}",
+            f"Install it with: {flavour.install}",
+        ) from error
+
+
+def choose_flavour(wanted: str, targets: list[str], gpu_present: bool) -> Flavour:
+    """The flavour to build with.
+
+    auto: RTX where another target than this machine's GPU is asked for, as only RTX can do that; otherwise the full
+    TensorRT if it is installed and there is a GPU, which it needs; otherwise RTX, which needs none.
+    """
+    rtx, full = flavour_named("rtx"), flavour_named("full")
+    if wanted != "auto":
+        flavour = flavour_named(wanted)
+        if not is_installed(flavour):
+            raise EngineError(
+                "tensorrt_missing",
+                f"--tensorrt {wanted}: the Python module {flavour.module} is not installed",
+                f"Install it with: {flavour.install}",
+            )
+        return flavour
+    only_here = all(target == "current" for target in targets)
+    preferred = (full, rtx) if only_here and gpu_present else (rtx, full)
+    for flavour in preferred:
+        if is_installed(flavour):
+            return flavour
+    raise EngineError(
+        "tensorrt_missing",
+        "no TensorRT with a builder is installed (looked for the Python modules tensorrt_rtx and tensorrt)",
+        f"Install one with: {rtx.install}",
+    )
+
+
+def cuda_devices() -> dict[str, Any]:
+    """The GPUs that the driver knows. Creates no CUDA context; worker processes only."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return {"devices": [], "reason": "no NVIDIA driver (libcuda.so.1 is not there)"}
+    status = driver.cuInit(0)
+    if status != 0:
+        return {"devices": [], "reason": f"cuInit returned CUDA error {status}"}
+    version, count = ctypes.c_int(), ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    if driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return {"devices": [], "reason": "the driver does not tell how many devices there are"}
+    compute_capability_major, compute_capability_minor = 75, 76
+    devices = []
+    for index in range(count.value):
+        device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        name = ctypes.create_string_buffer(256)
+        driver.cuDeviceGet(ctypes.byref(device), index)
+        driver.cuDeviceGetName(name, len(name), device)
+        driver.cuDeviceGetAttribute(ctypes.byref(major), compute_capability_major, device)
+        driver.cuDeviceGetAttribute(ctypes.byref(minor), compute_capability_minor, device)
+        devices.append(
+            {
+                "name": name.value.decode(errors="replace"),
+                "compute_capability": f"{major.value}.{minor.value}",
+            }
+        )
+    return {
+        "devices": devices,
+        "driver_cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
+        "reason": "" if devices else "the driver knows no device",
+    }
+
+
+def gpu_seems_present() -> bool:
+    """A guess that touches no driver, good enough to prefer one flavour over another."""
+    return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
+
+
+def targets_of(trt: ModuleType) -> list[str]:
+    """The names that --target takes with this TensorRT."""
+    members = getattr(getattr(trt, "ComputeCapability", None), "__members__", {})
+    return ["current"] + sorted(
+        (name.lower() for name in members if name.startswith("SM")), key=lambda n: int(n[2:])
+    )

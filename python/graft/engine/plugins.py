@@ -1,0 +1,36 @@
+# The `plugins` and `probe` commands, as a worker runs them.
+"""`plugins` loads libraries into a real plugin registry; `probe` tells what one TensorRT flavour can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graft.engine.build import load_libraries
+from graft.engine.events import EngineError, EventWriter
+from graft.engine.flavours import cuda_devices, flavour_named, import_flavour, targets_of
+from graft.engine.session import Session
+
+
+def run_plugins(request: dict[str, Any], events: EventWriter) -> None:
+    session = Session(flavour_named(request["flavour"]), events)
+    events.result("plugins", tensorrt=session.identity(), plugin_libraries=load_libraries(session, request))
+
+
+def run_probe(request: dict[str, Any], events: EventWriter) -> None:
+    """One flavour, or with flavour null the CUDA driver."""
+    if request["flavour"] is None:
+        events.result("probe", cuda=cuda_devices())
+        return
+    flavour = flavour_named(request["flavour"])
+    facts: dict[str, Any] = {"flavour": flavour.name, "module": flavour.module, "install": flavour.install}
+    try:
+        trt = import_flavour(flavour)
+    except EngineError as error:
+        events.result("probe", **facts, usable=False, reason=error.message)
+        return
+    facts["version"] = str(trt.__version__)
+    facts["builder"] = hasattr(trt, "Builder")
+    facts["parser"] = hasattr(trt, "OnnxParser")
+    facts["plugin_registry"] = hasattr(trt, "get_plugin_registry")
+    facts["targets"] = targets_of(trt) if facts["builder"] else []
+    events.result("probe", **facts, usable=True, reason="")

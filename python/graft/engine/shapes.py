@@ -1,0 +1,158 @@
+# The --shapes option: its syntax, and the optimisation profile that it makes for a parsed network.
+"""`x=1x3x8x8..4x3x64x64..8x3x128x128` is min..opt..max; `x=1x3x8x8` is all three."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from graft.engine.events import EngineError
+
+SYNTAX = "NAME=MIN..OPT..MAX, for example x=1x3x224x224..4x3x224x224..8x3x224x224, or NAME=SHAPE"
+
+
+@dataclass(frozen=True)
+class ShapeRange:
+    """The sizes (or, for a shape tensor, the values) that one input may take."""
+
+    name: str
+    minimum: tuple[int, ...]
+    optimum: tuple[int, ...]
+    maximum: tuple[int, ...]
+
+    def text(self) -> str:
+        return "..".join(map(dims_text, (self.minimum, self.optimum, self.maximum)))
+
+
+@dataclass(frozen=True)
+class NetworkInput:
+    """What the profile needs to know of an input of the parsed network; -1 is a dynamic dimension."""
+
+    name: str
+    shape: tuple[int, ...]
+    dimension_names: tuple[str, ...]
+    is_shape_tensor: bool = False
+
+    @property
+    def is_dynamic(self) -> bool:
+        return any(size < 0 for size in self.shape)
+
+    def text(self) -> str:
+        """`n x 3 x h x w`, with the model's own names for dynamic dimensions."""
+        names = self.dimension_names or ("",) * len(self.shape)
+        return "x".join(str(s) if s >= 0 else (n or "?") for s, n in zip(self.shape, names, strict=True))
+
+
+def dims_text(dims: Iterable[int]) -> str:
+    return "x".join(map(str, dims))
+
+
+def parse_dims(text: str, whole: str) -> tuple[int, ...]:
+    try:
+        dims = tuple(int(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise EngineError(
+            "shapes", f"--shapes {whole}: {text!r} is not sizes joined by x", f"Write {SYNTAX}"
+        ) from None
+    if any(not 0 <= size < 2**31 for size in dims):
+        raise EngineError(
+            "shapes", f"--shapes {whole}: a size in {text!r} is outside 0..2147483647", f"Write {SYNTAX}"
+        )
+    return dims
+
+
+def parse_shape_range(text: str) -> ShapeRange:
+    name, separator, value = text.rpartition("=")
+    parts = value.split("..")
+    if not separator or not name or len(parts) not in (1, 3):
+        raise EngineError(
+            "shapes", f"--shapes {text}: expected one shape, or three joined by ..", f"Write {SYNTAX}"
+        )
+    dims = [parse_dims(part, text) for part in parts] * (3 if len(parts) == 1 else 1)
+    return ShapeRange(name, *dims)
+
+
+def parse_shape_ranges(texts: Iterable[str]) -> dict[str, ShapeRange]:
+    ranges: dict[str, ShapeRange] = {}
+    for text in texts:
+        found = parse_shape_range(text)
+        if found.name in ranges:
+            raise EngineError(
+                "shapes", f"--shapes names input {found.name!r} twice", "Give one range for each input"
+            )
+        ranges[found.name] = found
+    return ranges
+
+
+def example_flag(network_input: NetworkInput) -> str:
+    """A flag that would do for this input: 1, 4 and 8 for the batch, 1, 224 and 512 for other sizes."""
+
+    def sizes(batch: int, other: int) -> str:
+        return dims_text(
+            size if size >= 0 else (batch if axis == 0 else other)
+            for axis, size in enumerate(network_input.shape)
+        )
+
+    return f"--shapes {network_input.name}={sizes(1, 1)}..{sizes(4, 224)}..{sizes(8, 512)}"
+
+
+def check_range(network_input: NetworkInput, found: ShapeRange) -> None:
+    """Refuses a range that contradicts the model or itself."""
+    name = network_input.name
+    dims = (found.minimum, found.optimum, found.maximum)
+    for word, candidate in zip(("minimum", "optimum", "maximum"), dims, strict=True):
+        if len(candidate) != len(network_input.shape):
+            raise EngineError(
+                "shapes",
+                f"--shapes {name}={found.text()}: the {word} has {len(candidate)} dimensions, "
+                f"the model's input has {len(network_input.shape)}: {network_input.text()}",
+                f"For example {example_flag(network_input)}",
+            )
+        for axis, (given, declared) in enumerate(zip(candidate, network_input.shape, strict=True)):
+            if declared >= 0 and given != declared:
+                raise EngineError(
+                    "shapes",
+                    f"--shapes {name}={found.text()}: the {word} has {given} at dimension {axis}, "
+                    f"which the model fixes at {declared}: {network_input.text()}",
+                    f"For example {example_flag(network_input)}",
+                )
+    check_order(found)
+
+
+def check_order(found: ShapeRange) -> None:
+    for axis, (low, middle, high) in enumerate(zip(found.minimum, found.optimum, found.maximum, strict=True)):
+        if not low <= middle <= high:
+            raise EngineError(
+                "shapes",
+                f"--shapes {found.name}={found.text()}: dimension {axis} is not in order: "
+                f"{low}, {middle}, {high}",
+                "Give minimum <= optimum <= maximum in every dimension",
+            )
+
+
+def profile_ranges(inputs: list[NetworkInput], given: dict[str, ShapeRange]) -> dict[str, ShapeRange]:
+    """The ranges to put in the profile: those given, checked. Empty: the network needs no profile."""
+    known = {network_input.name: network_input for network_input in inputs}
+    for name in given:
+        if name not in known:
+            raise EngineError(
+                "shapes",
+                f"--shapes names input {name!r}, which the model does not have; it has: "
+                + (", ".join(sorted(known)) or "none"),
+                f"Write {SYNTAX}",
+            )
+    missing = [i for i in inputs if (i.is_dynamic or i.is_shape_tensor) and i.name not in given]
+    if missing:
+        described = "; ".join(f"{i.name} is {i.text()}" for i in missing)
+        raise EngineError(
+            "shapes",
+            f"the model has inputs of dynamic shape without --shapes: {described}",
+            "Give minimum, optimum and maximum, for example " + " ".join(map(example_flag, missing)),
+            inputs=[i.name for i in missing],
+        )
+    for name, found in given.items():
+        if known[name].is_shape_tensor:
+            check_order(found)
+        else:
+            check_range(known[name], found)
+    return {name: found for name, found in given.items() if known[name].is_dynamic or known[name].is_shape_tensor}

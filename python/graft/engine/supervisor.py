@@ -1,0 +1,160 @@
+# Runs TensorRT in a worker process, relays its events, and turns its death into an error event.
+"""The supervisor itself never imports TensorRT, so nothing that TensorRT does can end it."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import pathlib
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from graft.engine.events import EngineError
+from graft.engine.flavours import Flavour, make_library_links
+
+LAST_MESSAGES = 20
+QUIET_SEVERITIES = ("internal_error", "error", "warning")
+
+Relay = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class Outcome:
+    """What a worker left behind: its last word, or how it died."""
+
+    final: dict[str, Any] | None = None
+    return_code: int = 0
+    last_messages: collections.deque[str] = field(
+        default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES)
+    )
+
+
+def run_worker(request: dict[str, Any], flavour: Flavour | None, relay: Relay, verbose: bool = False) -> dict[str, Any]:
+    """Runs one request; returns its result event. Raises EngineError for an error event or a death."""
+    with tempfile.TemporaryDirectory(prefix="graft-engine-") as links:
+        environment = worker_environment(flavour, pathlib.Path(links))
+        outcome = watch(request, environment, relay, verbose)
+    if outcome.final is None:
+        raise crash_error(request, outcome)
+    if outcome.final["event"] == "error":
+        raise EngineError.from_event(outcome.final)
+    return outcome.final
+
+
+def worker_environment(flavour: Flavour | None, links: pathlib.Path) -> dict[str, str]:
+    environment = dict(os.environ)
+    package_parent = str(pathlib.Path(__file__).resolve().parents[2])
+    environment["PYTHONPATH"] = joined_paths(package_parent, environment.get("PYTHONPATH"))
+    # Bindings announce deprecations on standard error, which is not news for whoever builds an engine.
+    environment.setdefault("PYTHONWARNINGS", "ignore::DeprecationWarning")
+    if flavour is not None and make_library_links(flavour, links):
+        environment["LD_LIBRARY_PATH"] = joined_paths(str(links), environment.get("LD_LIBRARY_PATH"))
+    return environment
+
+
+def joined_paths(first: str, rest: str | None) -> str:
+    return f"{first}{os.pathsep}{rest}" if rest else first
+
+
+def watch(request: dict[str, Any], environment: dict[str, str], relay: Relay, verbose: bool) -> Outcome:
+    outcome = Outcome()
+    read_end, write_end = os.pipe()
+    with open(read_end, "rb", buffering=0) as event_pipe:
+        try:
+            worker = subprocess.Popen(
+                [sys.executable, "-m", "graft.engine.worker", str(write_end)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=(write_end,),
+                env=environment,
+            )
+        finally:
+            os.close(write_end)
+        try:
+            send_request(worker, request)
+            assert worker.stdout is not None
+            read_until_closed(event_pipe, worker.stdout, outcome, relay, verbose)
+            outcome.return_code = worker.wait()
+        finally:
+            if worker.poll() is None:
+                worker.kill()
+                worker.wait()
+            if worker.stdout is not None:
+                worker.stdout.close()
+    return outcome
+
+
+def send_request(worker: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
+    assert worker.stdin is not None
+    try:
+        with worker.stdin as pipe:
+            pipe.write(json.dumps(request).encode())
+    except BrokenPipeError:
+        pass  # it died at once; what it said is read below
+
+
+def read_until_closed(
+    event_pipe: BinaryIO, output_pipe: BinaryIO, outcome: Outcome, relay: Relay, verbose: bool
+) -> None:
+    """Reads both pipes line by line until the worker has closed them."""
+
+    def on_event(line: bytes) -> None:
+        event = json.loads(line)
+        if event["event"] in ("result", "error"):
+            outcome.final = event
+        elif event["event"] != "log":
+            relay(event)
+        else:
+            if event["severity"] != "verbose":
+                outcome.last_messages.append(event["message"])
+            if verbose or event["severity"] in QUIET_SEVERITIES:
+                relay(event)
+
+    def on_output(line: bytes) -> None:
+        text = line.decode(errors="replace").rstrip()
+        if not text:
+            return
+        outcome.last_messages.append(text)
+        if verbose:
+            relay({"event": "log", "severity": "output", "message": text})
+
+    handlers = {event_pipe.fileno(): on_event, output_pipe.fileno(): on_output}
+    pending = {descriptor: b"" for descriptor in handlers}
+    with selectors.DefaultSelector() as selector:
+        for descriptor in handlers:
+            selector.register(descriptor, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                chunk = os.read(key.fd, 65536)
+                *lines, pending[key.fd] = (pending[key.fd] + chunk).split(b"\n")
+                for line in lines:
+                    handlers[key.fd](line)
+                if not chunk:
+                    selector.unregister(key.fd)
+    if pending[output_pipe.fileno()]:
+        on_output(pending[output_pipe.fileno()])
+
+
+def crash_error(request: dict[str, Any], outcome: Outcome) -> EngineError:
+    code = outcome.return_code
+    how = f"with exit code {code}"
+    signal_name = None
+    next_step = "The last messages say what it was doing; run again with --verbose for all of them"
+    if code < 0:
+        signal_name = signal.Signals(-code).name
+        how = f"by signal {signal_name}"
+    if signal_name == "SIGKILL":
+        next_step = "The system probably ran out of memory: use a machine with more, or a smaller --workspace"
+    last = list(outcome.last_messages)
+    message = f"the TensorRT process of `{request['command']}` ended {how}"
+    if last:
+        message += f"; its last message: {last[-1]}"
+    return EngineError("crash", message, next_step, signal=signal_name, return_code=code, last_messages=last)

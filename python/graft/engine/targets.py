@@ -1,0 +1,68 @@
+# The --target option: names of GPU generations, and how they are told to a builder.
+"""RTX builds one engine for several compute capabilities; the full TensorRT builds for the GPU that is there."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any
+
+from graft.engine.events import EngineError
+from graft.engine.flavours import targets_of
+
+
+def parse_targets(texts: list[str]) -> list[str]:
+    """`sm89,SM_120` and `current`, in the given order, each once."""
+    targets: list[str] = []
+    for part in (p.strip().lower() for text in texts for p in text.split(",")):
+        match = re.fullmatch(r"(?:sm_?)?(\d{2,3})", part)
+        if part != "current" and match is None:
+            raise EngineError(
+                "target",
+                f"--target {part or repr(part)}: not a target",
+                "Write current, or names such as sm89, joined by commas",
+            )
+        name = f"sm{match.group(1)}" if match else part
+        if name not in targets:
+            targets.append(name)
+    if "current" in targets and len(targets) > 1:
+        raise EngineError(
+            "target",
+            f"--target {','.join(targets)}: current cannot be joined with others",
+            "Name this machine's own GPU generation instead of current",
+        )
+    return targets
+
+
+def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present: bool) -> None:
+    """Sets the compute capabilities; no targets leaves TensorRT's default."""
+    version = f"{trt.__name__} {trt.__version__}"
+    can_choose = hasattr(trt, "ComputeCapability") and hasattr(config, "set_compute_capability")
+    if not can_choose:
+        if targets not in ([], ["current"]):
+            raise EngineError(
+                "target",
+                f"--target {','.join(targets)}: {version} builds only for the GPU of this machine",
+                "Use --target current, or --tensorrt rtx, which builds for other GPUs",
+            )
+        return
+    if targets == ["current"] and not gpu_present:
+        raise EngineError(
+            "target",
+            "--target current: there is no GPU in this machine",
+            "Name the GPU generations to build for, for example --target sm89,sm120",
+        )
+    offered = targets_of(trt)
+    for target in targets:
+        if target not in offered:
+            raise EngineError(
+                "target",
+                f"--target {target}: {version} cannot build for it; it builds for {', '.join(offered)}",
+                "Choose among those, or use the full TensorRT on a machine with that GPU",
+                offered=offered,
+            )
+    if targets:
+        config.num_compute_capabilities = len(targets)
+        for index, target in enumerate(targets):
+            if not config.set_compute_capability(getattr(trt.ComputeCapability, target.upper()), index):
+                raise EngineError("target", f"--target {target}: {version} refuses it", "Leave it out")

@@ -1,0 +1,59 @@
+# A worker process: the only place where TensorRT runs. Started by supervisor.py, not by hand.
+"""Reads one JSON request from standard input, writes events to the descriptor named by its argument."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from graft.engine.build import run_build, run_parse
+from graft.engine.events import EngineError, EventWriter
+from graft.engine.plugins import run_plugins, run_probe
+
+COMMANDS: dict[str, Callable[[dict[str, Any], EventWriter], None]] = {
+    "build": run_build,
+    "parse": run_parse,
+    "plugins": run_plugins,
+    "probe": run_probe,
+}
+
+
+def die_with_parent() -> None:
+    """A build can take hours; it must not outlive a supervisor that was killed."""
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def main() -> None:
+    die_with_parent()
+    events = EventWriter(int(sys.argv[1]))
+    request = json.load(sys.stdin)
+    try:
+        COMMANDS[request["command"]](request, events)
+    except EngineError as error:
+        events.write(error.event())
+    except MemoryError:
+        events.write(EngineError("crash", "not enough memory", "Use a machine with more memory").event())
+    except Exception as error:  # whatever it was, the supervisor must hear of it
+        events.write(
+            EngineError(
+                "internal",
+                f"{type(error).__name__}: {error}",
+                "This is a defect in Graft: report it with the traceback",
+                traceback=traceback.format_exc(),
+            ).event()
+        )
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Everything is written; TensorRT's destructors could only turn a success into a crash.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
