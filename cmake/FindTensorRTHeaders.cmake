@@ -1,0 +1,37 @@
+# Finds TensorRT's headers and makes graft::tensorrt_headers of them. No TensorRT library is ever linked.
+#
+# Order: TENSORRT_ROOT (variable or environment), the system's include folders, the wheel that tools/setup installed.
+if(NOT TENSORRT_ROOT)
+  set(TENSORRT_ROOT "$ENV{TENSORRT_ROOT}")
+endif()
+
+if(TENSORRT_ROOT)
+  set(places "${TENSORRT_ROOT}/include" "${TENSORRT_ROOT}/include/x86_64-linux-gnu" "${TENSORRT_ROOT}")
+else()
+  set(places /usr/include/x86_64-linux-gnu /usr/include "${GRAFT_SITE_PACKAGES}/kernel_lens/include/tensorrt")
+endif()
+
+# This header came with IPluginV3, the interface that every TensorRT since 10.0 shares.
+find_path(GRAFT_TENSORRT_INCLUDE_DIR NvInferRuntimePlugin.h PATHS ${places} NO_DEFAULT_PATH NO_CACHE)
+if(GRAFT_TENSORRT_INCLUDE_DIR)
+  file(STRINGS "${GRAFT_TENSORRT_INCLUDE_DIR}/NvInferRuntime.h" has_v3 REGEX "IPluginV3" LIMIT_COUNT 1)
+endif()
+if(NOT GRAFT_TENSORRT_INCLUDE_DIR OR NOT has_v3)
+  message(FATAL_ERROR "No TensorRT headers of version 10 or later in: ${places}. "
+                      "Set TENSORRT_ROOT to an SDK, or unset it and run `make deps`.")
+endif()
+
+set(GRAFT_TENSORRT_VERSION "")
+foreach(part MAJOR MINOR PATCH)
+  file(STRINGS "${GRAFT_TENSORRT_INCLUDE_DIR}/NvInferVersion.h" line REGEX "^#define (NV_TENSORRT|TRT)_${part}(_ENTERPRISE|_RTX)? +[0-9]+")
+  if(line MATCHES " ([0-9]+)")
+    list(APPEND GRAFT_TENSORRT_VERSION "${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+list(JOIN GRAFT_TENSORRT_VERSION "." GRAFT_TENSORRT_VERSION)
+
+add_library(graft_tensorrt_headers INTERFACE)
+add_library(graft::tensorrt_headers ALIAS graft_tensorrt_headers)
+target_include_directories(graft_tensorrt_headers SYSTEM INTERFACE "${GRAFT_TENSORRT_INCLUDE_DIR}")
+target_compile_definitions(graft_tensorrt_headers INTERFACE GRAFT_TENSORRT_HEADERS_VERSION="${GRAFT_TENSORRT_VERSION}")
+target_link_libraries(graft_tensorrt_headers INTERFACE CUDA::toolkit)

@@ -1,0 +1,47 @@
+# graft_add_library and graft_add_executable: the settings that every target of ours shares.
+
+# Warnings are errors, and `src` and `include` are where includes are looked up.
+function(graft_target_defaults target)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror -Werror=all-warnings>)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+endfunction()
+
+# graft_add_library(<name> SOURCES <file>... [LIBRARIES <target>...] [PRIVATE_LIBRARIES <target>...] [INSTALL])
+#
+# A static library and its alias graft::<rest of the name>. LIBRARIES are passed on to whoever links it.
+# INSTALL adds it to what find_package(graft) gives.
+function(graft_add_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "INSTALL" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES")
+  string(REGEX REPLACE "^graft_" "" short "${name}")
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    graft_target_defaults(${name})
+    set(scope PUBLIC)
+  else()
+    add_library(${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(graft::${short} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
+  target_compile_features(${name} ${scope} cxx_std_20)
+  target_include_directories(${name} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                              $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+                                              $<INSTALL_INTERFACE:include>)
+  target_link_libraries(${name} ${scope} ${ARG_LIBRARIES})
+  if(ARG_PRIVATE_LIBRARIES)
+    target_link_libraries(${name} PRIVATE ${ARG_PRIVATE_LIBRARIES})
+  endif()
+  if(ARG_INSTALL)
+    set_property(GLOBAL APPEND PROPERTY GRAFT_INSTALLED_LIBRARIES ${name})
+  endif()
+endfunction()
+
+# graft_add_executable(<name> SOURCES <file>... [LIBRARIES <target>...])
+function(graft_add_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LIBRARIES")
+  add_executable(${name} ${ARG_SOURCES})
+  graft_target_defaults(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
+endfunction()

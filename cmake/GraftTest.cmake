@@ -1,0 +1,52 @@
+# graft_add_test and graft_add_pytest: how a folder of tests registers itself with ctest.
+#
+# Labels: `gpu` needs a GPU; `large` needs memory or minutes. `make test` leaves out what this machine cannot run and says so.
+include(GoogleTest)
+
+# What every test may ask of its environment: paths, and the folder where TensorRT-RTX finds its own library.
+set(GRAFT_TEST_ENVIRONMENT
+  "GRAFT_BIN=${GRAFT_OUTPUT_DIR}/bin/graft"
+  "GRAFT_PLUGIN_LIBRARY=${GRAFT_OUTPUT_DIR}/lib/libgraft_plugins.so"
+  "GRAFT_GOLDEN_DIR=${GRAFT_GOLDEN_DIR}"
+  "GRAFT_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+  "GRAFT_BUILD_DIR=${PROJECT_BINARY_DIR}"
+  "GRAFT_PYTHON=${GRAFT_PYTHON}"
+  "PYTHONPATH=${GRAFT_OUTPUT_DIR}/python"
+  "PYTHONDONTWRITEBYTECODE=1"
+  "LD_LIBRARY_PATH=${GRAFT_DEPS_DIR}/lib-rtx"
+  "UBSAN_OPTIONS=print_stacktrace=1")
+
+# graft_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
+#
+# A GoogleTest program in <build>/tests, each of its tests one ctest test. It is listed when ctest runs, not when it is
+# linked, so that a program which needs a GPU can be built where there is none.
+function(graft_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS")
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  graft_add_executable(${name} SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES} GTest::gtest_main GTest::gmock)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE GRAFT_GOLDEN_DIR="${GRAFT_GOLDEN_DIR}")
+  gtest_discover_tests(${name}
+    TEST_PREFIX "${name}."
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${GRAFT_TEST_ENVIRONMENT}")
+endfunction()
+
+# graft_add_pytest(<name> FILES <file or folder>... [LABELS <label>...] [TIMEOUT <seconds>] [ENVIRONMENT <NAME=value>...])
+#
+# One ctest test that runs pytest on the files; paths are relative to the calling folder.
+function(graft_add_pytest name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "FILES;LABELS;ENVIRONMENT")
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name}
+    COMMAND "${GRAFT_PYTHON}" -m pytest -q -p no:cacheprovider ${ARG_FILES}
+    WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${GRAFT_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,49 @@
+# Language standard, build type, output folders, and what makes builds fast: ccache and mold where they are installed.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${GRAFT_OUTPUT_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${GRAFT_OUTPUT_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/archive")
+
+find_program(GRAFT_CCACHE ccache)
+mark_as_advanced(GRAFT_CCACHE)
+if(GRAFT_CCACHE)
+  foreach(language CXX CUDA)
+    if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER "${GRAFT_CCACHE}")
+    endif()
+  endforeach()
+endif()
+
+# Asked of the compiler, because a mold on PATH is no promise that the compiler can drive it.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=mold GRAFT_HAVE_MOLD)
+if(GRAFT_HAVE_MOLD)
+  add_link_options($<HOST_LINK:-fuse-ld=mold>)
+endif()
+
+# Sanitizers reach every object, third-party code compiled here included, or they report nonsense.
+set(GRAFT_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=...")
+if(GRAFT_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GRAFT_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
+  add_link_options($<HOST_LINK:-fsanitize=${GRAFT_SANITIZE}>)
+endif()
+
+option(GRAFT_COVERAGE "Count executed lines (gcov)" OFF)
+if(GRAFT_COVERAGE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--coverage>)
+  add_link_options($<HOST_LINK:--coverage>)
+endif()
