@@ -26,8 +26,8 @@ struct NpyArray {
 /// In the order of their names, which carry no ".npy".
 using NpzArrays = std::map<std::string, NpyArray, std::less<>>;
 
-/// Throws Error naming the file (and, in an archive, the array) for one that cannot be read, is truncated or damaged, or
-/// holds a type that NpyArray has not: text, objects, records, complex numbers, big-endian numbers.
+/// Throws Error naming the file (and, in an archive, the array) for one that cannot be read, is truncated or damaged,
+/// or holds a type that NpyArray has not: text, objects, records, complex numbers, big-endian numbers.
 [[nodiscard]] NpyArray read_npy(const std::filesystem::path& path);
 [[nodiscard]] NpzArrays read_npz(const std::filesystem::path& path);
 

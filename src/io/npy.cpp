@@ -1,0 +1,332 @@
+// NumPy's array files. Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#include "io/npy.hpp"
+
+#include <zip.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "graft/error.hpp"
+#include "graph/atomic_file.hpp"
+
+static_assert(std::endian::native == std::endian::little, "arrays are copied as they lie in the file");
+
+namespace graft {
+namespace {
+
+constexpr std::string_view magic{"\x93NUMPY", 6};
+constexpr std::size_t largest_header = 1U << 20U;  // NumPy's own are under 200 bytes
+constexpr std::size_t largest_rank = 64;           // NumPy's limit
+
+struct TypeEntry {
+  std::string_view descr;
+  ElementType type;
+  std::int64_t size;
+};
+constexpr std::array<TypeEntry, 13> types{{{"|b1", ElementType::boolean, 1},
+                                           {"|i1", ElementType::i8, 1},
+                                           {"|u1", ElementType::u8, 1},
+                                           {"<i2", ElementType::i16, 2},
+                                           {"<u2", ElementType::u16, 2},
+                                           {"<i4", ElementType::i32, 4},
+                                           {"<u4", ElementType::u32, 4},
+                                           {"<i8", ElementType::i64, 8},
+                                           {"<u8", ElementType::u64, 8},
+                                           {"<f2", ElementType::f16, 2},
+                                           {"<f4", ElementType::f32, 4},
+                                           {"<f8", ElementType::f64, 8},
+                                           {"|V2", ElementType::bf16, 2}}};
+
+[[noreturn]] void fail(std::string_view name, const std::string& what) { throw Error(std::string(name) + ": " + what); }
+
+[[noreturn]] void fail_type(std::string_view name, std::string_view descr) {
+  fail(name,
+       "element type " + std::string(descr) +
+           " is not supported; allowed are little-endian bool, int8 to int64, uint8 to uint64, float16 to float64 "
+           "and bfloat16. Convert it in NumPy, as in `x.astype('<f4')`, and save it again");
+}
+
+/// Bytes of the array's data; nothing if it exceeds 64 bits or a dimension is negative.
+std::optional<std::int64_t> byte_count(const std::vector<std::int64_t>& shape, std::int64_t element_size) {
+  std::int64_t bytes = element_size;
+  bool overflow = false;
+  bool empty = false;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) return std::nullopt;
+    if (extent == 0)
+      empty = true;
+    else
+      overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
+  }
+  if (empty) return 0;
+  if (overflow) return std::nullopt;
+  return bytes;
+}
+
+struct Header {
+  const TypeEntry* entry = nullptr;
+  bool fortran_order = false;
+  std::vector<std::int64_t> shape;
+};
+
+/// Reads the Python dictionary literal of a header, and no more of Python than NumPy writes there.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+
+  Header parse() {
+    Header header;
+    bool has_order = false;
+    bool has_shape = false;
+    expect('{');
+    while (!accept('}')) {
+      const std::string_view key = quoted();
+      expect(':');
+      if (key == "descr") {
+        if (peek() != '\'' && peek() != '"') fail_type(name_, "'structured'");
+        header.entry = type_of(quoted());
+      } else if (key == "fortran_order") {
+        has_order = true;
+        header.fortran_order = boolean();
+      } else if (key == "shape") {
+        has_shape = true;
+        header.shape = shape();
+      } else {
+        damaged();
+      }
+      if (!accept(',') && peek() != '}') damaged();
+    }
+    if (header.entry == nullptr || !has_order || !has_shape) damaged();
+    return header;
+  }
+
+ private:
+  [[noreturn]] void damaged() const { fail(name_, "its NumPy header is damaged"); }
+
+  char peek() {
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n')) text_.remove_prefix(1);
+    return text_.empty() ? '\0' : text_.front();
+  }
+  bool accept(char wanted) {
+    if (peek() != wanted) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  void expect(char wanted) {
+    if (!accept(wanted)) damaged();
+  }
+  bool accept_word(std::string_view word) {
+    peek();
+    if (!text_.starts_with(word)) return false;
+    text_.remove_prefix(word.size());
+    return true;
+  }
+  std::string_view quoted() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') damaged();
+    text_.remove_prefix(1);
+    const std::size_t end = text_.find(quote);
+    if (end == std::string_view::npos) damaged();
+    const std::string_view value = text_.substr(0, end);
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+  bool boolean() {
+    if (accept_word("True")) return true;
+    if (accept_word("False")) return false;
+    damaged();
+  }
+  std::vector<std::int64_t> shape() {
+    std::vector<std::int64_t> extents;
+    expect('(');
+    while (!accept(')')) {
+      std::int64_t extent = -1;
+      peek();
+      const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
+      if (error != std::errc() || extent < 0 || extents.size() == largest_rank) damaged();
+      text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+      extents.push_back(extent);
+      if (!accept(',') && peek() != ')') damaged();
+    }
+    return extents;
+  }
+  const TypeEntry* type_of(std::string_view descr) const {
+    // The byte order of one-byte and opaque types means nothing, and NumPy writes it as "|" or "<".
+    const auto same = [&](const TypeEntry& entry) {
+      if (entry.descr == descr) return true;
+      return entry.descr.front() == '|' && descr.starts_with('<') && entry.descr.substr(1) == descr.substr(1);
+    };
+    const auto* found = std::find_if(types.begin(), types.end(), same);
+    if (found == types.end()) fail_type(name_, descr);
+    return found;
+  }
+
+  std::string_view text_;
+  std::string_view name_;
+};
+
+/// From column-major, as NumPy stores a transposed array, to row-major.
+void make_row_major(NpyArray& array, std::int64_t element_size) {
+  std::vector<std::byte> result(array.data.size());
+  const auto rank = array.shape.size();
+  std::vector<std::int64_t> index(rank, 0);
+  const auto size = static_cast<std::size_t>(element_size);
+  for (std::size_t target = 0; target < result.size(); target += size) {
+    std::size_t source = 0;
+    for (std::size_t axis = rank; axis-- > 0;) {
+      source = source * static_cast<std::size_t>(array.shape[axis]) + static_cast<std::size_t>(index[axis]);
+    }
+    std::memcpy(result.data() + target, array.data.data() + source * size, size);
+    for (std::size_t axis = rank; axis-- > 0;) {
+      if (++index[axis] < array.shape[axis]) break;
+      index[axis] = 0;
+    }
+  }
+  array.data = std::move(result);
+}
+
+struct ZipCloser {
+  void operator()(zip_t* archive) const { zip_discard(archive); }
+  void operator()(zip_file_t* file) const { zip_fclose(file); }
+};
+using Archive = std::unique_ptr<zip_t, ZipCloser>;
+
+Archive open_archive(const std::filesystem::path& path, int flags) {
+  int code = 0;
+  Archive archive(zip_open(path.c_str(), flags, &code));
+  if (archive == nullptr) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    const std::string reason = zip_error_strerror(&error);
+    zip_error_fini(&error);
+    fail(path.string(), "not usable as .npz archive: " + reason);
+  }
+  return archive;
+}
+
+/// In pieces, so that an entry which claims a false size cannot make us reserve it.
+std::string read_entry(zip_t* archive, zip_uint64_t index, const std::string& name) {
+  const std::unique_ptr<zip_file_t, ZipCloser> file(zip_fopen_index(archive, index, 0));
+  if (file == nullptr) fail(name, zip_strerror(archive));
+  std::string bytes;
+  std::vector<char> piece(1U << 20U);
+  while (true) {
+    const zip_int64_t count = zip_fread(file.get(), piece.data(), piece.size());
+    if (count < 0) fail(name, zip_file_strerror(file.get()));
+    if (count == 0) return bytes;
+    bytes.append(piece.data(), static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+std::int64_t NpyArray::element_count() const { return byte_count(shape, 1).value_or(0); }
+
+NpyArray parse_npy(std::string_view bytes, std::string_view name) {
+  if (!bytes.starts_with(magic)) fail(name, "not a .npy file");
+  const auto byte_at = [&](std::size_t i) -> std::size_t {
+    if (i >= bytes.size()) fail(name, "truncated .npy file");
+    return static_cast<unsigned char>(bytes[i]);
+  };
+  const std::size_t version = byte_at(6);
+  if (version < 1 || version > 3) fail(name, ".npy version " + std::to_string(version) + "; 1 to 3 can be read");
+  const std::size_t start = version == 1 ? 10 : 12;
+  std::size_t length = byte_at(8) | byte_at(9) << 8U;
+  if (version > 1) length |= byte_at(10) << 16U | byte_at(11) << 24U;
+  if (length > largest_header) fail(name, "its NumPy header is damaged");
+  if (bytes.size() < start + length) fail(name, "truncated .npy file");
+
+  const Header header = HeaderParser(bytes.substr(start, length), name).parse();
+  const std::optional<std::int64_t> expected = byte_count(header.shape, header.entry->size);
+  const std::string_view data = bytes.substr(start + length);
+  if (!expected || static_cast<std::uint64_t>(*expected) != data.size()) {
+    fail(name, "its shape does not go with its " + std::to_string(data.size()) +
+                   " bytes of data; the file is truncated or damaged");
+  }
+  NpyArray array{.type = header.entry->type, .shape = header.shape, .data = {}};
+  array.data.resize(data.size());
+  if (!data.empty()) std::memcpy(array.data.data(), data.data(), data.size());
+  if (header.fortran_order && header.shape.size() > 1) make_row_major(array, header.entry->size);
+  return array;
+}
+
+std::string format_npy(const NpyArray& array) {
+  const auto* entry = std::find_if(types.begin(), types.end(),
+                                   [&](const TypeEntry& candidate) { return candidate.type == array.type; });
+  if (entry == types.end())
+    throw Error(Error::Kind::internal, "NumPy files hold no elements of " + to_string(array.type));
+  if (byte_count(array.shape, entry->size) != static_cast<std::int64_t>(array.data.size())) {
+    throw Error(Error::Kind::internal,
+                "an array's shape does not go with its " + std::to_string(array.data.size()) + " bytes");
+  }
+  std::string header = "{'descr': '" + std::string(entry->descr) + "', 'fortran_order': False, 'shape': (";
+  for (const std::int64_t extent : array.shape) header += std::to_string(extent) + ", ";
+  header += "), }";
+  constexpr std::size_t prefix = 10;
+  constexpr std::size_t alignment = 64;  // the format asks for data aligned to 64 bytes
+  const std::size_t total = (prefix + header.size() + 1 + alignment - 1) / alignment * alignment;
+  header.append(total - prefix - header.size() - 1, ' ');
+  header += '\n';
+  std::string bytes(magic);
+  bytes += {'\1', '\0', static_cast<char>(header.size() & 0xFFU), static_cast<char>(header.size() >> 8U)};
+  bytes += header;
+  bytes.append(reinterpret_cast<const char*>(array.data.data()), array.data.size());
+  return bytes;
+}
+
+NpyArray read_npy(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes;
+  if (file) bytes.assign(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad()) fail(path.string(), "cannot be read: " + std::string(std::strerror(errno)));
+  return parse_npy(bytes, path.string());
+}
+
+NpzArrays read_npz(const std::filesystem::path& path) {
+  constexpr std::string_view suffix = ".npy";
+  const Archive archive = open_archive(path, ZIP_RDONLY);
+  NpzArrays arrays;
+  const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
+  for (zip_int64_t i = 0; i < count; ++i) {
+    const auto index = static_cast<zip_uint64_t>(i);
+    const char* entry = zip_get_name(archive.get(), index, 0);
+    if (entry == nullptr) fail(path.string(), zip_strerror(archive.get()));
+    std::string name = entry;
+    const std::string shown = path.string() + ": " + name;
+    if (!name.ends_with(suffix)) fail(shown, "an .npz archive holds .npy files only");
+    NpyArray array = parse_npy(read_entry(archive.get(), index, shown), shown);
+    name.resize(name.size() - suffix.size());
+    if (!arrays.emplace(std::move(name), std::move(array)).second) fail(shown, "the archive holds it twice");
+  }
+  return arrays;
+}
+
+void write_npy(const std::filesystem::path& path, const NpyArray& array) { write_file(path, format_npy(array)); }
+
+void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
+  if (arrays.empty()) fail(path.string(), "there is no array to write");
+  // libzip writes to a temporary file beside the archive and renames it in zip_close.
+  Archive archive = open_archive(path, ZIP_CREATE | ZIP_TRUNCATE);
+  std::vector<std::string> contents;  // libzip reads them in zip_close
+  contents.reserve(arrays.size());
+  for (const auto& [name, array] : arrays) {
+    const std::string& bytes = contents.emplace_back(format_npy(array));
+    zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
+    if (source == nullptr || zip_file_add(archive.get(), (name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8) < 0) {
+      zip_source_free(source);
+      fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));
+    }
+  }
+  if (zip_close(archive.get()) != 0) {
+    fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));
+  }
+  static_cast<void>(archive.release());  // zip_close freed it
+}
+
+}  // namespace graft
