@@ -65,7 +65,9 @@ def link(path: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def site_packages() -> pathlib.Path:
-    return pathlib.Path(sys.prefix) / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    return (
+        pathlib.Path(sys.prefix) / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    )
 
 
 def has_tensorrt_headers() -> bool:

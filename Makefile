@@ -1,0 +1,51 @@
+# Graft's everyday commands; plain `make` lists them. CMake does the work, in build/release.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help deps build demo test compat docs docs-check lint format install clean
+
+PREFIX ?= /usr/local
+GRAFT_CUDA ?= AUTO
+export GRAFT_CUDA
+
+python := .deps/venv/bin/python
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo; echo "  GRAFT_CUDA=OFF leaves out CUDA: no compiler installed, no kernels, no plugin library."
+
+deps: ## install what the rest needs: Debian packages, and wheels into .deps
+	@tools/setup build engine test
+
+build: deps ## build/bin/graft, build/lib/libgraft_plugins.so, build/python
+	@tools/build release -DGRAFT_CUDA=$(GRAFT_CUDA)
+
+demo: build ## a trained digits network, from ONNX to TensorRT engines
+	@examples/digits/demo
+
+test: build ## every test that this machine can run
+	@tools/test release
+
+compat: build ## try the plugin library with every TensorRT that the registries hold
+	@tools/setup compat
+	@$(python) tools/compat.py
+
+docs: build ## write docs/ops from the operators' definitions
+	@$(python) tools/generate_docs.py
+
+docs-check: build
+	@$(python) tools/generate_docs.py --check
+
+lint: build ## clang-format, clang-tidy, shellcheck, ruff
+	@tools/setup lint
+	@tools/lint
+
+format: ## rewrite the sources as clang-format and ruff want them
+	@tools/setup lint
+	@tools/lint --format
+
+install: build ## install under PREFIX (/usr/local)
+	@cmake --install build/release --prefix "$(PREFIX)" | tail -n 1
+	@echo "installed under $(PREFIX); find_package(graft) finds it there"
+
+clean: ## remove build; what deps installed stays
+	@rm -rf build
