@@ -1,0 +1,46 @@
+// The CPU engine: runs any model that Graft holds, on OpenVINO.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/model.hpp"
+
+namespace graft {
+
+using TensorMap = std::map<std::string, TensorData, std::less<>>;
+
+/// How Graft's own operators are calculated.
+enum class OperatorKernels : std::uint8_t {
+  functions,  ///< As their ONNX functions, inlined, where they have one; otherwise by the operator's own CPU kernel.
+  own,        ///< By the operator's own CPU kernel.
+};
+
+struct CpuOptions {
+  OperatorKernels kernels = OperatorKernels::functions;
+  std::vector<std::string> extra_outputs;  ///< Inner values of the main graph to return as well.
+  int threads = 0;                         ///< 0: as many as the machine has cores.
+};
+
+/// A model compiled for the CPU, in f32 arithmetic. `run` may be called again and again, with other shapes where the
+/// model's inputs are dynamic; not from two threads at once.
+class CpuModel {
+ public:
+  /// Throws Error naming the node that OpenVINO refuses, in OpenVINO's words.
+  explicit CpuModel(const Model& model, const CpuOptions& options = {});
+  ~CpuModel();
+  CpuModel(CpuModel&&) noexcept;
+  CpuModel& operator=(CpuModel&&) noexcept;
+
+  /// Every input by name; returns every output and extra output by name. Throws Error for a missing or unknown input and
+  /// for one of another type, rank or fixed dimension: it names the input, what was found and what is allowed.
+  [[nodiscard]] TensorMap run(const TensorMap& inputs);
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace graft

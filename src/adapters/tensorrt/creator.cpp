@@ -1,0 +1,99 @@
+// The one plugin creator, made for each schema.
+#include "adapters/tensorrt/creator.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "adapters/tensorrt/convert.hpp"
+#include "adapters/tensorrt/logger.hpp"
+#include "adapters/tensorrt/plugin.hpp"
+#include "graft/registry.hpp"
+
+namespace graft::tensorrt {
+namespace {
+
+std::string field_list(const PluginSchema& schema) {
+  std::string text;
+  for (const SchemaField& field : schema.fields) text += (text.empty() ? "" : ", ") + field.name;
+  return text;
+}
+
+Status set_field(const PluginSchema& schema, const nvinfer1::PluginField& field, Operator& op) {
+  if (field.name == nullptr) return invalid_argument("a field has no name");
+  const SchemaField* known = schema.find(field.name);
+  if (known == nullptr) {
+    return invalid_argument("field `" + std::string(field.name) + "` is unknown; the fields are " + field_list(schema));
+  }
+  AttributeValue value;
+  if (Status status = from_tensorrt(field, known->attribute->type, value); !status.ok()) return status;
+  Status status = op.set(known->attribute->name, value);
+  if (status.ok() || known->name == known->attribute->name) return status;
+  return invalid_argument("field `" + known->name + "`: " + status.message());
+}
+
+Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldCollection* fields,
+                     std::unique_ptr<Operator>& result) {
+  auto op = schema.type->create();
+  std::vector<const AttributeInfo*> given;
+  const std::int32_t count = fields == nullptr ? 0 : fields->nbFields;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const nvinfer1::PluginField& field = fields->fields[i];
+    if (Status status = set_field(schema, field, *op); !status.ok()) return status;
+    given.push_back(schema.find(field.name)->attribute);
+  }
+  for (const SchemaField& field : schema.fields) {
+    if (field.attribute->required && std::find(given.begin(), given.end(), field.attribute) == given.end()) {
+      return invalid_argument("field `" + field.name + "` is required and missing: " +
+                              std::string(field.attribute->doc));
+    }
+  }
+  result = std::move(op);
+  return {};
+}
+
+}  // namespace
+
+Creator::Creator(PluginSchema schema) : schema_(std::move(schema)) {
+  for (const SchemaField& field : schema_.fields) {
+    field_names_.emplace_back(field.name.c_str(), nullptr, field_type(field.attribute->type), 1);
+  }
+  field_collection_ = {static_cast<std::int32_t>(field_names_.size()), field_names_.data()};
+}
+
+nvinfer1::IPluginV3* Creator::createPlugin(const char* name, const nvinfer1::PluginFieldCollection* fields,
+                                           nvinfer1::TensorRTPhase /*phase*/) noexcept {
+  try {
+    std::unique_ptr<Operator> op;
+    const Status status = make_operator(schema_, fields, op);
+    if (status.ok()) return std::make_unique<Plugin>(schema_, std::move(op)).release();  // TensorRT owns it from here
+    const std::string layer = name == nullptr || *name == '\0' ? "" : " for `" + std::string(name) + "`";
+    log_error("graft plugin " + schema_.name + " " + schema_.version + layer + ": " + status.message());
+  } catch (const std::exception& error) {
+    log_error(std::string("graft plugin: createPlugin: ") + error.what());
+  } catch (...) {
+    log_error("graft plugin: createPlugin: an unknown exception");
+  }
+  return nullptr;
+}
+
+const nvinfer1::PluginFieldCollection* Creator::getFieldNames() noexcept { return &field_collection_; }
+const char* Creator::getPluginName() const noexcept { return schema_.name.c_str(); }
+const char* Creator::getPluginVersion() const noexcept { return schema_.version.c_str(); }
+const char* Creator::getPluginNamespace() const noexcept { return ""; }
+
+const std::vector<nvinfer1::IPluginCreatorInterface*>& creators() {
+  static std::deque<Creator> owned;  // a deque never moves its elements
+  static const std::vector<nvinfer1::IPluginCreatorInterface*> pointers = [] {
+    std::vector<nvinfer1::IPluginCreatorInterface*> result;
+    for (const OperatorType* type : operators()) {
+      for (PluginSchema& schema : schemas_of(*type)) result.push_back(&owned.emplace_back(std::move(schema)));
+    }
+    return result;
+  }();
+  return pointers;
+}
+
+}  // namespace graft::tensorrt

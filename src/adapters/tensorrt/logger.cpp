@@ -1,0 +1,31 @@
+// Messages to the logger of whoever calls the plugin.
+#include "adapters/tensorrt/logger.hpp"
+
+#include <atomic>
+#include <cstdio>
+
+namespace graft::tensorrt {
+namespace {
+
+std::atomic<nvinfer1::ILoggerFinder*> logger_finder{nullptr};
+
+}  // namespace
+
+void set_logger_finder(nvinfer1::ILoggerFinder* finder) noexcept { logger_finder = finder; }
+
+void log_error(const std::string& message) noexcept {
+  nvinfer1::ILoggerFinder* finder = logger_finder;
+  nvinfer1::ILogger* logger = nullptr;
+  try {
+    if (finder != nullptr) logger = finder->findLogger();
+  } catch (...) {  // a vendor's function that is not noexcept, called from functions that are
+    logger = nullptr;
+  }
+  if (logger != nullptr) {
+    logger->log(nvinfer1::ILogger::Severity::kERROR, message.c_str());
+  } else {
+    std::fputs((message + "\n").c_str(), stderr);
+  }
+}
+
+}  // namespace graft::tensorrt

@@ -1,0 +1,67 @@
+// The one TensorRT plugin: any Operator behind the IPluginV3 interfaces.
+#pragma once
+
+#include <NvInferRuntime.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adapters/tensorrt/schema.hpp"
+#include "graft/operator.hpp"
+
+namespace graft::tensorrt {
+
+/// Errors go to TensorRT's logger, and the call returns TensorRT's failure code. Touches CUDA in enqueue alone.
+class Plugin final : public nvinfer1::IPluginV3,
+                     public nvinfer1::IPluginV3OneCore,
+                     public nvinfer1::IPluginV3OneBuild,
+                     public nvinfer1::IPluginV3OneRuntime {
+ public:
+  /// `schema` outlives the plugin: it belongs to a creator, and TensorRT keeps those until the library is unloaded.
+  Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op);
+
+  // IPluginV3
+  nvinfer1::IPluginCapability* getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept override;
+  nvinfer1::IPluginV3* clone() noexcept override;
+
+  // IPluginV3OneCore
+  [[nodiscard]] const char* getPluginName() const noexcept override;
+  [[nodiscard]] const char* getPluginVersion() const noexcept override;
+  [[nodiscard]] const char* getPluginNamespace() const noexcept override;
+
+  // IPluginV3OneBuild
+  std::int32_t configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in, std::int32_t input_count,
+                               const nvinfer1::DynamicPluginTensorDesc* out, std::int32_t output_count) noexcept override;
+  std::int32_t getOutputDataTypes(nvinfer1::DataType* output_types, std::int32_t output_count,
+                                  const nvinfer1::DataType* input_types, std::int32_t input_count) const noexcept override;
+  std::int32_t getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int32_t input_count,
+                               const nvinfer1::DimsExprs* shape_inputs, std::int32_t shape_input_count,
+                               nvinfer1::DimsExprs* outputs, std::int32_t output_count,
+                               nvinfer1::IExprBuilder& builder) noexcept override;
+  bool supportsFormatCombination(std::int32_t position, const nvinfer1::DynamicPluginTensorDesc* in_out,
+                                 std::int32_t input_count, std::int32_t output_count) noexcept override;
+  [[nodiscard]] std::int32_t getNbOutputs() const noexcept override;
+  std::size_t getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,
+                               const nvinfer1::DynamicPluginTensorDesc* outputs,
+                               std::int32_t output_count) const noexcept override;
+
+  // IPluginV3OneRuntime
+  std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* in, std::int32_t input_count,
+                             const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept override;
+  std::int32_t enqueue(const nvinfer1::PluginTensorDesc* input_desc, const nvinfer1::PluginTensorDesc* output_desc,
+                       const void* const* inputs, void* const* outputs, void* workspace,
+                       cudaStream_t stream) noexcept override;
+  nvinfer1::IPluginV3* attachToContext(nvinfer1::IPluginResourceContext* context) noexcept override;
+  const nvinfer1::PluginFieldCollection* getFieldsToSerialize() noexcept override;
+
+ private:
+  const PluginSchema& schema_;
+  std::unique_ptr<Operator> operator_;
+  std::string variant_;  // chosen in onShapeChange, so that enqueue does not search
+  std::vector<AttributeValue> serialized_values_;
+  std::vector<nvinfer1::PluginField> serialized_fields_;
+  nvinfer1::PluginFieldCollection serialized_{};
+};
+
+}  // namespace graft::tensorrt
