@@ -85,7 +85,12 @@ if(NOT GRAFT_CUDA STREQUAL "OFF")
     # The wheels' toolkit is found from the compiler; the static runtime is all that is linked.
     get_filename_component(CUDAToolkit_ROOT "${CMAKE_CUDA_COMPILER}" DIRECTORY)
     get_filename_component(CUDAToolkit_ROOT "${CUDAToolkit_ROOT}" DIRECTORY)
+    # The module of CMake 3.25.1, Debian 12's, names CUDA 12's libnvToolsExt to whoever requires CMake 3.25, and fails
+    # where CUDA 13 has none.
+    set(required_cmake "${CMAKE_MINIMUM_REQUIRED_VERSION}")
+    set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
     find_package(CUDAToolkit REQUIRED)
+    set(CMAKE_MINIMUM_REQUIRED_VERSION "${required_cmake}")
     set(GRAFT_WITH_CUDA ON)
   elseif(GRAFT_CUDA STREQUAL "ON")
     message(FATAL_ERROR "GRAFT_CUDA=ON, but no nvcc new enough is on PATH, in /usr/local/cuda or in ${GRAFT_DEPS_DIR}/cuda. "

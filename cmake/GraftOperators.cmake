@@ -44,3 +44,37 @@ std::span<const graft::OperatorType* const> graft::operators() {
   list(APPEND sources "${registry}")
   set(${result} "${sources}" PARENT_SCOPE)
 endfunction()
+
+# graft_add_plugin_library(<name> OPERATORS <list>|<target>)
+#
+# A TensorRT plugin library, lib<name>.so, with a creator for every operator of a list, or of a library target that was
+# made from one. It exports getCreators and setLoggerFinder and nothing else, links no TensorRT, and carries its C++
+# and CUDA runtimes, so that it can be copied to a machine which has TensorRT alone.
+function(graft_add_plugin_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OPERATORS" "")
+  if(PROJECT_NAME STREQUAL "graft")
+    set(root "${PROJECT_SOURCE_DIR}/src")
+  else()
+    set(root "${GRAFT_SOURCE_DIR}")
+  endif()
+  if(NOT GRAFT_WITH_CUDA)
+    message(FATAL_ERROR "A plugin library needs CUDA's compiler: put nvcc on PATH, or run `make deps` in Graft's checkout.")
+  endif()
+  add_library(${name} MODULE "${root}/adapters/tensorrt/exports.cpp")
+  set(export_list "${root}/adapters/tensorrt/exports.map")
+  if(TARGET ${ARG_OPERATORS})
+    target_link_libraries(${name} PRIVATE ${ARG_OPERATORS})
+  else()
+    graft_operator_sources(sources "${ARG_OPERATORS}")
+    get_filename_component(folder "${ARG_OPERATORS}" ABSOLUTE)
+    get_filename_component(folder "${folder}" DIRECTORY)
+    target_sources(${name} PRIVATE ${sources})
+    target_include_directories(${name} PRIVATE "${folder}" "${root}")
+    target_link_libraries(${name} PRIVATE Eigen3::Eigen)
+  endif()
+  target_include_directories(${name} PRIVATE "${root}")
+  target_link_libraries(${name} PRIVATE graft::tensorrt graft::core CUDA::cudart_static)
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
+  set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
+                        CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}")
+endfunction()
