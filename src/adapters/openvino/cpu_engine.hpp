@@ -43,4 +43,8 @@ class CpuModel {
   std::unique_ptr<Implementation> implementation_;
 };
 
+/// Calculates a model that has no inputs: every output by name, in its declared type, integers of 64 bits and f64 exactly.
+/// Graft's operators count as their functions. Throws Error for a model with inputs, and for one that cannot be calculated.
+[[nodiscard]] TensorMap evaluate_constant_graph(const Model& model);
+
 }  // namespace graft

@@ -1,0 +1,50 @@
+// How far two tensors are from each other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/tensor_data.hpp"
+
+namespace graft {
+
+/// An element agrees where |reference - candidate| <= absolute + relative * |reference| + of_largest * L, with L the
+/// largest finite |reference| of the whole tensor: rounding in a sum scales with its largest terms, not with its result.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+  double of_largest = 0;
+
+  /// What a rewrite into other arithmetic of the same type may change. With epsilon the distance from 1 to the next
+  /// number of the type: relative 64 epsilon in f32 (8e-6), 4 epsilon in f16 and bf16, where results are rounded once
+  /// from f32; of_largest half of that. One step for i8 and u8, which come from rounding; nothing for other types.
+  [[nodiscard]] static Tolerance of_rewrite(ElementType type);
+};
+
+struct Difference {
+  std::int64_t count = 0;                   ///< Elements compared.
+  std::int64_t mismatched = 0;              ///< Of those, outside the tolerance; what is counted next is among them.
+  std::int64_t nan_disagreements = 0;       ///< One is NaN and the other is not.
+  std::int64_t infinity_disagreements = 0;  ///< One is infinite and the other is finite or of the other sign.
+  double max_absolute = 0;                  ///< Largest |reference - candidate| where both are finite.
+  double max_relative = 0;                  ///< Largest of that divided by |reference|, where reference is not 0.
+  double excess = 0;                        ///< Largest of that divided by what is allowed; at most 1 where all agree.
+  std::optional<double> cosine;             ///< Of the angle between both as vectors; nothing if one is 0 or not finite.
+
+  std::vector<std::int64_t> first_index;    ///< Of the first mismatch.
+  double first_reference = 0;
+  double first_candidate = 0;
+  std::string incomparable;                 ///< Why nothing was compared: other dimensions, or text. Then not equal.
+
+  [[nodiscard]] bool equal() const { return mismatched == 0 && incomparable.empty(); }
+  /// "largest difference 2.4e-06 (relative 3.1e-05)" or "3 of 20 elements differ, first at [0, 4]: 1.5 against 1.25".
+  [[nodiscard]] std::string to_string() const;
+};
+
+/// Element by element, in double, integers exactly. NaN agrees with NaN, an infinity with the same infinity. The element
+/// types may differ; the numbers are compared. Text and complex numbers are incomparable unless they are the same bytes.
+[[nodiscard]] Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance);
+
+}  // namespace graft
