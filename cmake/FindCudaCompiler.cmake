@@ -78,7 +78,11 @@ if(NOT GRAFT_CUDA STREQUAL "OFF")
   if(CMAKE_CUDA_COMPILER)
     graft_choose_architectures(CMAKE_CUDA_ARCHITECTURES)
     enable_language(CUDA)
-    # Set only now: CMake's own compiler check fails on a standard that it has not learnt to ask for yet.
+    # CMake before 3.25.2 does not know that nvcc takes C++20; set only now, for its own compiler check fails on it.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_EXTENSIONS OFF)
