@@ -30,7 +30,8 @@ foreach(part MAJOR MINOR PATCH)
 endforeach()
 list(JOIN GRAFT_TENSORRT_VERSION "." GRAFT_TENSORRT_VERSION)
 
-add_library(graft_tensorrt_headers INTERFACE)
+# Imported, so that an exported library may name it: whoever finds the package finds headers of its own.
+add_library(graft_tensorrt_headers INTERFACE IMPORTED GLOBAL)
 add_library(graft::tensorrt_headers ALIAS graft_tensorrt_headers)
 target_include_directories(graft_tensorrt_headers SYSTEM INTERFACE "${GRAFT_TENSORRT_INCLUDE_DIR}")
 target_compile_definitions(graft_tensorrt_headers INTERFACE GRAFT_TENSORRT_HEADERS_VERSION="${GRAFT_TENSORRT_VERSION}")
