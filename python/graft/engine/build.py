@@ -82,9 +82,13 @@ def has_gpu() -> bool:
 
 
 def load_libraries(session: Session, request: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"path": path, "creators": session.load_plugin_library(path)} for path in request["plugin_libraries"]
-    ]
+    """Loads each library once, under whatever names it is given."""
+    loaded: dict[str, dict[str, Any]] = {}
+    for path in request["plugin_libraries"]:
+        real = os.path.realpath(path)
+        if real not in loaded:
+            loaded[real] = {"path": path, "creators": session.load_plugin_library(path)}
+    return list(loaded.values())
 
 
 def configure(session: Session, config: Any, request: dict[str, Any]) -> None:
@@ -140,13 +144,15 @@ def write_engine(path: str, plan: Any) -> tuple[int, str]:
 
 def write_file(path: str, data: memoryview | bytes) -> None:
     try:
-        with open(path, "wb") as file:
+        with pathlib.Path(path).open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise EngineError(
-            "output", f"{path}: cannot write {len(data)} bytes: {error.strerror}", "Free some space, or choose another folder"
+            "output",
+            f"{path}: cannot write {len(data)} bytes: {error.strerror}",
+            "Free some space, or choose another folder",
         ) from error
 
 
@@ -163,21 +169,26 @@ class TimingCache:
             self._state = self._load(pathlib.Path(path))
 
     def _load(self, path: pathlib.Path) -> str:
-        previous = path.read_bytes() if path.is_file() else b""
+        try:
+            previous = path.read_bytes() if path.exists() else b""
+        except OSError as error:
+            raise EngineError("input", f"timing cache {path}: {error.strerror}", "Name a readable file") from error
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            cache = self._config.create_timing_cache(previous)
-            if cache is None and previous:
-                self._warn(f"timing cache {path} cannot be read: starting an empty one")
-                cache = self._config.create_timing_cache(b"")
-        if cache is None or any("no-op" in str(warning.message) for warning in caught):
+            accepted = self._set(previous)
+            if not accepted:
+                self._set(b"")
+        if any("no-op" in str(warning.message) for warning in caught):
             self._warn(f"{self._session.flavour.module} keeps no timing cache: --timing-cache has no effect")
             return "not supported"
-        if not self._config.set_timing_cache(cache, False):
-            self._warn(f"timing cache {path} is of another TensorRT or GPU: starting an empty one")
-            self._config.set_timing_cache(self._config.create_timing_cache(b""), False)
+        if not accepted:
+            self._warn(f"timing cache {path} is damaged, or of another TensorRT or GPU: starting an empty one")
             return "replaced"
         return "extended" if previous else "new"
+
+    def _set(self, data: bytes) -> bool:
+        cache = self._config.create_timing_cache(data)
+        return cache is not None and bool(self._config.set_timing_cache(cache, False))
 
     def _warn(self, message: str) -> None:
         self._session.events.log("warning", message)

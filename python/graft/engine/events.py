@@ -82,9 +82,7 @@ class EventWriter:
     def log(self, severity: str, message: str) -> None:
         self.write({"event": "log", "severity": severity, "message": message})
 
-    def progress(
-        self, phase: str, step: int, total: int, fraction: float, parent: str | None = None
-    ) -> None:
+    def progress(self, phase: str, step: int, total: int, fraction: float, parent: str | None = None) -> None:
         self.write(
             {
                 "event": "progress",

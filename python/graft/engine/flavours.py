@@ -156,6 +156,5 @@ def gpu_seems_present() -> bool:
 def targets_of(trt: ModuleType) -> list[str]:
     """The names that --target takes with this TensorRT."""
     members = getattr(getattr(trt, "ComputeCapability", None), "__members__", {})
-    return ["current"] + sorted(
-        (name.lower() for name in members if name.startswith("SM")), key=lambda n: int(n[2:])
-    )
+    generations = sorted(int(name[2:]) for name in members if name.startswith("SM"))
+    return ["current", *(f"sm{generation}" for generation in generations)]

@@ -11,7 +11,6 @@ from graft.engine.events import EngineError
 from graft.engine.session import Session
 from graft.engine.shapes import NetworkInput
 
-
 DTYPE_NAMES = {
     "FLOAT": "f32",
     "HALF": "f16",
@@ -99,9 +98,7 @@ def parser_errors(parser: Any) -> list[dict[str, Any]]:
 def parse_failure(session: Session, path: str, errors: list[dict[str, Any]]) -> EngineError:
     version = f"{session.flavour.module} {session.trt.__version__}"
     if any(error["code"] == "MODEL_DESERIALIZE_FAILED" for error in errors):
-        return EngineError(
-            "input", f"{path}: {errors[0]['message']}", "Give a complete ONNX model", errors=errors
-        )
+        return EngineError("input", f"{path}: {errors[0]['message']}", "Give a complete ONNX model", errors=errors)
     described = "; ".join(map(describe_parser_error, errors)) or "no reason given"
     missing = sorted({e["op_type"] for e in errors if "Plugin not found" in e["message"]})
     next_step = "`graft inspect` tells which nodes TensorRT cannot run; `graft convert` rewrites those that Graft can"
@@ -110,9 +107,7 @@ def parse_failure(session: Session, path: str, errors: list[dict[str, Any]]) -> 
             f"No plugin named {', '.join(missing)} is registered with the node's plugin_version and "
             "plugin_namespace: load the library that holds it with --plugin-library, or give the model its functions"
         )
-    return EngineError(
-        "parse", f"{path}: the parser of {version} refuses it: {described}", next_step, errors=errors
-    )
+    return EngineError("parse", f"{path}: the parser of {version} refuses it: {described}", next_step, errors=errors)
 
 
 def describe_parser_error(error: dict[str, Any]) -> str:

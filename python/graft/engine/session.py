@@ -63,7 +63,7 @@ class Session:
                     "plugin_library",
                     f"plugin library {path}: {self.flavour.module} {self.trt.__version__} refuses to load it; "
                     "its messages come before this one",
-                    "Check that the library was built for this TensorRT, and that it was not loaded already",
+                    "Check that the library was built for this TensorRT",
                     library=path,
                 )
             self._loaded.append(token)
@@ -74,7 +74,7 @@ class Session:
                 "plugin_library",
                 f"plugin library {path}: it exports neither {' nor '.join(ENTRY_POINTS)}, and opening it "
                 "registered no plugin",
-                "A TensorRT plugin library exports getCreators and setLoggerFinder as extern \"C\"",
+                'A TensorRT plugin library exports getCreators and setLoggerFinder as extern "C"',
                 library=path,
             )
         return [describe_creator(creator) for creator in added]
@@ -110,7 +110,7 @@ def open_library(library: pathlib.Path) -> ctypes.CDLL:
             missing = reason.split(":")[0]
             next_step = f"Install {missing}, or name its folder in LD_LIBRARY_PATH"
         elif "undefined symbol" in reason:
-            next_step = "The library lacks one of the libraries that it was built against, or has the wrong version of it"
+            next_step = "A library that it was built against is missing, or is there in another version"
         else:
             next_step = "Give a shared library built for this machine"
         raise EngineError(
@@ -136,9 +136,7 @@ def describe_creator(creator: Any) -> dict[str, Any]:
         "namespace": creator.plugin_namespace,
         "interface": getattr(info, "kind", type(creator).__name__),
         "generation": creator_generation(creator),
-        "fields": [
-            {"name": field.name, "type": field.type.name.lower(), "length": field.size} for field in fields
-        ],
+        "fields": [{"name": field.name, "type": field.type.name.lower(), "length": field.size} for field in fields],
     }
 
 

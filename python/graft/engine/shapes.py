@@ -51,13 +51,9 @@ def parse_dims(text: str, whole: str) -> tuple[int, ...]:
     try:
         dims = tuple(int(part) for part in text.lower().split("x"))
     except ValueError:
-        raise EngineError(
-            "shapes", f"--shapes {whole}: {text!r} is not sizes joined by x", f"Write {SYNTAX}"
-        ) from None
+        raise EngineError("shapes", f"--shapes {whole}: {text!r} is not sizes joined by x", f"Write {SYNTAX}") from None
     if any(not 0 <= size < 2**31 for size in dims):
-        raise EngineError(
-            "shapes", f"--shapes {whole}: a size in {text!r} is outside 0..2147483647", f"Write {SYNTAX}"
-        )
+        raise EngineError("shapes", f"--shapes {whole}: a size in {text!r} is outside 0..2147483647", f"Write {SYNTAX}")
     return dims
 
 
@@ -65,9 +61,7 @@ def parse_shape_range(text: str) -> ShapeRange:
     name, separator, value = text.rpartition("=")
     parts = value.split("..")
     if not separator or not name or len(parts) not in (1, 3):
-        raise EngineError(
-            "shapes", f"--shapes {text}: expected one shape, or three joined by ..", f"Write {SYNTAX}"
-        )
+        raise EngineError("shapes", f"--shapes {text}: expected one shape, or three joined by ..", f"Write {SYNTAX}")
     dims = [parse_dims(part, text) for part in parts] * (3 if len(parts) == 1 else 1)
     return ShapeRange(name, *dims)
 
@@ -77,9 +71,7 @@ def parse_shape_ranges(texts: Iterable[str]) -> dict[str, ShapeRange]:
     for text in texts:
         found = parse_shape_range(text)
         if found.name in ranges:
-            raise EngineError(
-                "shapes", f"--shapes names input {found.name!r} twice", "Give one range for each input"
-            )
+            raise EngineError("shapes", f"--shapes names input {found.name!r} twice", "Give one range for each input")
         ranges[found.name] = found
     return ranges
 
@@ -89,8 +81,7 @@ def example_flag(network_input: NetworkInput) -> str:
 
     def sizes(batch: int, other: int) -> str:
         return dims_text(
-            size if size >= 0 else (batch if axis == 0 else other)
-            for axis, size in enumerate(network_input.shape)
+            size if size >= 0 else (batch if axis == 0 else other) for axis, size in enumerate(network_input.shape)
         )
 
     return f"--shapes {network_input.name}={sizes(1, 1)}..{sizes(4, 224)}..{sizes(8, 512)}"
@@ -124,8 +115,7 @@ def check_order(found: ShapeRange) -> None:
         if not low <= middle <= high:
             raise EngineError(
                 "shapes",
-                f"--shapes {found.name}={found.text()}: dimension {axis} is not in order: "
-                f"{low}, {middle}, {high}",
+                f"--shapes {found.name}={found.text()}: dimension {axis} is not in order: {low}, {middle}, {high}",
                 "Give minimum <= optimum <= maximum in every dimension",
             )
 

@@ -31,9 +31,7 @@ class Outcome:
 
     final: dict[str, Any] | None = None
     return_code: int = 0
-    last_messages: collections.deque[str] = field(
-        default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES)
-    )
+    last_messages: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
 
 
 def run_worker(request: dict[str, Any], flavour: Flavour | None, relay: Relay, verbose: bool = False) -> dict[str, Any]:
@@ -66,7 +64,7 @@ def joined_paths(first: str, rest: str | None) -> str:
 def watch(request: dict[str, Any], environment: dict[str, str], relay: Relay, verbose: bool) -> Outcome:
     outcome = Outcome()
     read_end, write_end = os.pipe()
-    with open(read_end, "rb", buffering=0) as event_pipe:
+    with os.fdopen(read_end, "rb", buffering=0) as event_pipe:
         try:
             worker = subprocess.Popen(
                 [sys.executable, "-m", "graft.engine.worker", str(write_end)],
@@ -127,7 +125,7 @@ def read_until_closed(
             relay({"event": "log", "severity": "output", "message": text})
 
     handlers = {event_pipe.fileno(): on_event, output_pipe.fileno(): on_output}
-    pending = {descriptor: b"" for descriptor in handlers}
+    pending = dict.fromkeys(handlers, b"")
     with selectors.DefaultSelector() as selector:
         for descriptor in handlers:
             selector.register(descriptor, selectors.EVENT_READ)

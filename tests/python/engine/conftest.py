@@ -1,0 +1,126 @@
+# What the engine driver's tests share: running the driver, compiling the fixture plugins, finding Graft's own.
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(HERE)]
+
+
+@dataclass
+class Driven:
+    """What one run of the driver wrote and returned."""
+
+    code: int
+    events: list[dict[str, Any]]
+    stderr: str
+
+    def last(self, kind: str) -> dict[str, Any]:
+        assert self.events, self.stderr
+        assert self.events[-1]["event"] == kind, self.events[-5:]
+        return self.events[-1]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        assert self.code == 0, self.events[-5:]
+        return self.last("result")
+
+    @property
+    def error(self) -> dict[str, Any]:
+        error = self.last("error")
+        assert error["exit_code"] == self.code
+        assert error["message"]
+        assert error["next_step"]
+        return error
+
+    def logged(self, severity: str | None = None) -> str:
+        return "\n".join(e["message"] for e in self.events if e["event"] == "log" and severity in (None, e["severity"]))
+
+
+def driver_environment(*first_on_path: pathlib.Path) -> dict[str, str]:
+    """Without LD_LIBRARY_PATH: the driver must find TensorRT's libraries by itself."""
+    environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (*first_on_path, ROOT / "python")))
+    return environment
+
+
+def drive(*arguments: object, environment: dict[str, str] | None = None, **options: Any) -> Driven:
+    done = subprocess.run(
+        [sys.executable, "-m", "graft.engine", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment or driver_environment(),
+        timeout=240,
+        check=False,
+        **options,
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    return Driven(done.returncode, events, done.stderr)
+
+
+def needs_module(name: str) -> None:
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"the Python module {name} is not installed")
+
+
+@pytest.fixture
+def rtx() -> None:
+    needs_module("tensorrt_rtx")
+
+
+@pytest.fixture
+def lean() -> None:
+    needs_module("tensorrt_lean")
+
+
+@pytest.fixture(scope="session")
+def compile_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., pathlib.Path]:
+    """Compiles one C++ file to a shared library against the TensorRT headers, without a CUDA SDK."""
+    headers = ROOT / ".deps/venv"
+    found = [*headers.glob("lib/python*/site-packages/kernel_lens/include/tensorrt")]
+    if os.environ.get("TENSORRT_ROOT"):
+        found.insert(0, pathlib.Path(os.environ["TENSORRT_ROOT"]) / "include")
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    if not compiler or not found:
+        pytest.skip("no C++ compiler or no TensorRT headers")
+    folder = tmp_path_factory.mktemp("libraries")
+    stub = folder / "stub"
+    stub.mkdir()
+    (stub / "cuda_runtime_api.h").write_text(
+        "#pragma once\ntypedef struct CUstream_st* cudaStream_t;\ntypedef struct CUevent_st* cudaEvent_t;\n"
+    )
+
+    def compile_one(source: pathlib.Path, name: str, *flags: str) -> pathlib.Path:
+        library = folder / name
+        command = [compiler, "-std=c++17", "-shared", "-fPIC", "-Wno-deprecated-declarations"]
+        command += ["-isystem", str(stub), "-isystem", str(found[0]), str(source), "-o", str(library), *flags]
+        subprocess.run(command, check=True)
+        return library
+
+    return compile_one
+
+
+@pytest.fixture(scope="session")
+def fixture_library(compile_library: Callable[..., pathlib.Path]) -> pathlib.Path:
+    return compile_library(HERE / "fixture_plugins.cpp", "libfixture_plugins.so")
+
+
+@pytest.fixture(scope="session")
+def graft_library() -> pathlib.Path:
+    """Graft's own plugin library; skipped where it was not built (no CUDA compiler)."""
+    library = pathlib.Path(os.environ.get("GRAFT_PLUGIN_LIBRARY", ROOT / "build/lib/libgraft_plugins.so"))
+    if not library.is_file():
+        pytest.skip(f"{library} was not built")
+    return library

@@ -1,0 +1,142 @@
+// Plugins for the engine driver's tests: an identity that reports its fields, and others that misbehave on purpose.
+#include <NvInferRuntime.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace nvinfer1;
+
+enum class Behaviour { kWell, kAbortInBuild, kSegfaultInBuild, kRefuseFormats };
+
+class FixturePlugin final : public IPluginV3,
+                            public IPluginV3OneCore,
+                            public IPluginV3OneBuild,
+                            public IPluginV3OneRuntime {
+ public:
+  FixturePlugin(char const* name, Behaviour behaviour, float gain, std::vector<std::int64_t> axes)
+      : name_(name), behaviour_(behaviour), gain_(gain), axes_(std::move(axes)) {}
+  FixturePlugin(FixturePlugin const& other)
+      : IPluginV3(),
+        IPluginV3OneCore(),
+        IPluginV3OneBuild(),
+        IPluginV3OneRuntime(),
+        name_(other.name_),
+        behaviour_(other.behaviour_),
+        gain_(other.gain_),
+        axes_(other.axes_) {}
+
+  IPluginCapability* getCapabilityInterface(PluginCapabilityType type) noexcept override {
+    switch (type) {
+      case PluginCapabilityType::kCORE: return static_cast<IPluginV3OneCore*>(this);
+      case PluginCapabilityType::kBUILD: return static_cast<IPluginV3OneBuild*>(this);
+      case PluginCapabilityType::kRUNTIME: return static_cast<IPluginV3OneRuntime*>(this);
+    }
+    return nullptr;
+  }
+  IPluginV3* clone() noexcept override { return new FixturePlugin(*this); }
+
+  AsciiChar const* getPluginName() const noexcept override { return name_; }
+  AsciiChar const* getPluginVersion() const noexcept override { return "1"; }
+  AsciiChar const* getPluginNamespace() const noexcept override { return "fixture"; }
+
+  std::int32_t configurePlugin(DynamicPluginTensorDesc const*, std::int32_t, DynamicPluginTensorDesc const*,
+                               std::int32_t) noexcept override {
+    return 0;
+  }
+  std::int32_t getOutputDataTypes(DataType* outputs, std::int32_t, DataType const* inputs,
+                                  std::int32_t) const noexcept override {
+    outputs[0] = inputs[0];
+    return 0;
+  }
+  std::int32_t getOutputShapes(DimsExprs const* inputs, std::int32_t, DimsExprs const*, std::int32_t,
+                               DimsExprs* outputs, std::int32_t, IExprBuilder&) noexcept override {
+    outputs[0] = inputs[0];
+    return 0;
+  }
+  bool supportsFormatCombination(std::int32_t pos, DynamicPluginTensorDesc const* descs, std::int32_t,
+                                 std::int32_t) noexcept override {
+    if (behaviour_ == Behaviour::kAbortInBuild) std::abort();
+    if (behaviour_ == Behaviour::kSegfaultInBuild) *reinterpret_cast<int volatile*>(std::uintptr_t{8}) = 1;
+    if (behaviour_ == Behaviour::kRefuseFormats) return false;
+    return descs[pos].desc.format == TensorFormat::kLINEAR && descs[pos].desc.type == descs[0].desc.type;
+  }
+  std::int32_t getNbOutputs() const noexcept override { return 1; }
+
+  std::int32_t onShapeChange(PluginTensorDesc const*, std::int32_t, PluginTensorDesc const*,
+                             std::int32_t) noexcept override {
+    return 0;
+  }
+  std::int32_t enqueue(PluginTensorDesc const*, PluginTensorDesc const*, void const* const*, void* const*, void*,
+                       cudaStream_t) noexcept override {
+    return 1;
+  }
+  IPluginV3* attachToContext(IPluginResourceContext*) noexcept override { return clone(); }
+  PluginFieldCollection const* getFieldsToSerialize() noexcept override {
+    fields_ = {PluginField{"gain", &gain_, PluginFieldType::kFLOAT32, 1},
+               PluginField{"axes", axes_.data(), PluginFieldType::kINT64, static_cast<std::int32_t>(axes_.size())}};
+    collection_ = {static_cast<std::int32_t>(fields_.size()), fields_.data()};
+    return &collection_;
+  }
+
+ private:
+  char const* name_;
+  Behaviour behaviour_;
+  float gain_;
+  std::vector<std::int64_t> axes_;
+  std::vector<PluginField> fields_;
+  PluginFieldCollection collection_{};
+};
+
+class FixtureCreator final : public IPluginCreatorV3One {
+ public:
+  FixtureCreator(char const* name, Behaviour behaviour) : name_(name), behaviour_(behaviour) {}
+  IPluginV3* createPlugin(AsciiChar const*, PluginFieldCollection const* given, TensorRTPhase) noexcept override {
+    float gain = 1.0F;
+    std::vector<std::int64_t> axes{1};
+    for (std::int32_t i = 0; i < given->nbFields; ++i) {
+      PluginField const& field = given->fields[i];
+      if (std::strcmp(field.name, "gain") == 0) gain = *static_cast<float const*>(field.data);
+      if (std::strcmp(field.name, "axes") == 0) {
+        // The parser of TensorRT-RTX 1.7 hands integers over as INT32, whatever the creator asks for.
+        if (field.type == PluginFieldType::kINT32) {
+          auto const* first = static_cast<std::int32_t const*>(field.data);
+          axes.assign(first, first + field.length);
+        } else {
+          auto const* first = static_cast<std::int64_t const*>(field.data);
+          axes.assign(first, first + field.length);
+        }
+      }
+    }
+    return new FixturePlugin(name_, behaviour_, gain, axes);
+  }
+  PluginFieldCollection const* getFieldNames() noexcept override { return &collection_; }
+  AsciiChar const* getPluginName() const noexcept override { return name_; }
+  AsciiChar const* getPluginVersion() const noexcept override { return "1"; }
+  AsciiChar const* getPluginNamespace() const noexcept override { return "fixture"; }
+
+ private:
+  char const* name_;
+  Behaviour behaviour_;
+  PluginField fields_[2] = {PluginField{"gain", nullptr, PluginFieldType::kFLOAT32, 1},
+                            PluginField{"axes", nullptr, PluginFieldType::kINT64, 1}};
+  PluginFieldCollection collection_{2, fields_};
+};
+
+}  // namespace
+
+extern "C" void setLoggerFinder(ILoggerFinder*) {}
+
+extern "C" IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
+  static FixtureCreator well{"FixtureIdentity", Behaviour::kWell};
+  static FixtureCreator aborts{"FixtureAbort", Behaviour::kAbortInBuild};
+  static FixtureCreator segfaults{"FixtureSegfault", Behaviour::kSegfaultInBuild};
+  static FixtureCreator refuses{"FixtureRefuse", Behaviour::kRefuseFormats};
+  static IPluginCreatorInterface* const creators[] = {&well, &aborts, &segfaults, &refuses};
+  count = 4;
+  return creators;
+}

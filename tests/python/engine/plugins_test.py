@@ -1,0 +1,112 @@
+# Listing plugin libraries through TensorRT's own registry, ours and third-party ones, and every way they can fail.
+from __future__ import annotations
+
+import pathlib
+import subprocess
+from collections.abc import Callable
+
+import pytest
+from conftest import drive, driver_environment
+
+
+def third_party_library() -> pathlib.Path:
+    libraries = pytest.importorskip("tensorrt_lean_libs")
+    return next(pathlib.Path(libraries.__file__).parent.glob("libnvinfer_vc_plugin.so.*"))
+
+
+@pytest.mark.usefixtures("lean")
+def test_lists_nvidias_plugin_library() -> None:
+    done = drive("plugins", third_party_library(), "--tensorrt", "lean")
+    (library,) = done.result["plugin_libraries"]
+    (creator,) = library["creators"]
+    assert (creator["name"], creator["version"], creator["generation"]) == ("ROIAlign_TRT", "2", "V3")
+    fields = {field["name"]: field["type"] for field in creator["fields"]}
+    assert fields == {  # as NVIDIA documents them in the TensorRT repository, plugin/roiAlignPlugin
+        "coordinate_transformation_mode": "int32",
+        "mode": "int32",
+        "output_height": "int32",
+        "output_width": "int32",
+        "sampling_ratio": "int32",
+        "spatial_scale": "float32",
+    }
+    assert done.logged() == ""
+
+
+@pytest.mark.parametrize("flavour", ["rtx", "lean"])
+def test_lists_every_creator_with_its_fields(
+    flavour: str, request: pytest.FixtureRequest, fixture_library: pathlib.Path
+) -> None:
+    request.getfixturevalue(flavour)
+    result = drive("plugins", fixture_library, "--tensorrt", flavour).result
+    assert result["tensorrt"]["flavour"] == flavour
+    (library,) = result["plugin_libraries"]
+    names = ["FixtureIdentity", "FixtureAbort", "FixtureSegfault", "FixtureRefuse"]
+    assert [creator["name"] for creator in library["creators"]] == names
+    for creator in library["creators"]:
+        assert (creator["namespace"], creator["version"], creator["generation"]) == ("fixture", "1", "V3")
+        assert creator["fields"] == [
+            {"name": "gain", "type": "float32", "length": 1},
+            {"name": "axes", "type": "int64", "length": 1},
+        ]
+
+
+@pytest.mark.usefixtures("rtx")
+def test_one_library_under_two_names_is_loaded_once(fixture_library: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    alias = tmp_path / "alias.so"
+    alias.symlink_to(fixture_library)
+    assert len(drive("plugins", fixture_library, alias).result["plugin_libraries"]) == 1
+
+
+@pytest.mark.usefixtures("rtx")
+class TestFailuresNameTheirCause:
+    def refused(self, library: pathlib.Path, **options: object) -> str:
+        done = drive("plugins", library, **options)
+        assert done.code == 2
+        assert done.error["kind"] == "plugin_library"
+        assert str(library) in done.error["message"]
+        return done.error["message"] + " " + done.error["next_step"]
+
+    def test_missing_file(self, tmp_path: pathlib.Path) -> None:
+        assert "no such file" in self.refused(tmp_path / "missing.so")
+
+    def test_not_a_library(self, tmp_path: pathlib.Path) -> None:
+        library = tmp_path / "text.so"
+        library.write_text("no ELF")
+        assert "file too short" in self.refused(library)
+        library.write_text("no ELF" * 1000)
+        assert "invalid ELF header" in self.refused(library)
+
+    def test_no_entry_point(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
+        source = tmp_path / "plain.cpp"
+        source.write_text("int answer() { return 42; }\n")
+        assert "getCreators" in self.refused(compile_library(source, "libplain.so"))
+
+    def test_missing_dependency(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
+        source = tmp_path / "needed.cpp"
+        source.write_text("int needed() { return 42; }\n")
+        needed = compile_library(source, "libneeded_by_plugin.so", "-Wl,-soname,libneeded_by_plugin.so")
+        source.write_text("int needed(); int use() { return needed(); }\n")
+        library = compile_library(source, "libneedy.so", str(needed))
+        needed.unlink()
+        assert "Install libneeded_by_plugin.so" in self.refused(library)
+
+    def test_undefined_symbol(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
+        source = tmp_path / "undefined.cpp"
+        source.write_text("extern int nowhere; int* pointer = &nowhere;\n")
+        assert "undefined symbol: nowhere" in self.refused(compile_library(source, "libundefined.so"))
+
+    def test_crash_while_loading(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
+        source = tmp_path / "aborts.cpp"
+        source.write_text(
+            "#include <cstdlib>\n#include <cstdio>\n__attribute__((constructor)) void load() { "
+            'std::fputs("dying words", stderr); std::abort(); }\n'
+        )
+        done = drive("plugins", compile_library(source, "libaborts.so"))
+        assert (done.code, done.error["kind"], done.error["signal"]) == (1, "crash", "SIGABRT")
+        assert done.error["last_messages"][-1] == "dying words"
+
+
+def test_driver_environment_has_no_library_path() -> None:
+    """The tests above prove something only if the library path is not set for the driver."""
+    assert "LD_LIBRARY_PATH" not in driver_environment()
+    assert subprocess.run(["env"], env=driver_environment(), check=True, capture_output=True).returncode == 0

@@ -1,0 +1,48 @@
+# --target: spelling, and the flavour that "auto" takes for it.
+from __future__ import annotations
+
+import pytest
+from graft.engine import flavours
+from graft.engine.events import EngineError
+from graft.engine.targets import parse_targets
+
+
+def test_spellings() -> None:
+    assert parse_targets(["sm89,SM_120", "86", "sm89"]) == ["sm89", "sm120", "sm86"]
+    assert parse_targets([]) == []
+    assert parse_targets(["current"]) == ["current"]
+
+
+@pytest.mark.parametrize("text", ["ampere", "", "sm", "sm8", "sm89,,sm86", "8.9", "current,sm89"])
+def test_refusals(text: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        parse_targets([text])
+    assert caught.value.kind == "target"
+    assert "--target" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("installed", "targets", "gpu", "expected"),
+    [
+        ({"rtx", "full"}, [], True, "full"),
+        ({"rtx", "full"}, ["current"], True, "full"),
+        ({"rtx", "full"}, ["sm89"], True, "rtx"),
+        ({"rtx", "full"}, [], False, "rtx"),
+        ({"full"}, ["sm89"], False, "full"),
+        ({"rtx"}, [], True, "rtx"),
+    ],
+)
+def test_auto(
+    monkeypatch: pytest.MonkeyPatch, installed: set[str], targets: list[str], gpu: bool, expected: str
+) -> None:
+    monkeypatch.setattr(flavours, "is_installed", lambda flavour: flavour.name in installed)
+    assert flavours.choose_flavour("auto", targets, gpu).name == expected
+
+
+def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flavours, "is_installed", lambda flavour: False)
+    for wanted in ("auto", "rtx", "full"):
+        with pytest.raises(EngineError) as caught:
+            flavours.choose_flavour(wanted, [], False)
+        assert caught.value.exit_code == 3
+        assert "pip install tensorrt" in caught.value.next_step
