@@ -145,46 +145,76 @@ def torch_forms():
         case("f_normalize_eps", EMBEDDING, l2([1], 1e-4, "norm"), "F.normalize(x, dim=1, eps=1e-4)", opsets=(13, 18)),
         case("f_normalize_axes", IMAGE, l2([1, 2, 3], 1e-12, "norm"), "F.normalize(x, dim=(1, 2, 3))", opsets=(17,)),
         case(
-            "f_normalize_f16", EMBEDDING, l2([1], 0.0, "norm"), "F.normalize(x.half(), dim=1) (1e-12 is 0 in f16)",
-            lambda x: F.normalize(x, dim=1), dtype=torch.float16,
+            "f_normalize_f16",
+            EMBEDDING,
+            l2([1], 0.0, "norm"),
+            "F.normalize(x.half(), dim=1) (1e-12 is 0 in f16)",
+            lambda x: F.normalize(x, dim=1),
+            dtype=torch.float16,
         ),
         case("norm_clamp_min", IMAGE, l2([1], 1e-6, "norm"), "x / x.norm(dim=1, keepdim=True).clamp_min(1e-6)"),
         case(
-            "vector_norm_clamp", SEQUENCE, l2([2], 1e-12, "norm"),
+            "vector_norm_clamp",
+            SEQUENCE,
+            l2([2], 1e-12, "norm"),
             "x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=1e-12)",
         ),
         case(
-            "norm_maximum", EMBEDDING, l2([1], 1e-12, "norm"),
+            "norm_maximum",
+            EMBEDDING,
+            l2([1], 1e-12, "norm"),
             "x / torch.maximum(x.norm(dim=1, keepdim=True), torch.tensor(1e-12))",
         ),
         case(
-            "norm_unsqueeze", EMBEDDING, norm12 | OPTIONAL,
+            "norm_unsqueeze",
+            EMBEDDING,
+            norm12 | OPTIONAL,
             "x / x.norm(dim=1).clamp_min(1e-12).unsqueeze(1)",
         ),
         case(
-            "rsqrt_clamp_pow", IMAGE, l2([1], 1e-12, "max"),
-            "x * torch.rsqrt(torch.clamp(x.pow(2).sum(1, keepdim=True), min=1e-12))", opsets=(11, 17),
+            "rsqrt_clamp_pow",
+            IMAGE,
+            l2([1], 1e-12, "max"),
+            "x * torch.rsqrt(torch.clamp(x.pow(2).sum(1, keepdim=True), min=1e-12))",
+            opsets=(11, 17),
         ),
         case(
-            "rsqrt_clamp_mul", SEQUENCE, l2([2], 1e-6, "max"),
+            "rsqrt_clamp_mul",
+            SEQUENCE,
+            l2([2], 1e-6, "max"),
             "x * torch.rsqrt((x * x).sum(-1, keepdim=True).clamp_min(1e-6))",
         ),
         case(
-            "div_sqrt_clamp_square", EMBEDDING, l2([1], 1e-8, "max"),
+            "div_sqrt_clamp_square",
+            EMBEDDING,
+            l2([1], 1e-8, "max"),
             "x / torch.sqrt(torch.square(x).sum(1, keepdim=True).clamp(min=1e-8))",
         ),
         case(
-            "div_sqrt_add", IMAGE, l2([1], 1e-3, "add"),
-            "x / torch.sqrt((x * x).sum(1, keepdim=True) + 1e-3)", opsets=(11, 17),
+            "div_sqrt_add",
+            IMAGE,
+            l2([1], 1e-3, "add"),
+            "x / torch.sqrt((x * x).sum(1, keepdim=True) + 1e-3)",
+            opsets=(11, 17),
         ),
         case(
-            "rsqrt_add_axes", IMAGE, l2([2, 3], 1e-3, "add"),
+            "rsqrt_add_axes",
+            IMAGE,
+            l2([2, 3], 1e-3, "add"),
             "x * torch.rsqrt((x ** 2).sum((2, 3), keepdim=True) + 1e-3)",
         ),
-        case("div_sqrt_add_small", IMAGE, l2([1], 1e-10, "add"), "x / torch.sqrt((x * x).sum(1, keepdim=True) + 1e-10)"),
+        case(
+            "div_sqrt_add_small", IMAGE, l2([1], 1e-10, "add"), "x / torch.sqrt((x * x).sum(1, keepdim=True) + 1e-10)"
+        ),
         case("norm_no_epsilon", EMBEDDING, NO_EPSILON, "x / x.norm(dim=-1, keepdim=True)"),
         case("norm_plus_epsilon", EMBEDDING, NOT_A_MODE, "x / (x.norm(dim=1, keepdim=True) + 1e-3)"),
-        case("network", IMAGE, l2([1], 1e-12, "norm", fusions=3, native=1), "convolution, nn.LeakyReLU(0.2), three F.normalize", Network()),
+        case(
+            "network",
+            IMAGE,
+            l2([1], 1e-12, "norm", fusions=3, native=1),
+            "convolution, nn.LeakyReLU(0.2), three F.normalize",
+            Network(),
+        ),
         case("leaky_relu", IMAGE, native(0.1), "F.leaky_relu(x, 0.1)", opsets=(11, 17)),
         case("nn_leaky_relu", IMAGE, native(0.01), "nn.LeakyReLU()(x)"),
         case("where_greater", IMAGE, leaky(0.1), "torch.where(x > 0, x, 0.1 * x)", opsets=(11, 17)),
@@ -225,22 +255,36 @@ def export_torch(exports, exporters):
             buffer = io.BytesIO()
             try:
                 torch.onnx.export(
-                    module, (x,), buffer, dynamo=False, opset_version=opset, input_names=["x"], output_names=["y"],
+                    module,
+                    (x,),
+                    buffer,
+                    dynamo=False,
+                    opset_version=opset,
+                    input_names=["x"],
+                    output_names=["y"],
                     dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}},
                 )
             except Exception as error:  # an exporter that cannot do it is worth knowing, not a failure of this script
                 print(f"torchscript cannot export {name} at opset {opset}: {str(error).splitlines()[0]}")
                 continue
             stem, exporter = f"torch{version}_script_opset{opset}_{name}", f"torch {version} TorchScript exporter"
-            exports.add(onnx.load_from_string(buffer.getvalue()), stem, exporter, expression, expected, x.numpy(), y, tolerance)
+            exports.add(
+                onnx.load_from_string(buffer.getvalue()), stem, exporter, expression, expected, x.numpy(), y, tolerance
+            )
         for dynamic in [True, False] if "dynamo" in exporters else []:
             if not dynamic and name not in ("f_normalize", "f_normalize_last"):
                 continue
             shapes = ({0: torch.export.Dim("batch")},) if dynamic else None
             opset = max(18, opsets[-1])
             program = torch.onnx.export(
-                module, (x,), dynamo=True, opset_version=opset, input_names=["x"], output_names=["y"],
-                dynamic_shapes=shapes, verbose=False,
+                module,
+                (x,),
+                dynamo=True,
+                opset_version=opset,
+                input_names=["x"],
+                output_names=["y"],
+                dynamic_shapes=shapes,
+                verbose=False,
             )
             model = program.model_proto
             wanted = NO_EPSILON if dynamo_drops_epsilon(name, model) else expected
@@ -260,26 +304,36 @@ def tensorflow_forms():
         return name, shape, expected, expression, function, opsets
 
     keras.utils.set_random_seed(1)
-    network = keras.Sequential([
-        keras.Input((8, 8, 3)),
-        keras.layers.Conv2D(4, 3, padding="same"),
-        keras.layers.LeakyReLU(negative_slope=0.2),
-        keras.layers.Lambda(lambda x: tf.math.l2_normalize(x, axis=-1)),
-        keras.layers.Conv2D(4, 3, padding="same"),
-    ])
+    network = keras.Sequential(
+        [
+            keras.Input((8, 8, 3)),
+            keras.layers.Conv2D(4, 3, padding="same"),
+            keras.layers.LeakyReLU(negative_slope=0.2),
+            keras.layers.Lambda(lambda x: tf.math.l2_normalize(x, axis=-1)),
+            keras.layers.Conv2D(4, 3, padding="same"),
+        ]
+    )
     nhwc = (2, 4, 5, 3)
     return [
         case("l2_normalize_nhwc", nhwc, l2([3], 1e-12, "max"), "tf.math.l2_normalize(x, axis=-1)", (9, 11, 13, 18)),
-        case("l2_normalize_axis1", nhwc, l2([1], 1e-6, "max"), "tf.math.l2_normalize(x, axis=1, epsilon=1e-6)", (11, 13)),
-        case("l2_normalize_axes", nhwc, l2([1, 2, 3], 1e-12, "max"), "tf.math.l2_normalize(x, axis=[1, 2, 3])", (11, 18)),
+        case(
+            "l2_normalize_axis1", nhwc, l2([1], 1e-6, "max"), "tf.math.l2_normalize(x, axis=1, epsilon=1e-6)", (11, 13)
+        ),
+        case(
+            "l2_normalize_axes", nhwc, l2([1, 2, 3], 1e-12, "max"), "tf.math.l2_normalize(x, axis=[1, 2, 3])", (11, 18)
+        ),
         case("l2_normalize_embedding", EMBEDDING, l2([1], 1e-10, "max"), "tf.nn.l2_normalize(x, 1, epsilon=1e-10)"),
         case("maximum_norm", nhwc, l2([3], 1e-12, "norm"), "x / tf.maximum(tf.norm(x, axis=-1, keepdims=True), 1e-12)"),
         case(
-            "div_sqrt_add", nhwc, l2([3], 1e-10, "add"),
+            "div_sqrt_add",
+            nhwc,
+            l2([3], 1e-10, "add"),
             "x / tf.sqrt(tf.reduce_sum(tf.square(x), axis=-1, keepdims=True) + 1e-10)",
         ),
         case(
-            "rsqrt_maximum", EMBEDDING, l2([1], 1e-12, "max"),
+            "rsqrt_maximum",
+            EMBEDDING,
+            l2([1], 1e-12, "max"),
             "tf.math.rsqrt(tf.maximum(1e-12, tf.reduce_sum(x ** 2, 1, keepdims=True))) * x",
         ),
         case("keras_unit_normalization", nhwc, l2([3], 1e-12, "norm"), "keras.layers.UnitNormalization(axis=-1)(x)"),
@@ -293,9 +347,12 @@ def tensorflow_forms():
         case("where", EMBEDDING, leaky(0.1) | OPTIONAL, "tf.where(x > 0, x, 0.1 * x)", (11, 13)),
         case("relu_minus_relu", nhwc, leaky(0.1), "tf.nn.relu(x) - 0.1 * tf.nn.relu(-x)"),
         case(
-            "network", (2, 8, 8, 3), l2([1], 1e-12, "max", native=1),
+            "network",
+            (2, 8, 8, 3),
+            l2([1], 1e-12, "max", native=1),
             "Keras, NHWC: Conv2D, LeakyReLU(0.2), l2_normalize(axis=-1), Conv2D; tf2onnx moves the transposes, so axis 1",
-            (13,), network,
+            (13,),
+            network,
         ),
     ]
 
@@ -309,11 +366,19 @@ def export_tensorflow(exports):
     for name, shape, expected, expression, function, opsets in tensorflow_forms():
         x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
         signature = [tf.TensorSpec([None, *shape[1:]], tf.float32, name="x")]
-        traced = tf.function(lambda x: tf.identity(function(x), name="y"), input_signature=signature)
+        traced = tf.function(lambda x, f=function: tf.identity(f(x), name="y"), input_signature=signature)
         y = traced(tf.constant(x)).numpy()
         for opset in opsets:
             model, _ = tf2onnx.convert.from_function(traced, input_signature=signature, opset=opset)
-            exports.add(model, f"tf2onnx{tf2onnx.__version__.split()[0]}_opset{opset}_{name}", exporter, expression, expected, x, y)
+            exports.add(
+                model,
+                f"tf2onnx{tf2onnx.__version__.split()[0]}_opset{opset}_{name}",
+                exporter,
+                expression,
+                expected,
+                x,
+                y,
+            )
 
 
 def main():

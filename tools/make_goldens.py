@@ -305,7 +305,9 @@ def make_l2norm_helper(out):
         note = "rsqrt of +0 is inf, of -0 is -inf, of inf is 0, of a negative number NaN"
         golden.add(f"{dtype}_edges_rsqrt", dtype, x, {"op_type": 0, "eps": 1e-12}, note)
         x = golden.x(f"{dtype}_edges_max.x", rounded(torch.tensor([*edges[:-1], -INF]), dtype))
-        golden.add(f"{dtype}_edges_max", dtype, x, {"op_type": 1, "eps": 1e-12}, "no NaN: fmaxf and PyTorch differ on it")
+        golden.add(
+            f"{dtype}_edges_max", dtype, x, {"op_type": 1, "eps": 1e-12}, "no NaN: fmaxf and PyTorch differ on it"
+        )
     x = golden.x("i8_positive.x", torch.arange(1, 128).to(torch.int8))
     golden.add("i8_rsqrt", "i8", x, {"op_type": 0, "eps": 1e-12, "x_scale": 0.0513, "y_scale": 0.0371})
     x = golden.x("i8_every.x", torch.arange(-128, 128).to(torch.int8))
