@@ -1,0 +1,173 @@
+// CUDA kernels of every elementwise operator: y[i] = op.apply(x[i]), in f32 arithmetic.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "graft/define_operator.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/vector.cuh"
+
+namespace graft {
+namespace detail {
+
+/// Tuned on an H200.
+struct ElementwisePolicy {
+  static constexpr int threads = 256;
+  static constexpr int vectors_in_flight = 4;  ///< By each thread, where the tensor fills the GPU; otherwise one.
+  static constexpr int table_blocks_per_multiprocessor = 6;
+};
+
+template <class T, class Op>
+__device__ T apply_to(const Op& op, T x) {
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    return quantize_device(op.apply(static_cast<float>(x) * op.x_scale), op.y_scale);
+  } else {
+    return static_cast<T>(op.apply(static_cast<float>(x)));
+  }
+}
+
+template <class T, class Op>
+__global__ void __launch_bounds__(ElementwisePolicy::threads)
+    elementwise_scalar(Op op, const T* x, T* y, std::int64_t count) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) y[i] = apply_to(op, x[i]);
+}
+
+/// Blocks of U vectors a thread; the last block also takes the elements that fill no vector.
+template <class T, int U, class Op>
+__global__ void __launch_bounds__(ElementwisePolicy::threads)
+    elementwise_vector(Op op, const T* x, T* y, std::int64_t count) {
+  constexpr int width = widest<T>;
+  constexpr int threads = ElementwisePolicy::threads;
+  using V = Vector<T, width>;
+  const std::int64_t vectors = count / width;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (threads * U) + threadIdx.x;
+  V loaded[U];
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    const std::int64_t i = first + u * threads;
+    if (i < vectors) loaded[u] = V::load(x + i * width);
+  }
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    const std::int64_t i = first + u * threads;
+    if (i < vectors) {
+      float values[width];
+      loaded[u].unpack(values);
+#pragma unroll
+      for (float& value : values) value = op.apply(value);
+      V::pack(values).store(y + i * width);
+    }
+  }
+  const std::int64_t rest = vectors * width + threadIdx.x;
+  if (blockIdx.x == gridDim.x - 1 && rest < count) y[rest] = apply_to(op, x[rest]);
+}
+
+/// i8 has 256 values, so any operator is a table of 256 results. Each lane of a warp has its own copy, in its own bank
+/// of shared memory, so that no two lanes ever wait for each other.
+template <class Op>
+__global__ void __launch_bounds__(ElementwisePolicy::threads)
+    elementwise_table(Op op, const std::int8_t* x, std::int8_t* y, std::int64_t count) {
+  constexpr int width = widest<std::int8_t>;
+  constexpr int threads = ElementwisePolicy::threads;
+  constexpr int U = ElementwisePolicy::vectors_in_flight;
+  constexpr unsigned lanes = 32;
+  static_assert(threads == 256, "one thread makes one entry");
+  __shared__ unsigned table[256 * lanes];
+  const unsigned lane = threadIdx.x % lanes;
+  const auto result = static_cast<std::uint8_t>(apply_to(op, static_cast<std::int8_t>(threadIdx.x)));
+  for (unsigned i = 0; i < lanes; ++i) table[threadIdx.x * lanes + (i + lane) % lanes] = result;
+  __syncthreads();
+
+  const auto* column = reinterpret_cast<const char*>(table + lane);
+  const auto look_up = [&](unsigned word) {
+    constexpr unsigned mask = 0xFFU * lanes * sizeof(unsigned);  // an entry's offset is its index times 128
+    const auto at = [&](unsigned offset) { return *reinterpret_cast<const unsigned*>(column + (offset & mask)); };
+    const unsigned low = __byte_perm(at(word << 7U), at(word >> 1U), 0x0040U);
+    const unsigned high = __byte_perm(at(word >> 9U), at(word >> 17U), 0x0040U);
+    return __byte_perm(low, high, 0x5410U);
+  };
+  const std::int64_t vectors = count / width;
+  const auto step = static_cast<std::int64_t>(gridDim.x) * threads;
+  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  const auto* from = reinterpret_cast<const uint4*>(x);
+  auto* to = reinterpret_cast<uint4*>(y);
+  for (; i < vectors; i += U * step) {
+    uint4 loaded[U];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      if (i + u * step < vectors) loaded[u] = from[i + u * step];
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      const uint4 v = loaded[u];
+      if (i + u * step < vectors) to[i + u * step] = make_uint4(look_up(v.x), look_up(v.y), look_up(v.z), look_up(v.w));
+    }
+  }
+  const std::int64_t rest = vectors * width + threadIdx.x;
+  if (blockIdx.x == 0 && rest < count) y[rest] = apply_to(op, x[rest]);
+}
+
+template <class Op>
+struct ElementwiseKernels {
+  static_assert(std::is_trivially_copyable_v<Op>, "the definition travels to the GPU as a kernel argument");
+
+  static Status fits(const Op& /*op*/, const Problem& /*problem*/) { return {}; }
+
+  static Status run_scalar(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+    return dispatch_device(problem.inputs[0].dtype, [&](auto element) {
+      using T = decltype(element);
+      constexpr int threads = ElementwisePolicy::threads;
+      const std::int64_t count = problem.inputs[0].storage_count();
+      return launch(Op::name, elementwise_scalar<T, Op>, ceil_divide(count, threads), threads, context, op,
+                    static_cast<const T*>(buffers.inputs[0]), static_cast<T*>(buffers.outputs[0]), count);
+    });
+  }
+
+  static Status run_vector(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+    constexpr std::size_t vector_bytes = 16;
+    if (!is_aligned(buffers.inputs[0], vector_bytes) || !is_aligned(buffers.outputs[0], vector_bytes)) {
+      return run_scalar(op, problem, buffers, context);
+    }
+    DeviceTraits device;
+    if (Status status = current_device(device); !status.ok()) return status;
+    return dispatch_device(problem.inputs[0].dtype, [&](auto element) {
+      using T = decltype(element);
+      constexpr int threads = ElementwisePolicy::threads;
+      constexpr int U = ElementwisePolicy::vectors_in_flight;
+      const std::int64_t count = problem.inputs[0].storage_count();
+      const auto* x = static_cast<const T*>(buffers.inputs[0]);
+      auto* y = static_cast<T*>(buffers.outputs[0]);
+      // A tensor smaller than one vector still needs the block that takes the rest.
+      const std::int64_t vectors = count == 0 ? 0 : std::max<std::int64_t>(count / widest<T>, 1);
+      if constexpr (std::is_same_v<T, std::int8_t>) {
+        const std::int64_t most = device.multiprocessors * ElementwisePolicy::table_blocks_per_multiprocessor;
+        return launch(Op::name, elementwise_table<Op>, std::min(ceil_divide(vectors, threads), most), threads, context,
+                      op, x, y, count);
+      } else {
+        const std::int64_t resident = device.multiprocessors * device.threads_per_multiprocessor;
+        if (vectors < resident * U) {
+          return launch(Op::name, elementwise_vector<T, 1, Op>, ceil_divide(vectors, threads), threads, context, op, x,
+                        y, count);
+        }
+        return launch(Op::name, elementwise_vector<T, U, Op>, ceil_divide(vectors, threads * U), threads, context, op,
+                      x, y, count);
+      }
+    });
+  }
+};
+
+}  // namespace detail
+
+/// The CUDA kernels of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 through a table
+/// of all results) and falls back by itself for addresses that are no multiple of 16; "scalar" takes anything.
+template <class Op>
+[[nodiscard]] std::span<const Variant<Op>> elementwise_kernels() {
+  using Kernels = detail::ElementwiseKernels<Op>;
+  static constexpr std::array variants{Variant<Op>{"vector16", Kernels::fits, Kernels::run_vector},
+                                       Variant<Op>{"scalar", Kernels::fits, Kernels::run_scalar}};
+  return variants;
+}
+
+}  // namespace graft

@@ -1,0 +1,81 @@
+// Kernel launches whose errors become a Status, and what kernels are told of the GPU they run on.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <type_traits>
+
+#include "graft/status.hpp"
+#include "graft/tensor.hpp"
+
+namespace graft {
+
+/// "leaky_relu: cudaErrorInvalidValue: invalid argument"; ok for cudaSuccess.
+[[nodiscard]] inline Status cuda_status(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return {};
+  static_cast<void>(cudaGetLastError());  // otherwise the caller's next check would report it once more
+  return {StatusCode::cuda_error,
+          std::string(what) + ": " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error)};
+}
+
+/// The facts that tuning depends on.
+struct DeviceTraits {
+  int multiprocessors = 0;
+  int threads_per_multiprocessor = 0;
+};
+
+/// Of the current device; asked for once per device, at the first run. Legal inside stream capture.
+[[nodiscard]] inline Status current_device(DeviceTraits& traits) {
+  constexpr int max_devices = 64;
+  static std::mutex mutex;
+  static std::array<DeviceTraits, max_devices> cache;
+  int device = 0;
+  if (Status status = cuda_status(cudaGetDevice(&device), "cudaGetDevice"); !status.ok()) return status;
+  if (device >= max_devices) return unsupported("device " + std::to_string(device) + "; 0 to 63 are supported");
+  const std::lock_guard lock(mutex);
+  DeviceTraits& entry = cache[static_cast<std::size_t>(device)];
+  if (entry.multiprocessors == 0) {
+    DeviceTraits fresh;
+    if (cudaError_t error =
+            cudaDeviceGetAttribute(&fresh.threads_per_multiprocessor, cudaDevAttrMaxThreadsPerMultiProcessor, device);
+        error != cudaSuccess) {
+      return cuda_status(error, "cudaDeviceGetAttribute");
+    }
+    if (cudaError_t error = cudaDeviceGetAttribute(&fresh.multiprocessors, cudaDevAttrMultiProcessorCount, device);
+        error != cudaSuccess) {
+      return cuda_status(error, "cudaDeviceGetAttribute");
+    }
+    entry = fresh;
+  }
+  traits = entry;
+  return {};
+}
+
+/// Starts `kernel` on the context's stream. A grid of no blocks is nothing to do.
+template <class... Parameters, class... Arguments>
+[[nodiscard]] Status launch(const char* what, void (*kernel)(Parameters...), std::int64_t blocks, int threads,
+                            const CudaContext& context, const Arguments&... arguments) {
+  if (blocks == 0) return {};
+  if (blocks > std::numeric_limits<std::int32_t>::max()) {
+    return unsupported(std::string(what) + ": needs " + std::to_string(blocks) + " blocks; CUDA allows 2147483647");
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.stream = context.stream;
+  return cuda_status(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), what);
+}
+
+[[nodiscard]] constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+[[nodiscard]] inline bool is_aligned(const void* address, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+
+}  // namespace graft
