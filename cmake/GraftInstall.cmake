@@ -21,8 +21,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDI
 foreach(folder ops kernels adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}"
-            FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.h" PATTERN "*.map" PATTERN "*.cpp"
-            PATTERN "ops/*/*.cpp" EXCLUDE)
+            FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*")
   endif()
 endforeach()
 

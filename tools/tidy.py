@@ -53,7 +53,7 @@ def fingerprint(command: str, files: list[pathlib.Path], common: bytes) -> str:
 
 def check(tidy: str, tree: pathlib.Path, source: pathlib.Path) -> str:
     """The findings, or nothing."""
-    command = [tidy, "-p", str(tree), "--quiet", str(source)]
+    command = [tidy, "-p", str(tree), "--quiet", "--extra-arg=-Wno-unknown-warning-option", str(source)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode == 0:
         return ""
