@@ -57,16 +57,6 @@ class Dim {
   /// Same structure and names; two different expressions of equal value are not the same.
   friend bool operator==(const Dim& a, const Dim& b);
 
-  friend Dim operator+(const Dim& a, const Dim& b);
-  friend Dim operator-(const Dim& a, const Dim& b);
-  friend Dim operator*(const Dim& a, const Dim& b);
-  friend Dim min(const Dim& a, const Dim& b);
-  friend Dim max(const Dim& a, const Dim& b);
-  friend Dim floor_div(const Dim& a, const Dim& b);
-  friend Dim ceil_div(const Dim& a, const Dim& b);
-  friend Dim equal(const Dim& a, const Dim& b);
-  friend Dim less(const Dim& a, const Dim& b);
-
   [[nodiscard]] static Dim make(Kind kind, const Dim& left, const Dim& right);
 
  private:
@@ -74,6 +64,16 @@ class Dim {
   std::shared_ptr<const Node> node_;
   std::int64_t value_ = 0;
 };
+
+[[nodiscard]] Dim operator+(const Dim& a, const Dim& b);
+[[nodiscard]] Dim operator-(const Dim& a, const Dim& b);
+[[nodiscard]] Dim operator*(const Dim& a, const Dim& b);
+[[nodiscard]] Dim min(const Dim& a, const Dim& b);
+[[nodiscard]] Dim max(const Dim& a, const Dim& b);
+[[nodiscard]] Dim floor_div(const Dim& a, const Dim& b);
+[[nodiscard]] Dim ceil_div(const Dim& a, const Dim& b);
+[[nodiscard]] Dim equal(const Dim& a, const Dim& b);
+[[nodiscard]] Dim less(const Dim& a, const Dim& b);
 
 using Shape = std::vector<Dim>;
 

@@ -1,0 +1,424 @@
+// Drives any TensorRT plugin through the order of calls that TensorRT documents, without TensorRT.
+#include "adapters/tensorrt/plugin_host.hpp"
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "adapters/tensorrt/convert.hpp"
+#include "graft/error.hpp"
+
+namespace graft::tensorrt {
+namespace {
+
+using PluginPointer = std::unique_ptr<nvinfer1::IPluginV3>;
+
+[[noreturn]] void fail(const std::string& call, const std::string& what) {
+  throw Error(Error::Kind::answer_is_no, call + ": " + what);
+}
+
+void require(bool condition, const std::string& call, const std::string& what) {
+  if (!condition) fail(call, what);
+}
+
+template <class Capability>
+Capability& capability(nvinfer1::IPluginV3& plugin, nvinfer1::PluginCapabilityType type, const char* name) {
+  auto* interface = plugin.getCapabilityInterface(type);
+  require(interface != nullptr, "getCapabilityInterface", std::string("no capability ") + name);
+  return *static_cast<Capability*>(interface);
+}
+
+nvinfer1::IPluginV3OneBuild& build_capability(nvinfer1::IPluginV3& plugin) {
+  return capability<nvinfer1::IPluginV3OneBuild>(plugin, nvinfer1::PluginCapabilityType::kBUILD, "BUILD");
+}
+nvinfer1::IPluginV3OneRuntime& runtime_capability(nvinfer1::IPluginV3& plugin) {
+  return capability<nvinfer1::IPluginV3OneRuntime>(plugin, nvinfer1::PluginCapabilityType::kRUNTIME, "RUNTIME");
+}
+
+PluginPointer create(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& values, nvinfer1::TensorRTPhase phase) {
+  std::vector<nvinfer1::PluginField> fields;
+  for (const auto& [name, value] : values) fields.push_back(to_field(name.c_str(), value));
+  const nvinfer1::PluginFieldCollection collection{static_cast<std::int32_t>(fields.size()), fields.data()};
+  PluginPointer plugin(creator.createPlugin("plugin_host", &collection, phase));
+  require(plugin != nullptr, "createPlugin", "returned null; the reason is in the log");
+  return plugin;
+}
+
+PluginFields read_serialized(nvinfer1::IPluginV3& plugin) {
+  const auto* collection = runtime_capability(plugin).getFieldsToSerialize();
+  require(collection != nullptr, "getFieldsToSerialize", "returned null");
+  PluginFields values;
+  for (std::int32_t i = 0; i < collection->nbFields; ++i) {
+    const nvinfer1::PluginField& field = collection->fields[i];
+    const bool is_text = field.type == nvinfer1::PluginFieldType::kCHAR;
+    const bool is_float = field.type == nvinfer1::PluginFieldType::kFLOAT32;
+    const bool is_list = field.length != 1;
+    AttributeType type = is_list ? AttributeType::integers : AttributeType::integer;
+    if (is_text) type = AttributeType::text;
+    if (is_float) type = is_list ? AttributeType::float_numbers : AttributeType::float_number;
+    AttributeValue value;
+    const Status status = from_tensorrt(field, type, value);
+    require(status.ok(), "getFieldsToSerialize", status.message());
+    values.emplace(field.name, std::move(value));
+  }
+  return values;
+}
+
+/// Dimension expressions as TensorRT's builder would make them, over Graft's own.
+class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv::VExprBuilder {
+ public:
+  Expressions() { mImpl = this; }
+  ~Expressions() noexcept override = default;
+
+  const nvinfer1::IDimensionExpr* make(Dim dim) { return &owned_.emplace_back(std::move(dim)); }
+  static const Dim& read(const nvinfer1::IDimensionExpr& expression) {
+    return static_cast<const Expression&>(expression).dim;
+  }
+
+ private:
+  struct Expression final : nvinfer1::IDimensionExpr, nvinfer1::apiv::VDimensionExpr {
+    explicit Expression(Dim value) : dim(std::move(value)) { mImpl = this; }
+    ~Expression() noexcept override = default;
+    [[nodiscard]] bool isConstant() const override { return dim.is_constant(); }
+    [[nodiscard]] std::int64_t getConstantValue() const override { return dim.is_constant() ? dim.value() : 0; }
+    [[nodiscard]] bool isSizeTensor() const override { return false; }
+    Dim dim;
+  };
+
+  const nvinfer1::IDimensionExpr* constant(std::int64_t value) override { return make(Dim(value)); }
+  const nvinfer1::IDimensionExpr* operation(nvinfer1::DimensionOperation op, const nvinfer1::IDimensionExpr& first,
+                                            const nvinfer1::IDimensionExpr& second) override {
+    return make(Dim::make(kind(op), read(first), read(second)));
+  }
+  const nvinfer1::IDimensionExpr* declareSizeTensor(std::int32_t /*output*/, const nvinfer1::IDimensionExpr& /*opt*/,
+                                                    const nvinfer1::IDimensionExpr& upper) override {
+    return &upper;
+  }
+  static Dim::Kind kind(nvinfer1::DimensionOperation op) {
+    switch (op) {
+      case nvinfer1::DimensionOperation::kSUM: return Dim::Kind::add;
+      case nvinfer1::DimensionOperation::kPROD: return Dim::Kind::multiply;
+      case nvinfer1::DimensionOperation::kMAX: return Dim::Kind::maximum;
+      case nvinfer1::DimensionOperation::kMIN: return Dim::Kind::minimum;
+      case nvinfer1::DimensionOperation::kSUB: return Dim::Kind::subtract;
+      case nvinfer1::DimensionOperation::kEQUAL: return Dim::Kind::equal;
+      case nvinfer1::DimensionOperation::kLESS: return Dim::Kind::less;
+      case nvinfer1::DimensionOperation::kFLOOR_DIV: return Dim::Kind::floor_divide;
+      case nvinfer1::DimensionOperation::kCEIL_DIV: return Dim::Kind::ceil_divide;
+    }
+    return Dim::Kind::add;
+  }
+
+  std::deque<Expression> owned_;  // a deque never moves its elements
+};
+
+/// Output extents from getOutputShapes; with `symbolic` each input dimension is an unknown whose value is put in after.
+std::vector<Extents> output_extents(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
+                                    std::size_t output_count, bool symbolic) {
+  const auto name_of = [](std::size_t input, int axis) { return std::to_string(input) + "." + std::to_string(axis); };
+  Expressions expressions;
+  std::vector<nvinfer1::DimsExprs> in(inputs.size());
+  std::map<std::string, std::int64_t> sizes;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    in[i].nbDims = inputs[i].extents.rank();
+    for (int axis = 0; axis < in[i].nbDims; ++axis) {
+      sizes[name_of(i, axis)] = inputs[i].extents[axis];
+      in[i].d[axis] = expressions.make(symbolic ? Dim::symbol(name_of(i, axis)) : Dim(inputs[i].extents[axis]));
+    }
+  }
+  std::vector<nvinfer1::DimsExprs> out(output_count);
+  const auto code = build.getOutputShapes(in.data(), static_cast<std::int32_t>(in.size()), nullptr, 0, out.data(),
+                                          static_cast<std::int32_t>(out.size()), expressions);
+  require(code == 0, "getOutputShapes", "returned " + std::to_string(code));
+  std::vector<Extents> result;
+  for (const nvinfer1::DimsExprs& dims : out) {
+    Extents& extents = result.emplace_back();
+    require(dims.nbDims >= 0 && dims.nbDims <= Extents::max_rank, "getOutputShapes", "a rank out of range");
+    for (std::int32_t axis = 0; axis < dims.nbDims; ++axis) {
+      const auto size = Expressions::read(*dims.d[axis]).evaluate([&](const std::string& name) {
+        return std::optional<std::int64_t>(sizes.at(name));
+      });
+      require(size && *size >= 0, "getOutputShapes", "a dimension without a size");
+      extents.push_back(*size);
+    }
+  }
+  return result;
+}
+
+nvinfer1::PluginTensorDesc to_plugin_desc(const TensorDesc& desc) {
+  nvinfer1::PluginTensorDesc result{};
+  result.dims.nbDims = desc.extents.rank();
+  for (int axis = 0; axis < desc.extents.rank(); ++axis) result.dims.d[axis] = desc.extents[axis];
+  result.type = to_tensorrt(desc.dtype);
+  result.format = to_tensorrt(desc.layout);
+  result.scale = 1;
+  return result;
+}
+
+nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc) {
+  const nvinfer1::PluginTensorDesc fixed = to_plugin_desc(desc);
+  return {fixed, fixed.dims, fixed.dims, fixed.dims};
+}
+
+/// TensorRT asks position by position; an accepted combination must be accepted at each, and the answer not change.
+void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1::DynamicPluginTensorDesc> in_out,
+                   std::size_t input_count) {
+  const auto inputs = static_cast<std::int32_t>(input_count);
+  const auto outputs = static_cast<std::int32_t>(in_out.size() - input_count);
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t position = 0; position < in_out.size(); ++position) {
+      require(build.supportsFormatCombination(static_cast<std::int32_t>(position), in_out.data(), inputs, outputs),
+              "supportsFormatCombination", "refused position " + std::to_string(position));
+    }
+  }
+}
+
+void check_cuda(cudaError_t error, const char* call) {
+  if (error != cudaSuccess) fail(call, cudaGetErrorString(error));
+}
+
+/// Device memory of one tensor between two guards.
+class GuardedBuffer {
+ public:
+  static constexpr std::size_t guard = 256;
+  static constexpr int guard_byte = 0xA5;
+  static constexpr int poison_byte = 0x7F;  // NaN in every floating-point type, 127 in i8
+
+  GuardedBuffer(std::size_t bytes, std::size_t misalign) : bytes_(bytes), offset_(guard + misalign) {
+    check_cuda(cudaMalloc(&memory_, total()), "cudaMalloc");
+    check_cuda(cudaMemset(memory_, guard_byte, total()), "cudaMemset");
+  }
+  ~GuardedBuffer() { static_cast<void>(cudaFree(memory_)); }
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+
+  [[nodiscard]] void* data() const { return static_cast<std::byte*>(memory_) + offset_; }
+  void write(std::span<const std::byte> bytes) {
+    check_cuda(cudaMemcpy(data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  void poison() { check_cuda(cudaMemset(data(), poison_byte, bytes_), "cudaMemset"); }
+  /// The tensor's bytes; throws if a guard was touched.
+  [[nodiscard]] std::vector<std::byte> read(const std::string& name) const {
+    std::vector<std::byte> all(total());
+    check_cuda(cudaMemcpy(all.data(), memory_, all.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    const auto intact = [](std::span<const std::byte> bytes) {
+      return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{guard_byte}; });
+    };
+    const std::span<const std::byte> span(all);
+    require(intact(span.first(offset_)), "enqueue", "wrote before " + name);
+    require(intact(span.subspan(offset_ + bytes_)), "enqueue", "wrote past the end of " + name);
+    return {all.begin() + static_cast<std::ptrdiff_t>(offset_),
+            all.begin() + static_cast<std::ptrdiff_t>(offset_ + bytes_)};
+  }
+
+ private:
+  [[nodiscard]] std::size_t total() const { return offset_ + bytes_ + guard; }
+  std::size_t bytes_;
+  std::size_t offset_;
+  void* memory_ = nullptr;
+};
+
+class Stream {
+ public:
+  Stream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"); }
+  ~Stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+  void wait() const { check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+void capture_and_replay(const Stream& stream, const std::function<void()>& work) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+  work();
+  check_cuda(cudaStreamEndCapture(stream.get(), &graph), "enqueue is not legal inside CUDA graph capture");
+  const cudaError_t instantiated = cudaGraphInstantiate(&executable, graph, 0);
+  static_cast<void>(cudaGraphDestroy(graph));
+  check_cuda(instantiated, "cudaGraphInstantiate");
+  const cudaError_t launched = cudaGraphLaunch(executable, stream.get());
+  const cudaError_t finished = cudaStreamSynchronize(stream.get());
+  static_cast<void>(cudaGraphExecDestroy(executable));
+  check_cuda(launched, "cudaGraphLaunch");
+  check_cuda(finished, "cudaStreamSynchronize");
+}
+
+}  // namespace
+
+class PluginLibrary::Logger final : public nvinfer1::ILogger, public nvinfer1::ILoggerFinder {
+ public:
+  ~Logger() override = default;
+  void log(Severity severity, const char* message) noexcept override {
+    if (severity > Severity::kWARNING) return;
+    try {
+      const std::lock_guard lock(mutex_);
+      lines_.emplace_back(message);
+    } catch (...) {  // a lost log line is better than a dead process
+      return;
+    }
+  }
+  nvinfer1::ILogger* findLogger() override { return this; }
+  std::vector<std::string> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(lines_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+PluginLibrary::PluginLibrary(const std::filesystem::path& path) : logger_(std::make_unique<Logger>()) {
+  handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle_ == nullptr) throw Error(path.string() + ": " + dlerror());
+  using SetLoggerFinder = void (*)(nvinfer1::ILoggerFinder*);
+  using GetCreators = nvinfer1::IPluginCreatorInterface* const* (*)(std::int32_t&);
+  const auto set_logger_finder = reinterpret_cast<SetLoggerFinder>(dlsym(handle_, "setLoggerFinder"));
+  const auto get_creators = reinterpret_cast<GetCreators>(dlsym(handle_, "getCreators"));
+  if (set_logger_finder == nullptr || get_creators == nullptr) {
+    dlclose(handle_);
+    throw Error(path.string() + ": a plugin library exports getCreators and setLoggerFinder; this one lacks " +
+                (get_creators == nullptr ? "getCreators" : "setLoggerFinder"));
+  }
+  set_logger_finder(logger_.get());
+  std::int32_t count = 0;
+  nvinfer1::IPluginCreatorInterface* const* list = get_creators(count);
+  for (std::int32_t i = 0; i < count; ++i) {
+    if (std::strcmp(list[i]->getInterfaceInfo().kind, "PLUGIN CREATOR_V3ONE") == 0) {
+      creators_.push_back(static_cast<nvinfer1::IPluginCreatorV3One*>(list[i]));
+    }
+  }
+}
+
+PluginLibrary::~PluginLibrary() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+nvinfer1::IPluginCreatorV3One* PluginLibrary::find(const std::string& name, const std::string& version) const {
+  for (auto* creator : creators_) {
+    if (name == creator->getPluginName() && version == creator->getPluginVersion()) return creator;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> PluginLibrary::take_log() { return logger_->take(); }
+
+BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
+                         std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts) {
+  const PluginPointer original = create(creator, fields, nvinfer1::TensorRTPhase::kBUILD);
+  const PluginPointer plugin(original->clone());
+  require(plugin != nullptr, "clone", "returned null");
+  auto& build = build_capability(*plugin);
+  const std::int32_t output_count = build.getNbOutputs();
+  require(output_count > 0, "getNbOutputs", "returned " + std::to_string(output_count));
+
+  std::vector<nvinfer1::DataType> input_types;
+  for (const TensorDesc& desc : inputs) input_types.push_back(to_tensorrt(desc.dtype));
+  std::vector<nvinfer1::DataType> output_types(static_cast<std::size_t>(output_count));
+  const auto typed = build.getOutputDataTypes(output_types.data(), output_count, input_types.data(),
+                                              static_cast<std::int32_t>(input_types.size()));
+  require(typed == 0, "getOutputDataTypes", "returned " + std::to_string(typed));
+
+  BuiltPlugin result;
+  const auto extents = output_extents(build, inputs, output_types.size(), false);
+  require(extents == output_extents(build, inputs, output_types.size(), true), "getOutputShapes",
+          "other sizes for symbolic dimensions than for fixed ones");
+  for (std::size_t i = 0; i < output_types.size(); ++i) {
+    const auto dtype = from_tensorrt(output_types[i]);
+    require(dtype.has_value(), "getOutputDataTypes", "a type that Graft does not have");
+    const Layout layout = i < output_layouts.size() ? output_layouts[i] : inputs[0].layout;
+    result.outputs.push_back({*dtype, layout, extents[i]});
+  }
+
+  std::vector<nvinfer1::DynamicPluginTensorDesc> in_out;
+  for (const TensorDesc& desc : inputs) in_out.push_back(to_dynamic_desc(desc));
+  for (const TensorDesc& desc : result.outputs) in_out.push_back(to_dynamic_desc(desc));
+  check_formats(build, in_out, inputs.size());
+  const auto* out = in_out.data() + inputs.size();
+  const auto input_count = static_cast<std::int32_t>(inputs.size());
+  const auto configured = build.configurePlugin(in_out.data(), input_count, out, output_count);
+  require(configured == 0, "configurePlugin", "returned " + std::to_string(configured));
+  result.workspace = build.getWorkspaceSize(in_out.data(), input_count, out, output_count);
+
+  result.serialized = read_serialized(*plugin);
+  const PluginPointer again = create(creator, result.serialized, nvinfer1::TensorRTPhase::kRUNTIME);
+  require(read_serialized(*again) == result.serialized, "getFieldsToSerialize",
+          "a plugin re-created from its fields serialises to other values");
+  return result;
+}
+
+std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator, const BuiltPlugin& built,
+                                               std::span<const TensorDesc> inputs,
+                                               std::span<const std::vector<std::byte>> input_data,
+                                               const RunOptions& options) {
+  const PluginPointer loaded = create(creator, built.serialized, nvinfer1::TensorRTPhase::kRUNTIME);
+  const PluginPointer plugin(runtime_capability(*loaded).attachToContext(nullptr));
+  require(plugin != nullptr, "attachToContext", "returned null");
+  auto& runtime = runtime_capability(*plugin);
+
+  std::vector<nvinfer1::PluginTensorDesc> in;
+  std::vector<nvinfer1::PluginTensorDesc> out;
+  std::deque<GuardedBuffer> buffers;
+  std::vector<const void*> in_addresses;
+  std::vector<void*> out_addresses;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    in.push_back(to_plugin_desc(inputs[i]));
+    require(input_data[i].size() == static_cast<std::size_t>(inputs[i].storage_bytes()), "run_plugin",
+            "input " + std::to_string(i) + " has not the bytes of its description");
+    buffers.emplace_back(input_data[i].size(), options.misalign).write(input_data[i]);
+    in_addresses.push_back(buffers.back().data());
+  }
+  for (const TensorDesc& desc : built.outputs) {
+    out.push_back(to_plugin_desc(desc));
+    out_addresses.push_back(
+        buffers.emplace_back(static_cast<std::size_t>(desc.storage_bytes()), options.misalign).data());
+  }
+  GuardedBuffer workspace(built.workspace, 0);
+
+  const auto changed = runtime.onShapeChange(in.data(), static_cast<std::int32_t>(in.size()), out.data(),
+                                             static_cast<std::int32_t>(out.size()));
+  require(changed == 0, "onShapeChange", "returned " + std::to_string(changed));
+
+  const Stream stream;
+  const auto enqueue = [&] {
+    const auto code = runtime.enqueue(in.data(), out.data(), in_addresses.data(), out_addresses.data(),
+                                      workspace.data(), stream.get());
+    require(code == 0, "enqueue", "returned " + std::to_string(code));
+  };
+  const auto run_once = [&](const std::function<void()>& work) {
+    for (std::size_t i = 0; i < out.size(); ++i) buffers[in.size() + i].poison();
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    work();
+    stream.wait();
+    std::vector<std::vector<std::byte>> results;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      require(buffers[i].read("input " + std::to_string(i)) == input_data[i], "enqueue",
+              "changed input " + std::to_string(i));
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      results.push_back(buffers[in.size() + i].read("output " + std::to_string(i)));
+    }
+    static_cast<void>(workspace.read("the workspace"));
+    return results;
+  };
+
+  auto first = run_once(enqueue);
+  require(run_once(enqueue) == first, "enqueue", "a second run gave other bits");
+  if (options.capture) {
+    require(run_once([&] { capture_and_replay(stream, enqueue); }) == first, "enqueue",
+            "a replayed CUDA graph gave other bits");
+  }
+  return first;
+}
+
+}  // namespace graft::tensorrt

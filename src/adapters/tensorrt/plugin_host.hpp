@@ -1,0 +1,74 @@
+// Drives any TensorRT plugin through the order of calls that TensorRT documents, without TensorRT.
+#pragma once
+
+#include <NvInferRuntime.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graft/attribute.hpp"
+#include "graft/tensor.hpp"
+
+namespace graft::tensorrt {
+
+/// A plugin library that is loaded as TensorRT loads it: setLoggerFinder, then getCreators.
+class PluginLibrary {
+ public:
+  /// Throws Error if it cannot be loaded or lacks either export; the message is the loader's own.
+  explicit PluginLibrary(const std::filesystem::path& path);
+  ~PluginLibrary();
+  PluginLibrary(const PluginLibrary&) = delete;
+  PluginLibrary& operator=(const PluginLibrary&) = delete;
+
+  /// Creators of the V3 interface; others (IPluginCreator of V2) are left out.
+  [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorV3One*>& creators() const { return creators_; }
+  /// Null for an unknown name or version.
+  [[nodiscard]] nvinfer1::IPluginCreatorV3One* find(const std::string& name, const std::string& version = "1") const;
+  /// Everything that the library has logged since the last call.
+  [[nodiscard]] std::vector<std::string> take_log();
+
+ private:
+  class Logger;
+  std::unique_ptr<Logger> logger_;
+  void* handle_ = nullptr;
+  std::vector<nvinfer1::IPluginCreatorV3One*> creators_;
+};
+
+using PluginFields = std::map<std::string, AttributeValue>;
+
+/// What TensorRT keeps of a plugin in an engine.
+struct BuiltPlugin {
+  PluginFields serialized;
+  std::vector<TensorDesc> outputs;
+  std::size_t workspace = 0;
+};
+
+/// The calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes, once with
+/// every dimension symbolic), clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize,
+/// getFieldsToSerialize; then re-creation from the serialised fields, which must serialise to the same. Makes no CUDA
+/// call and needs no GPU. `output_layouts` are asked for; empty takes those of the first input.
+/// Throws Error naming the call that failed or broke a rule.
+[[nodiscard]] BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
+                                       std::span<const TensorDesc> inputs,
+                                       std::span<const Layout> output_layouts = {});
+
+struct RunOptions {
+  std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.
+  bool capture = true;       ///< Also run inside CUDA graph capture and replay it.
+};
+
+/// The calls of inference: createPlugin from the serialised fields, attachToContext, onShapeChange, enqueue. Each tensor
+/// lies between guard bytes; the outputs are poisoned before each run. Returns the outputs' bytes.
+/// Throws Error if a call fails, a guard or an input changes, or a second run or the replay gives other bits.
+[[nodiscard]] std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator,
+                                                             const BuiltPlugin& built,
+                                                             std::span<const TensorDesc> inputs,
+                                                             std::span<const std::vector<std::byte>> input_data,
+                                                             const RunOptions& options = {});
+
+}  // namespace graft::tensorrt

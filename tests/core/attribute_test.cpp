@@ -1,0 +1,102 @@
+// Attributes by name, as every tool sets and reads them.
+#include "graft/attribute.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "graft/registry.hpp"
+
+namespace graft {
+namespace {
+
+using testing::HasSubstr;
+
+std::unique_ptr<Operator> make(std::string_view name) { return find_operator(name)->create(); }
+
+TEST(Registry, EveryOperatorIsFoundByItsName) {
+  for (const OperatorType* type : operators()) EXPECT_EQ(find_operator(type->name), type);
+  EXPECT_EQ(find_operator("NoSuchOperator"), nullptr);
+}
+
+TEST(Registry, EveryDefinitionIsComplete) {
+  for (const OperatorType* type : operators()) {
+    SCOPED_TRACE(type->name);
+    EXPECT_FALSE(type->doc.empty());
+    EXPECT_FALSE(type->source.empty());
+    EXPECT_FALSE(type->why_plugin.empty());
+    EXPECT_GE(type->input_count(), 1U);
+    EXPECT_GE(type->output_count(), 1U);
+    for (std::size_t i = 0; i < type->ports.size(); ++i) EXPECT_EQ(type->ports[i].is_output, i >= type->input_count());
+    for (const TypeRow& row : type->type_rows) EXPECT_EQ(row.count, type->ports.size());
+    for (const DropIn& drop_in : type->drop_ins) {
+      for (const DropInField& field : drop_in.fields) EXPECT_NE(type->find_attribute(field.attribute), nullptr);
+    }
+  }
+}
+
+TEST(Attributes, DefaultsComeBack) {
+  for (const OperatorType* type : operators()) {
+    for (const AttributeInfo& info : type->attributes) {
+      EXPECT_EQ(type->create()->get(info.name), info.default_value) << type->name << "." << info.name;
+      EXPECT_TRUE(type->create()->set(info.name, info.default_value).ok()) << type->name << "." << info.name;
+    }
+  }
+}
+
+TEST(Attributes, ASetValueComesBackAndCloneCarriesIt) {
+  auto op = make("L2Normalize");
+  ASSERT_TRUE(op->set("axes", std::vector<std::int64_t>{2, -1}).ok());
+  ASSERT_TRUE(op->set("epsilon_mode", std::string("add")).ok());
+  const auto copy = op->clone();
+  ASSERT_TRUE(op->set("epsilon_mode", std::string("norm")).ok());
+  EXPECT_EQ(copy->get("axes"), AttributeValue(std::vector<std::int64_t>{2, -1}));
+  EXPECT_EQ(copy->get("epsilon_mode"), AttributeValue(std::string("add")));
+  EXPECT_EQ(op->get("no_such_attribute"), std::nullopt);
+}
+
+TEST(Attributes, WrongOnesAreRefusedByName) {
+  auto op = make("L2Normalize");
+  const auto message = [&](std::string_view name, const AttributeValue& value) {
+    const Status status = op->set(name, value);
+    EXPECT_FALSE(status.ok());
+    return status.message();
+  };
+  EXPECT_THAT(message("slope", 1.0F), HasSubstr("no attribute `slope`; it has axes, epsilon"));
+  EXPECT_THAT(message("epsilon", std::int64_t{1}), HasSubstr("`epsilon`: found type int, allowed is float"));
+  EXPECT_THAT(message("epsilon", -0.5F), HasSubstr("found -0.5, allowed is a number at least 0"));
+  EXPECT_THAT(message("epsilon", std::numeric_limits<float>::quiet_NaN()), HasSubstr("`epsilon`: found nan"));
+  EXPECT_THAT(message("epsilon", std::numeric_limits<float>::infinity()), HasSubstr("finite"));
+  EXPECT_THAT(message("epsilon_mode", std::string("min")), HasSubstr("found \"min\", allowed is one of max, norm, add"));
+  EXPECT_THAT(message("axes", std::vector<std::int64_t>{}), HasSubstr("`axes`"));
+  EXPECT_EQ(op->get("epsilon"), AttributeValue(1e-12F)) << "a refused value leaves the old one";
+}
+
+TEST(TypeRows, OutputTypesFollowTheInputs) {
+  const OperatorType& type = *find_operator("LeakyReLU");
+  const DType known[] = {DType::bf16};
+  const DType unknown[] = {DType::i64};
+  EXPECT_EQ(type.output_dtypes(known), std::vector{DType::bf16});
+  EXPECT_EQ(type.output_dtypes(unknown), std::nullopt);
+  EXPECT_EQ(type.output_dtypes({}), std::nullopt);
+}
+
+TEST(Check, RefusesWrongTypesShapesAndCounts) {
+  const auto op = make("L2Normalize");
+  const auto check = [&](std::vector<TensorDesc> inputs, std::vector<TensorDesc> outputs) {
+    return op->check({inputs, outputs});
+  };
+  const TensorDesc x{DType::f32, Layout::linear, {2, 3, 4, 5}};
+  EXPECT_TRUE(check({x}, {x}).ok());
+  EXPECT_THAT(check({x, x}, {x}).message(), HasSubstr("takes 1 inputs and 1 outputs, found 2 and 1"));
+  EXPECT_THAT(check({x}, {{DType::f16, Layout::linear, {2, 3, 4, 5}}}).message(), HasSubstr("does not take f32"));
+  EXPECT_THAT(check({x}, {{DType::f32, Layout::linear, {2, 3, 4}}}).message(), HasSubstr("has shape 2x3x4"));
+  const TensorDesc vector{DType::f32, Layout::linear, {7}};
+  EXPECT_THAT(check({vector}, {vector}).message(), HasSubstr("allowed is -1 to 0 for rank 1"));
+  const TensorDesc flat{DType::i8, Layout::chw32, {2, 3, 4}};
+  EXPECT_FALSE(check({flat}, {flat}).ok()) << "channel-vector layouts are for four dimensions";
+}
+
+}  // namespace
+}  // namespace graft
