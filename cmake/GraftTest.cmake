@@ -3,6 +3,9 @@
 # Labels: `gpu` needs a GPU; `large` needs memory or minutes. `make test` leaves out what this machine cannot run and says so.
 include(GoogleTest)
 
+# Builds the test programs and what they need, without the rest: a sanitizer run asks for no more.
+add_custom_target(graft_unit_tests)
+
 # What every test may ask of its environment: paths, and the folder where TensorRT-RTX finds its own library.
 set(GRAFT_TEST_ENVIRONMENT
   "GRAFT_BIN=${GRAFT_OUTPUT_DIR}/bin/graft"
@@ -29,6 +32,7 @@ function(graft_add_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE GRAFT_GOLDEN_DIR="${GRAFT_GOLDEN_DIR}")
+  add_dependencies(graft_unit_tests ${name})
   gtest_discover_tests(${name}
     TEST_PREFIX "${name}."
     DISCOVERY_MODE PRE_TEST
@@ -38,11 +42,15 @@ endfunction()
 
 # graft_add_pytest(<name> FILES <file or folder>... [LABELS <label>...] [TIMEOUT <seconds>] [ENVIRONMENT <NAME=value>...])
 #
-# One ctest test that runs pytest on the files; paths are relative to the calling folder.
+# One ctest test that runs pytest on the files; paths are relative to the calling folder. Left out with sanitizers, whose
+# runtime cannot be loaded into a Python that was built without.
 function(graft_add_pytest name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "FILES;LABELS;ENVIRONMENT")
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
+  endif()
+  if(GRAFT_SANITIZE)
+    return()
   endif()
   add_test(NAME ${name}
     COMMAND "${GRAFT_PYTHON}" -m pytest -q -p no:cacheprovider ${ARG_FILES}
