@@ -1,0 +1,207 @@
+# Tries the one plugin library with every TensorRT that the registries hold, and writes docs/compatibility.md.
+"""Run by `make compat`, after `tools/setup compat` has put each TensorRT into .deps/compat. Ends with 1 if a check fails."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any
+
+import operator_models
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPAT = ROOT / ".deps/compat"
+PAGE = ROOT / "docs/compatibility.md"
+MODULES = {"rtx": "tensorrt_rtx", "lean": "tensorrt_lean"}
+TITLES = {"rtx": "TensorRT-RTX", "lean": "TensorRT lean runtime"}
+SHAPE = ("n", 8, "h", "w")
+RANGE = "x=1x8x4x4..4x8x16x16..8x8x32x32"
+TARGETS = "sm89,sm120"
+
+INTRODUCTION = """<!-- Written by tools/compat.py (`make compat`); do not edit. -->
+# Compatibility of the plugin library
+
+One `libgraft_plugins.so`, compiled once, is tried with every TensorRT that can be installed from PyPI, on a machine without a GPU.
+
+| column | what was done |
+|---|---|
+| loads | the plugin registry loads the library |
+| plugins | plugins found in it, drop-in names included |
+| create to re-create | each plugin is created with each field, cloned, serialised, and made again from what was serialised; wrong fields are refused by name; passed and all checks |
+| plugin engines | engines built with each plugin in f32, f16, bf16 and int8, with dynamic batch, height and width, for sm_89 and sm_120 |
+| function engines | the same engines from the operators' ONNX functions, without the library, of native layers |
+
+"""
+
+NOTES = """
+TensorRT-RTX 1.4 to 1.6 have a plugin registry, but neither their ONNX parser nor their network interface adds a plugin to a network:
+there a model runs through the functions that Graft leaves in it. The lean runtime has no builder. The full TensorRT 10 and 11 share
+the plugin interfaces tried here; PyPI does not hold them, so they are not in the table.
+"""
+
+
+@dataclass
+class Row:
+    title: str
+    version: str
+    loads: bool = False
+    plugins: int = 0
+    checks: tuple[int, int] = (0, 0)
+    plugin_engines: tuple[int, int] | None = None
+    function_engines: tuple[int, int] | None = None
+    failures: list[str] = field(default_factory=list)
+    plugins_in_networks: bool = True
+
+    def cells(self) -> str:
+        loads = "yes" if self.loads else "no"
+        engines = counted(self.plugin_engines) if self.plugins_in_networks else "no plugins in networks"
+        cells = [self.title, self.version, loads, str(self.plugins), counted(self.checks), engines]
+        return "| " + " | ".join([*cells, counted(self.function_engines)]) + " |"
+
+
+def counted(pair: tuple[int, int] | None) -> str:
+    return "no builder" if pair is None else f"{pair[0]} of {pair[1]}"
+
+
+def compile_bridge(folder: pathlib.Path) -> pathlib.Path:
+    """tools/plugin_bridge.cpp against the TensorRT headers; a stub stands for the one CUDA header that they include."""
+    headers = next(iter(ROOT.glob(".deps/venv/lib/python*/site-packages/kernel_lens/include/tensorrt")), None)
+    if os.environ.get("TENSORRT_ROOT"):
+        headers = pathlib.Path(os.environ["TENSORRT_ROOT"]) / "include"
+    if headers is None:
+        sys.exit("compat: no TensorRT headers; run: make deps")
+    (folder / "cuda_runtime_api.h").write_text(
+        "#pragma once\ntypedef struct CUstream_st* cudaStream_t;\ntypedef struct CUevent_st* cudaEvent_t;\n"
+    )
+    library = folder / "libplugin_bridge.so"
+    command = [os.environ.get("CXX", "g++"), "-std=c++17", "-shared", "-fPIC", "-isystem", str(folder)]
+    command += ["-isystem", str(headers), str(ROOT / "tools/plugin_bridge.cpp"), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return library
+
+
+def environment(installed: pathlib.Path) -> dict[str, str]:
+    variables = dict(os.environ)
+    variables["PYTHONPATH"] = os.pathsep.join([str(installed), str(ROOT / "python")])
+    return variables
+
+
+def check_registry(
+    row: Row, flavour: str, installed: pathlib.Path, library: pathlib.Path, bridge: pathlib.Path
+) -> None:
+    command = [sys.executable, str(ROOT / "tools/compat_check.py"), MODULES[flavour], str(library), str(bridge)]
+    done = subprocess.run(command, env=environment(installed), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        row.failures.append(f"registry check ended with {done.returncode}: {done.stderr.strip()[-400:]}")
+        return
+    answer = json.loads(done.stdout.splitlines()[-1])
+    row.loads, row.plugins = answer["loaded"], len(answer["creators"])
+    passed = sum(len(creator["passed"]) for creator in answer["creators"])
+    for creator in answer["creators"]:
+        row.failures += [f"{creator['name']} {creator['version']}: {failed}" for failed in creator["failed"]]
+    row.checks = (passed, passed + len(row.failures))
+    if not row.plugins:
+        row.failures.append("no plugin was found in the library")
+
+
+def build(installed: pathlib.Path, model: Any, folder: pathlib.Path, *flags: str) -> dict[str, Any]:
+    """The last event of one build by the engine driver."""
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    command = [sys.executable, "-m", "graft.engine", "build", str(path), "--output", str(folder / "model.engine")]
+    command += ["--tensorrt", "rtx", "--target", TARGETS, "--shapes", RANGE, *flags]
+    done = subprocess.run(command, env=environment(installed), capture_output=True, text=True, check=False)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def build_all(
+    row: Row, installed: pathlib.Path, library: pathlib.Path, operators: list[dict[str, Any]], folder: pathlib.Path
+) -> None:
+    built, tried = 0, 0
+    for operator in operators:
+        for plugin in operator_models.plugin_names(operator):
+            for dtype in operator_models.DTYPES:
+                if not row.plugins_in_networks:
+                    continue
+                tried += 1
+                event = build(
+                    installed,
+                    operator_models.plugin_model(plugin, dtype, SHAPE),
+                    folder,
+                    "--plugin-library",
+                    str(library),
+                )
+                if event["event"] == "error" and "is not supported in TensorRT-RTX" in event["message"]:
+                    row.plugins_in_networks = False
+                    continue
+                names = [p["name"] for p in event.get("network", {}).get("plugins", [])]
+                built += names == [plugin.name]
+                if names != [plugin.name]:
+                    row.failures.append(f"plugin engine {plugin.name} {dtype}: {event.get('message', names)}")
+    row.plugin_engines = (built, tried)
+    built, tried = 0, 0
+    for operator in operators:
+        for dtype in operator_models.DTYPES:
+            for model in operator_models.function_models(operator, dtype, SHAPE):
+                tried += 1
+                event = build(installed, model, folder)
+                good = event["event"] == "result" and not event["network"]["plugins"]
+                built += good
+                if not good:
+                    name = model.functions[0].name
+                    row.failures.append(f"function engine {name} {dtype}: {event.get('message', 'holds plugins')}")
+    row.function_engines = (built, tried)
+
+
+def version_key(folder: pathlib.Path) -> tuple[int, str, list[int]]:
+    flavour, _, version = folder.name.partition("-")
+    return -list(MODULES).index(flavour), flavour, [int(part) for part in re.findall(r"\d+", version)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--library", type=pathlib.Path, default=ROOT / "build/lib/libgraft_plugins.so")
+    parser.add_argument("--graft", type=pathlib.Path, default=ROOT / "build/bin/graft")
+    parser.add_argument("--page", type=pathlib.Path, default=PAGE)
+    options = parser.parse_args()
+    for needed in (options.library, options.graft):
+        if not needed.is_file():
+            sys.exit(f"compat: {needed} is not there; run: make build")
+    found = [p for p in COMPAT.glob("*-*") if p.is_dir() and p.name.partition("-")[0] in MODULES]
+    if not found:
+        sys.exit("compat: no TensorRT in .deps/compat; run: tools/setup compat")
+
+    operators = operator_models.operators(options.graft)
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="graft-compat-") as name:
+        folder = pathlib.Path(name)
+        bridge = compile_bridge(folder)
+        for installed in sorted(found, key=version_key):
+            flavour, _, version = installed.name.partition("-")
+            row = Row(TITLES[flavour], version)
+            check_registry(row, flavour, installed, options.library, bridge)
+            if flavour == "rtx":
+                build_all(row, installed, options.library, operators, folder)
+            rows.append(row)
+            print(row.cells(), flush=True)
+            for failure in row.failures:
+                print(f"  failed: {failure}", flush=True)
+
+    head = "| TensorRT | version | loads | plugins | create to re-create | plugin engines | function engines |"
+    table = "\n".join([head, "|---" * 7 + "|", *(row.cells() for row in rows)]) + "\n"
+    temporary = options.page.with_suffix(".tmp")
+    temporary.write_text(INTRODUCTION + table + NOTES)
+    temporary.replace(options.page)
+    print(f"wrote {options.page}")
+    return int(any(row.failures for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
