@@ -17,10 +17,13 @@ struct Tolerance {
   double absolute = 0;
   double of_largest = 0;
 
-  /// What a rewrite into other arithmetic of the same type may change. With epsilon the distance from 1 to the next
-  /// number of the type: relative 64 epsilon in f32 (8e-6), 4 epsilon in f16 and bf16, where results are rounded once
-  /// from f32; of_largest half of that. One step for i8 and u8, which come from rounding; nothing for other types.
+  /// What a rewrite of a few nodes may change. With epsilon the distance from 1 to the next number of the type: relative
+  /// 64 epsilon in f32 (8e-6) and half of that of the largest; in f16, bf16 and f8, whose results are rounded once from
+  /// f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine calculates. One step for i8 and u8, which come
+  /// from rounding; nothing for other types.
   [[nodiscard]] static Tolerance of_rewrite(ElementType type);
+  /// The same for the outputs of a whole network, whose layers enlarge it: in f32 1024 epsilon (1.2e-4) and 256 of the largest.
+  [[nodiscard]] static Tolerance of_network(ElementType type);
 };
 
 struct Difference {

@@ -19,7 +19,7 @@ struct VerifyOptions {
   std::vector<TensorMap> data;    ///< Inputs to run with; a name that the models do not have is refused.
   std::map<std::string, std::int64_t, std::less<>> dims;                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< As in InputOptions.
-  std::optional<double> relative;  ///< Instead of Tolerance::of_rewrite of each output's type; the other one is then 0.
+  std::optional<double> relative;  ///< Instead of Tolerance::of_network of each output's type; the other one is then 0.
   std::optional<double> absolute;
   OperatorKernels reference_kernels = OperatorKernels::functions;
   OperatorKernels candidate_kernels = OperatorKernels::functions;

@@ -1,0 +1,253 @@
+// Compiles and runs models on OpenVINO's CPU plugin.
+#include "adapters/openvino/cpu_engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include <openvino/op/constant.hpp>
+#include <openvino/pass/constant_folding.hpp>
+#include <openvino/pass/manager.hpp>
+#include <openvino/runtime/core.hpp>
+#include <openvino/runtime/intel_cpu/properties.hpp>
+
+#include "adapters/openvino/element_types.hpp"
+#include "adapters/openvino/message.hpp"
+#include "adapters/openvino/prepare.hpp"
+#include "adapters/openvino/reader.hpp"
+
+namespace graft {
+namespace {
+
+/// One for the process; its methods may be called from several threads.
+ov::Core& core() {
+  static ov::Core core;
+  return core;
+}
+
+/// What a model declares of one input.
+struct Declared {
+  std::string name;
+  ElementType type = ElementType::undefined;
+  std::optional<Shape> shape;
+};
+
+std::string type_text(ElementType type, const std::string& shape) { return graft::to_string(type) + shape; }
+
+std::string to_text(const TensorData& tensor) {
+  return type_text(tensor.type, to_string(Shape(tensor.dims.begin(), tensor.dims.end())));
+}
+
+std::string to_text(const Declared& input) {
+  return type_text(input.type, input.shape ? to_string(*input.shape) : " of any shape");
+}
+
+bool fits(const Declared& input, const TensorData& tensor) {
+  if (input.type != tensor.type) return false;
+  if (!input.shape) return true;
+  if (input.shape->size() != tensor.dims.size()) return false;
+  for (std::size_t axis = 0; axis < tensor.dims.size(); ++axis) {
+    const Dim& dim = (*input.shape)[axis];
+    if (dim.is_constant() && dim.value() != tensor.dims[axis]) return false;
+  }
+  return true;
+}
+
+/// The plugin keeps 64-bit and unsigned 32-bit integers in 32 signed bits and would cut off the rest without a word.
+void check_integers(const std::string& where, const TensorData& tensor) {
+  constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min();
+  constexpr std::int64_t highest = std::numeric_limits<std::int32_t>::max();
+  const auto check = [&]<class T>(T /*type*/) {
+    const char* data = tensor.bytes.data();
+    for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
+      T value;
+      std::memcpy(&value, data + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+      if (std::cmp_less(value, lowest) || std::cmp_greater(value, highest)) {
+        throw Error(where + ": element " + std::to_string(i) + " is " + std::to_string(value) +
+                    "; the CPU engine holds integers in 32 bits, allowed is " + std::to_string(lowest) + " to " +
+                    std::to_string(highest));
+      }
+    }
+  };
+  if (tensor.type == ElementType::i64) check(std::int64_t{});
+  if (tensor.type == ElementType::u64) check(std::uint64_t{});
+  if (tensor.type == ElementType::u32) check(std::uint32_t{});
+}
+
+/// Shares the bytes where OpenVINO and our kernels can use them in place.
+ov::Tensor wrap(const TensorData& tensor) {
+  const ov::element::Type type = to_openvino(tensor.type);
+  const ov::Shape shape(tensor.dims.begin(), tensor.dims.end());
+  constexpr std::uintptr_t alignment = 64;
+  const char* data = tensor.bytes.data();
+  if (tensor.bytes.size() != 0 && reinterpret_cast<std::uintptr_t>(data) % alignment == 0) {
+    return {type, shape, const_cast<char*>(data)};  // inputs are only read
+  }
+  ov::Tensor copy(type, shape);
+  if (tensor.bytes.size() != 0) std::memcpy(copy.data(), data, tensor.bytes.size());
+  return copy;
+}
+
+TensorData unwrap(const ov::Tensor& tensor) {
+  TensorData result;
+  result.type = from_openvino(tensor.get_element_type());
+  const ov::Shape& shape = tensor.get_shape();
+  result.dims.assign(shape.begin(), shape.end());
+  result.bytes = Bytes(std::string(static_cast<const char*>(tensor.data()), tensor.get_byte_size()));
+  return result;
+}
+
+std::string joined(const std::vector<Declared>& inputs) {
+  std::string names;
+  for (const Declared& input : inputs) names += (names.empty() ? "'" : ", '") + input.name + "'";
+  return names.empty() ? "none" : names;
+}
+
+std::vector<Declared> declared_inputs(const Model& model) {
+  std::vector<Declared> inputs;
+  for (const Value* value : model.graph().inputs()) {
+    if (value->initializer) continue;
+    if (!value->type || to_openvino(*value->type) == ov::element::dynamic || *value->type == ElementType::string) {
+      throw Error(model.source + ": input '" + value->name + "' is " +
+                  (value->type ? "of type " + to_string(*value->type) : std::string("no tensor, or of unknown type")) +
+                  ", which the CPU engine does not take");
+    }
+    inputs.push_back({value->name, *value->type, value->shape});
+  }
+  return inputs;
+}
+
+/// A default makes an input a constant here, as old exporters mean it: they list every weight as an input.
+void fix_defaults(Model& model) {
+  for (Value* value : std::vector<Value*>(model.graph().inputs())) {
+    if (value->initializer) model.graph().set_is_input(*value, false);
+  }
+}
+
+std::vector<std::string> output_names(const Model& model) {
+  std::vector<std::string> names;
+  for (const Value* value : model.graph().outputs()) {
+    if (value->type == ElementType::string || !value->opaque.empty()) {
+      throw Error(model.source + ": output '" + value->name + "' is no tensor of numbers, which the CPU engine does not return");
+    }
+    names.push_back(value->name);
+  }
+  return names;
+}
+
+}  // namespace
+
+struct CpuModel::Implementation {
+  std::string source;
+  std::vector<Declared> inputs;
+  std::set<std::string, std::less<>> defaults;
+  std::vector<std::string> outputs;
+  ov::CompiledModel compiled;
+  ov::InferRequest request;
+};
+
+CpuModel::CpuModel(const Model& model, const CpuOptions& options) : implementation_(std::make_unique<Implementation>()) {
+  Implementation& own = *implementation_;
+  own.source = model.source;
+  own.inputs = declared_inputs(model);
+  for (const Value* value : model.graph().inputs()) {
+    if (value->initializer) own.defaults.insert(value->name);
+  }
+  PreparedModel prepared = prepare(model, options);
+  fix_defaults(prepared.model);
+  own.outputs = output_names(prepared.model);
+  const std::shared_ptr<ov::Model> read = read_into_openvino(prepared);
+  if (read->get_parameters().size() != own.inputs.size() || read->get_results().size() != own.outputs.size()) {
+    throw Error(Error::Kind::internal, own.source + ": OpenVINO's reader made " + std::to_string(read->get_parameters().size()) +
+                                           " inputs and " + std::to_string(read->get_results().size()) + " outputs of " +
+                                           std::to_string(own.inputs.size()) + " and " + std::to_string(own.outputs.size()));
+  }
+  ov::AnyMap properties{ov::hint::inference_precision(ov::element::f32),
+                        ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
+                        ov::hint::enable_cpu_pinning(false),
+                        ov::intel_cpu::denormals_optimization(false)};
+  if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
+  try {
+    own.compiled = core().compile_model(read, "CPU", properties);
+    own.request = own.compiled.create_infer_request();
+  } catch (const std::exception& refused) {
+    throw Error(own.source + ": the CPU engine cannot compile this model: " + shorten_openvino_message(refused.what()));
+  }
+}
+
+CpuModel::~CpuModel() = default;
+CpuModel::CpuModel(CpuModel&&) noexcept = default;
+CpuModel& CpuModel::operator=(CpuModel&&) noexcept = default;
+
+TensorMap CpuModel::run(const TensorMap& inputs) {
+  Implementation& own = *implementation_;
+  for (const auto& [name, tensor] : inputs) {
+    const auto known = [&](const Declared& input) { return input.name == name; };
+    if (std::any_of(own.inputs.begin(), own.inputs.end(), known)) continue;
+    if (own.defaults.contains(name)) {
+      throw Error(own.source + ": input '" + name + "' has a default in the file, which the CPU engine uses; leave it out");
+    }
+    throw Error(own.source + ": there is no input '" + name + "'; its inputs are " + joined(own.inputs));
+  }
+  for (std::size_t i = 0; i < own.inputs.size(); ++i) {
+    const Declared& input = own.inputs[i];
+    const std::string where = own.source + ": input '" + input.name + "'";
+    const auto found = inputs.find(input.name);
+    if (found == inputs.end()) throw Error(where + " (" + to_text(input) + ") is missing; its inputs are " + joined(own.inputs));
+    const TensorData& tensor = found->second;
+    if (!fits(input, tensor)) throw Error(where + ": found " + to_text(tensor) + ", allowed is " + to_text(input));
+    check_integers(where, tensor);
+  }
+  try {
+    for (std::size_t i = 0; i < own.inputs.size(); ++i) {
+      own.request.set_input_tensor(i, wrap(inputs.find(own.inputs[i].name)->second));
+    }
+    own.request.infer();
+  } catch (const std::exception& failed) {
+    std::string given;
+    for (const auto& [name, tensor] : inputs) given += (given.empty() ? "" : ", ") + name + ": " + to_text(tensor);
+    throw Error(own.source + ": cannot run with " + (given.empty() ? "no inputs" : given) + ": " +
+                shorten_openvino_message(failed.what()));
+  }
+  TensorMap outputs;
+  for (std::size_t i = 0; i < own.outputs.size(); ++i) outputs[own.outputs[i]] = unwrap(own.request.get_output_tensor(i));
+  return outputs;
+}
+
+TensorMap evaluate_constant_graph(const Model& model) {
+  if (!declared_inputs(model).empty()) {
+    throw Error(Error::Kind::internal, model.source + ": a constant graph has no inputs; found " + joined(declared_inputs(model)));
+  }
+  static const std::set<std::string_view> random{"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+                                                 "Bernoulli",    "Multinomial"};
+  model.graph().for_each_node([&](const Node& node) {
+    if (node.domain.empty() && random.contains(node.op_type)) {
+      throw Error(model.source + ": " + describe(node) + " gives other numbers each time, so it is no constant");
+    }
+  });
+  PreparedModel prepared = prepare(model, {});
+  fix_defaults(prepared.model);
+  const std::vector<std::string> names = output_names(prepared.model);
+  const std::shared_ptr<ov::Model> read = read_into_openvino(prepared);
+  try {
+    ov::pass::Manager folding;
+    folding.register_pass<ov::pass::ConstantFolding>();
+    folding.run_passes(read);
+  } catch (const std::exception& refused) {
+    throw Error(model.source + ": cannot be calculated: " + shorten_openvino_message(refused.what()));
+  }
+  TensorMap outputs;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto& result = read->get_results().at(i);
+    const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(result->get_input_node_shared_ptr(0));
+    if (constant == nullptr) {
+      throw Error(model.source + ": '" + names[i] + "' cannot be calculated ahead: OpenVINO does not fold " +
+                  result->get_input_node_shared_ptr(0)->get_type_name());
+    }
+    outputs[names[i]] = unwrap(constant->get_tensor_view());
+  }
+  return outputs;
+}
+
+}  // namespace graft

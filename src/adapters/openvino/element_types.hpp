@@ -1,0 +1,13 @@
+// Between ONNX's element types and OpenVINO's. For the sources of this folder only.
+#pragma once
+
+#include <openvino/core/type/element_type.hpp>
+
+#include "graph/tensor_data.hpp"
+
+namespace graft {
+
+[[nodiscard]] ElementType from_openvino(const ov::element::Type& type);   ///< undefined where ONNX has none.
+[[nodiscard]] ov::element::Type to_openvino(ElementType type);            ///< dynamic where OpenVINO has none.
+
+}  // namespace graft

@@ -1,0 +1,35 @@
+// Turns a model into one that OpenVINO can read.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graft/operator.hpp"
+#include "graph/model.hpp"
+
+namespace graft {
+
+/// The node that stands for one of Graft's operators; its attribute `index` says which of PreparedModel::operators.
+inline constexpr std::string_view engine_domain = "graft.engine";
+inline constexpr std::string_view engine_operator = "Operator";
+
+/// An operator and where it was, for messages.
+struct PlacedOperator {
+  std::shared_ptr<const Operator> op;
+  std::string node;
+};
+
+/// No function is called any more, and every operator of Graft that is left runs by its own kernel.
+struct PreparedModel {
+  Model model;
+  std::vector<PlacedOperator> operators;
+};
+
+/// Works on a copy. Extra outputs are appended to the outputs unless they are outputs already. Throws Error for an extra
+/// output that does not exist, and as make_operator and inline_functions do.
+[[nodiscard]] PreparedModel prepare(const Model& model, const CpuOptions& options);
+
+}  // namespace graft

@@ -1,0 +1,313 @@
+// Graft's operators as OpenVINO operations, and the ONNX reader that knows them.
+#include "adapters/openvino/reader.hpp"
+
+#include <filesystem>
+#include <istream>
+#include <limits>
+#include <set>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <openvino/frontend/onnx/extension/conversion.hpp>
+#include <openvino/frontend/onnx/frontend.hpp>
+#include <openvino/op/convert.hpp>
+#include <openvino/op/op.hpp>
+#include <stdlib.h>
+#include <tbb/parallel_for.h>
+
+#include "adapters/openvino/element_types.hpp"
+#include "adapters/openvino/message.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/operator_node.hpp"
+
+namespace graft {
+namespace {
+
+std::vector<TensorDesc> describe_all(const ov::TensorVector& tensors, const std::vector<DType>& dtypes) {
+  std::vector<TensorDesc> descs;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const ov::Shape& shape = tensors[i].get_shape();
+    TensorDesc desc{.dtype = dtypes[i], .layout = Layout::linear, .extents = {}};
+    const Status made = Extents::make(std::vector<std::int64_t>(shape.begin(), shape.end()), desc.extents);
+    if (!made.ok()) OPENVINO_THROW(made.message());
+    descs.push_back(desc);
+  }
+  return descs;
+}
+
+std::optional<std::vector<DType>> dtypes_of(const std::vector<ov::element::Type>& types) {
+  std::vector<DType> dtypes;
+  for (const ov::element::Type& type : types) {
+    const auto dtype = to_dtype(from_openvino(type));
+    if (!dtype) return std::nullopt;
+    dtypes.push_back(*dtype);
+  }
+  return dtypes;
+}
+
+ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
+  if (tensor.get_element_type() == type) return tensor;
+  ov::op::v0::Convert conversion;
+  conversion.set_destination_type(type);
+  ov::TensorVector result{ov::Tensor(type, tensor.get_shape())};
+  if (!conversion.evaluate(result, {tensor})) OPENVINO_THROW("no conversion from ", tensor.get_element_type(), " to ", type);
+  return result[0];
+}
+
+/// The types that one call of a kernel works in.
+struct KernelTypes {
+  std::vector<DType> inputs;
+  std::vector<DType> outputs;
+};
+
+/// One of Graft's operators as OpenVINO sees it. Stateless: the CPU plugin may evaluate one object on several threads.
+///
+/// The plugin changes types on the way: f16 and bf16 arrive as f32, i64 as i32, booleans as u8. Where the operator has a
+/// type row for what arrives, that row runs (f32 in the place of f16); otherwise the inputs are converted to the types
+/// that the model declares.
+class OperatorNode : public ov::op::Op {
+ public:
+  OPENVINO_OP("Operator", "graft");
+
+  OperatorNode() = default;
+  OperatorNode(const ov::OutputVector& inputs, PlacedOperator placed) : Op(inputs), placed_(std::move(placed)) {
+    declared_ = input_types();
+    constructor_validate_and_infer_types();
+  }
+
+  void validate_and_infer_types() override {
+    std::vector<Shape> shapes;
+    bool ranks_known = true;
+    for (std::size_t i = 0; i < get_input_size() && ranks_known; ++i) {
+      const ov::PartialShape& shape = get_input_partial_shape(i);
+      ranks_known = shape.rank().is_static();
+      if (!ranks_known) break;
+      Shape& dims = shapes.emplace_back();
+      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        dims.push_back(shape[axis].is_static() ? Dim(shape[axis].get_length())
+                                               : Dim::symbol(fmt::format("d{}_{}", i, axis)));
+      }
+    }
+    std::vector<Shape> outputs;
+    if (ranks_known) require(op().infer_shapes(shapes, outputs));
+    const KernelTypes types = kernel_types(input_types());
+    set_output_size(types.outputs.size());
+    for (std::size_t i = 0; i < types.outputs.size(); ++i) {
+      ov::PartialShape shape = ov::PartialShape::dynamic();
+      if (ranks_known) {
+        shape = ov::PartialShape::dynamic(static_cast<std::int64_t>(outputs[i].size()));
+        for (std::size_t axis = 0; axis < outputs[i].size(); ++axis) {
+          if (outputs[i][axis].is_constant()) shape[axis] = outputs[i][axis].value();
+        }
+      }
+      set_output_type(i, shown_type(types.outputs[i]), shape);
+    }
+  }
+
+  std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& inputs) const override {
+    auto clone = std::make_shared<OperatorNode>();
+    clone->set_arguments(inputs);
+    clone->placed_ = placed_;
+    clone->declared_ = declared_;
+    clone->validate_and_infer_types();
+    return clone;
+  }
+
+  bool visit_attributes(ov::AttributeVisitor& visitor) override {
+    visitor.on_attribute("node", placed_.node);
+    return true;
+  }
+
+  bool has_evaluate() const override { return true; }
+
+  bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override {
+    std::vector<ov::element::Type> arrived;
+    for (const ov::Tensor& input : inputs) arrived.push_back(input.get_element_type());
+    const KernelTypes types = kernel_types(arrived);
+
+    ov::TensorVector sources;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      sources.push_back(convert(inputs[i], to_openvino(to_element_type(types.inputs[i]))));
+    }
+    const std::vector<TensorDesc> source_descs = describe_all(sources, types.inputs);
+
+    std::vector<Shape> source_shapes;
+    for (const TensorDesc& desc : source_descs) source_shapes.emplace_back(desc.extents.begin(), desc.extents.end());
+    std::vector<Shape> result_shapes;
+    require(op().infer_shapes(source_shapes, result_shapes));
+    ov::TensorVector results;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      ov::Shape shape;
+      for (const Dim& dim : result_shapes[i]) shape.push_back(static_cast<std::size_t>(dim.value()));
+      outputs[i].set_shape(shape);
+      const ov::element::Type type = to_openvino(to_element_type(types.outputs[i]));
+      results.push_back(outputs[i].get_element_type() == type ? outputs[i] : ov::Tensor(type, shape));
+    }
+    const std::vector<TensorDesc> result_descs = describe_all(results, types.outputs);
+
+    std::vector<const void*> addresses;
+    for (const ov::Tensor& source : sources) addresses.push_back(source.data());
+    std::vector<void*> targets;
+    for (ov::Tensor& result : results) targets.push_back(result.data());
+    const Problem problem{source_descs, result_descs};
+    require(op().check(problem));
+    const CpuContext context{.parallel_for = [](std::int64_t count, const CpuContext::Body& body) {
+      tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count),
+                        [&](const tbb::blocked_range<std::int64_t>& range) { body(range.begin(), range.end()); });
+    }};
+    require(op().run_cpu(problem, {addresses, targets, nullptr}, context));
+
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (results[i].data() != outputs[i].data()) convert(results[i], outputs[i].get_element_type()).copy_to(outputs[i]);
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] const Operator& op() const { return *placed_.op; }
+
+  void require(const Status& status) const {
+    if (!status.ok()) OPENVINO_THROW(placed_.node, ": ", status.message());
+  }
+
+  [[nodiscard]] std::vector<ov::element::Type> input_types() const {
+    std::vector<ov::element::Type> types;
+    for (std::size_t i = 0; i < get_input_size(); ++i) types.push_back(get_input_element_type(i));
+    return types;
+  }
+
+  [[nodiscard]] KernelTypes kernel_types(const std::vector<ov::element::Type>& arrived) const {
+    for (const auto* types : {&arrived, &declared_}) {
+      const auto inputs = dtypes_of(*types);
+      const auto outputs = inputs ? op().type().output_dtypes(*inputs) : std::nullopt;
+      if (outputs) return {*inputs, *outputs};
+    }
+    std::string found;
+    for (const ov::element::Type& type : declared_) found += (found.empty() ? "" : ", ") + to_string(from_openvino(type));
+    OPENVINO_THROW(placed_.node, ": ", op().type().name, " does not take inputs of type ", found);
+  }
+
+  /// The plugin has no i64 inside; whoever makes the node puts a Convert behind it.
+  [[nodiscard]] static ov::element::Type shown_type(DType dtype) {
+    return to_openvino(to_element_type(dtype == DType::i64 ? DType::i32 : dtype));
+  }
+
+  PlacedOperator placed_;
+  std::vector<ov::element::Type> declared_;
+};
+
+ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node, const std::vector<PlacedOperator>& operators) {
+  const auto index = static_cast<std::size_t>(node.get_attribute<std::int64_t>("index"));
+  ov::OutputVector inputs;
+  std::vector<DType> dtypes;
+  for (std::size_t i = 0; i < node.get_input_size(); ++i) {
+    inputs.push_back(node.get_input(static_cast<int>(i)));
+    dtypes.push_back(to_dtype(from_openvino(inputs.back().get_element_type())).value_or(DType::f32));
+  }
+  const PlacedOperator& placed = operators.at(index);
+  ov::OutputVector outputs = std::make_shared<OperatorNode>(inputs, placed)->outputs();
+  const auto declared = placed.op->type().output_dtypes(dtypes);
+  for (std::size_t i = 0; declared && i < outputs.size(); ++i) {
+    if ((*declared)[i] == DType::i64) outputs[i] = std::make_shared<ov::op::v0::Convert>(outputs[i], ov::element::i64);
+  }
+  return outputs;
+}
+
+/// A stream over bytes that stay where they are; a string stream would copy them.
+class MemoryBuffer : public std::streambuf {
+ public:
+  explicit MemoryBuffer(std::string& bytes) { setg(bytes.data(), bytes.data(), bytes.data() + bytes.size()); }
+
+ protected:
+  pos_type seekoff(off_type offset, std::ios_base::seekdir direction, std::ios_base::openmode) override {
+    const char* base = direction == std::ios_base::beg ? eback() : direction == std::ios_base::cur ? gptr() : egptr();
+    const off_type position = base - eback() + offset;
+    if (position < 0 || position > egptr() - eback()) return pos_type(off_type(-1));
+    setg(eback(), eback() + position, egptr());
+    return position;
+  }
+  pos_type seekpos(pos_type position, std::ios_base::openmode mode) override {
+    return seekoff(off_type(position), std::ios_base::beg, mode);
+  }
+};
+
+/// A folder for a model that is too large for one protobuf message; it goes when the reader is done.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "graft-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder like " + pattern + " for a large model; set TMPDIR");
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::size_t constant_bytes(const Model& model) {
+  std::size_t total = 0;
+  for (const Value* value : model.graph().initializers()) total += value->initializer->bytes.size();
+  model.graph().for_each_node([&](const Node& node) {
+    for (const auto& [name, attribute] : node.attributes) {
+      if (const auto* tensor = attribute.get<TensorData>()) total += tensor->bytes.size();
+    }
+  });
+  return total;
+}
+
+/// Where OpenVINO's own words name no node: the nodes that are not of ONNX itself.
+std::string foreign_nodes(const Model& model) {
+  std::set<std::string> found;
+  model.graph().for_each_node([&](const Node& node) {
+    if (node.domain != engine_domain && !is_standard_operator(node.domain, node.op_type)) {
+      found.insert(describe(node) + (node.domain.empty() ? "" : " of domain '" + node.domain + "'"));
+    }
+  });
+  if (found.empty()) return "";
+  std::string text = ". Neither ONNX nor Graft has";
+  const char* separator = " ";
+  for (const std::string& node : found) {
+    text += separator + node;
+    separator = ", ";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
+  const Model& model = prepared.model;
+  try {
+    ov::frontend::onnx::FrontEnd reader;
+    reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>(
+        std::string(engine_operator), std::string(engine_domain),
+        [&](const ov::frontend::NodeContext& node) { return make_operator_node(node, prepared.operators); }));
+
+    constexpr std::size_t largest_message = std::size_t{3} << 29;
+    if (constant_bytes(model) > largest_message) {
+      const TemporaryFolder folder;
+      const std::filesystem::path path = folder.path() / "model.onnx";
+      write_onnx(model, path, {.external_data = ExternalData::always});
+      return reader.convert(reader.load(path.string()));
+    }
+    std::string bytes = serialize_onnx(model);
+    MemoryBuffer buffer(bytes);
+    std::istream stream(&buffer);
+    return reader.convert(reader.load(static_cast<std::istream*>(&stream)));
+  } catch (const ov::Exception& refused) {
+    throw Error(model.source + ": the CPU engine cannot read this model: " + shorten_openvino_message(refused.what()) +
+                foreign_nodes(model));
+  }
+}
+
+}  // namespace graft
