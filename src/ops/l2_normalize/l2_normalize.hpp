@@ -59,6 +59,9 @@ struct L2Normalize {
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
+  /// For the sums of vectors that are split across blocks. The same for all shapes, so that it serves a whole range of them.
+  static constexpr std::size_t split_workspace = 16384;
+  [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(DType dtype) const;
 };
 

@@ -1,31 +1,13 @@
 // Reference kernel of L2Normalize.
-#include <cmath>
-#include <vector>
-
-#include "ops/l2_normalize/l2_normalize.hpp"
+#include "ops/l2_normalize/inverse_norm.hpp"
 #include "ops/reduction.hpp"
 #include "ops/reference.hpp"
 
 namespace graft {
-namespace {
-
-/// One over the norm, from the sum of squares.
-double inverse_norm(const L2Normalize& op, double exact_sum) {
-  const double sum = static_cast<float>(exact_sum);  // every kernel holds the sum in f32, so it overflows alike
-  const double epsilon = op.epsilon;
-  switch (op.epsilon_mode) {  // written so that a NaN passes through, as the frameworks let it
-    case EpsilonMode::max: return 1 / std::sqrt(sum < epsilon ? epsilon : sum);
-    case EpsilonMode::norm: return 1 / (std::sqrt(sum) < epsilon ? epsilon : std::sqrt(sum));
-    case EpsilonMode::add: return 1 / std::sqrt(sum + epsilon);
-  }
-  return 0;
-}
-
-}  // namespace
-
 Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CpuContext& context) {
   ReductionPlan plan;
   if (Status status = plan_reduction(problem.inputs[0].extents, op.axes, plan); !status.ok()) return status;
+  const InverseNorm inverse_norm{op.epsilon, op.epsilon_mode};
   return dispatch(problem.inputs[0].dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* x = static_cast<const Element*>(buffers.inputs[0]);
@@ -39,7 +21,8 @@ Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers
           const double value = load(x[at(i)], op.x_scale);
           sum += value * value;
         }
-        const double factor = inverse_norm(op, sum);
+        // Every kernel holds the sum in f32, so it overflows alike.
+        const double factor = inverse_norm(static_cast<double>(static_cast<float>(sum)));
         for (std::int64_t i = 0; i < plan.reduced_count; ++i) {
           y[at(i)] = store<Element>(load(x[at(i)], op.x_scale) * factor, op.y_scale);
         }

@@ -1,0 +1,46 @@
+// Walking through strided tensors on the GPU.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "graft/shape.hpp"
+
+namespace graft {
+
+/// A loop over at most four strided dimensions, the last running fastest: half of a reduction over a tensor of rank 8.
+struct StridedLoop {
+  static constexpr int max_rank = Extents::max_rank / 2;
+  int rank = 0;
+  std::int64_t extent[max_rank] = {};
+  std::int64_t stride[max_rank] = {};  ///< In elements.
+
+  /// `width` neighbours of the last dimension, which lie beside each other, are one step.
+  [[nodiscard]] static StridedLoop make(const Extents& extents, const Extents& strides, int width = 1) {
+    StridedLoop loop;
+    loop.rank = extents.rank();
+    for (int i = 0; i < loop.rank; ++i) {
+      loop.extent[i] = extents[i];
+      loop.stride[i] = strides[i];
+    }
+    if (width > 1) {
+      loop.extent[loop.rank - 1] /= width;
+      loop.stride[loop.rank - 1] *= width;
+    }
+    return loop;
+  }
+
+  [[nodiscard]] __device__ std::int64_t offset(std::int64_t index) const {
+    if (rank == 0) return 0;
+    std::int64_t result = 0;
+#pragma unroll
+    for (int i = max_rank - 1; i > 0; --i) {
+      if (i >= rank) continue;
+      result += index % extent[i] * stride[i];
+      index /= extent[i];
+    }
+    return result + index * stride[0];
+  }
+};
+
+}  // namespace graft

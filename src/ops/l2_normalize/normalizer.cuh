@@ -1,0 +1,49 @@
+// From a sum of squares to the number that every element of a vector is multiplied by.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/vector.cuh"
+#include "ops/l2_normalize/inverse_norm.hpp"
+
+namespace graft {
+
+struct Normalizer {
+  InverseNorm inverse_norm;
+  float x_scale;
+  float y_scale;
+
+  /// Of i8 both the sum and the elements are in steps; the result is never NaN, as Vector::pack asks, and gives 0 where
+  /// the exact result is NaN.
+  template <class T>
+  [[nodiscard]] __device__ float factor(float sum) const {
+    if constexpr (std::is_same_v<T, std::int8_t>) {
+      constexpr float saturates_every_step = 1e30F;
+      const float exact = inverse_norm(sum * x_scale * x_scale) * x_scale / y_scale;
+      return exact != exact ? 0.F : fminf(exact, saturates_every_step);
+    } else {
+      return inverse_norm(sum);
+    }
+  }
+};
+
+template <class T, int N>
+[[nodiscard]] __device__ Vector<T, N> multiplied(const Vector<T, N>& vector, float factor) {
+  float values[N];
+  vector.unpack(values);
+#pragma unroll
+  for (float& value : values) value *= factor;
+  return Vector<T, N>::pack(values);
+}
+
+template <class T, int N>
+[[nodiscard]] __device__ Vector<T, N> multiplied(const Vector<T, N>& vector, const float (&factors)[N]) {
+  float values[N];
+  vector.unpack(values);
+#pragma unroll
+  for (int i = 0; i < N; ++i) values[i] *= factors[i];
+  return Vector<T, N>::pack(values);
+}
+
+}  // namespace graft

@@ -1,0 +1,153 @@
+// L2Normalize over any axes and of any length: one pass for the norm, a second one over the same elements, which are
+// then still in the L2 cache unless they are too many. Few long vectors are split across blocks.
+#pragma once
+
+#include <algorithm>
+#include <cub/block/block_reduce.cuh>
+
+#include "kernels/launch.cuh"
+#include "kernels/strides.cuh"
+#include "ops/l2_normalize/normalizer.cuh"
+#include "ops/reduction.hpp"
+
+namespace graft {
+
+struct Strided {
+  StridedLoop kept;     ///< In vectors of N elements where the innermost dimension is kept.
+  StridedLoop reduced;  ///< In vectors of N elements where the innermost dimension is reduced.
+  std::int64_t kept_count;
+  std::int64_t reduced_count;
+  int splits = 1;             ///< Blocks that share a vector's elements.
+  float* partials = nullptr;  ///< Their sums: kept_count x splits, a row for each vector of the tensor.
+};
+
+enum class StridedStep : std::uint8_t { everything, sum, scale };
+
+namespace detail {
+
+inline constexpr int strided_threads = 256;
+
+/// InnerKept: a block takes 32 neighbours (of N elements) along the kept dimensions; otherwise one kept element.
+template <class T, int N, bool InnerKept>
+__global__ void __launch_bounds__(strided_threads)
+    strided(const T* x, T* y, Strided problem, StridedStep step, Normalizer normalizer) {
+  constexpr int S = InnerKept ? N : 1;  // sums a thread keeps
+  constexpr int width = InnerKept ? 32 : 1;
+  constexpr int height = strided_threads / width;
+  const int tx = static_cast<int>(threadIdx.x) % width;
+  const int ty = static_cast<int>(threadIdx.x) / width;
+  const std::int64_t tile = blockIdx.x / static_cast<unsigned>(problem.splits);
+  const std::int64_t split = blockIdx.x % static_cast<unsigned>(problem.splits);
+  const std::int64_t kept = tile * width + tx;
+  const bool active = kept < problem.kept_count;
+  const std::int64_t base = active ? problem.kept.offset(kept) : 0;
+  const std::int64_t share = (problem.reduced_count + problem.splits - 1) / problem.splits;
+  const std::int64_t begin = split * share + ty;
+  const std::int64_t end = active ? ::min(problem.reduced_count, (split + 1) * share) : 0;
+
+  using Reduce = cub::BlockReduce<float, strided_threads>;
+  __shared__ union {
+    typename Reduce::TempStorage storage;
+    float partial[InnerKept ? height : 1][width * S];
+  } shared;
+  __shared__ float totals[width * S];
+
+  if (step != StridedStep::scale) {
+    float sums[S] = {};
+#pragma unroll 4
+    for (std::int64_t i = begin; i < end; i += height) {
+      const auto vector = Vector<T, N>::load(x + base + problem.reduced.offset(i));
+      if constexpr (InnerKept) {
+        float values[N];
+        vector.unpack(values);
+#pragma unroll
+        for (int s = 0; s < S; ++s) sums[s] += values[s] * values[s];
+      } else {
+        sums[0] += vector.sum_of_squares();
+      }
+    }
+    if constexpr (InnerKept) {
+#pragma unroll
+      for (int s = 0; s < S; ++s) shared.partial[ty][tx * S + s] = sums[s];
+      __syncthreads();
+      for (int i = static_cast<int>(threadIdx.x); i < width * S; i += strided_threads) {
+        float sum = 0;
+#pragma unroll
+        for (int row = 0; row < height; ++row) sum += shared.partial[row][i];
+        totals[i] = sum;
+      }
+    } else {
+      const float sum = Reduce(shared.storage).Sum(sums[0]);
+      if (threadIdx.x == 0) totals[0] = sum;
+    }
+    __syncthreads();
+  }
+
+  // Neighbouring vectors' sums are S to a thread: vector number (tile * width * S + i).
+  const std::int64_t first_vector = tile * width * S;
+  const std::int64_t vector_count = problem.kept_count * S;
+  if (step == StridedStep::sum) {
+    for (int i = static_cast<int>(threadIdx.x); i < width * S && first_vector + i < vector_count;
+         i += strided_threads) {
+      problem.partials[(first_vector + i) * problem.splits + split] = totals[i];
+    }
+    return;
+  }
+  if (step == StridedStep::scale) {
+    for (int i = static_cast<int>(threadIdx.x); i < width * S && first_vector + i < vector_count;
+         i += strided_threads) {
+      const float* partials = problem.partials + (first_vector + i) * problem.splits;
+      float sum = 0;
+#pragma unroll 8
+      for (int s = 0; s < problem.splits; ++s) sum += partials[s];
+      totals[i] = sum;
+    }
+    __syncthreads();
+  }
+
+  float factors[S];
+#pragma unroll
+  for (int s = 0; s < S; ++s) factors[s] = normalizer.factor<T>(totals[tx * S + s]);
+#pragma unroll 4
+  for (std::int64_t i = begin; i < end; i += height) {
+    const std::int64_t offset = base + problem.reduced.offset(i);
+    const auto vector = Vector<T, N>::load(x + offset);
+    if constexpr (InnerKept)
+      multiplied(vector, factors).store(y + offset);
+    else
+      multiplied(vector, factors[0]).store(y + offset);
+  }
+}
+
+}  // namespace detail
+
+/// Whether the innermost dimension is one that is kept.
+[[nodiscard]] inline bool inner_is_kept(const ReductionPlan& plan) {
+  const int rank = plan.kept_extents.rank();
+  return rank > 0 && plan.kept_strides[rank - 1] == 1;
+}
+
+/// `splits` more than 1 takes two launches and kept_count x splits floats at `partials`.
+template <class T, int N>
+[[nodiscard]] Status run_strided(const T* x, T* y, const ReductionPlan& plan, const Normalizer& normalizer, int splits,
+                                 float* partials, const CudaContext& context) {
+  using namespace detail;
+  const bool inner_kept = inner_is_kept(plan);
+  const Strided problem{.kept = StridedLoop::make(plan.kept_extents, plan.kept_strides, inner_kept ? N : 1),
+                        .reduced = StridedLoop::make(plan.reduced_extents, plan.reduced_strides, inner_kept ? 1 : N),
+                        .kept_count = inner_kept ? plan.kept_count / N : plan.kept_count,
+                        .reduced_count = inner_kept ? plan.reduced_count : plan.reduced_count / N,
+                        .splits = splits,
+                        .partials = partials};
+  const std::int64_t tiles = ceil_divide(problem.kept_count, inner_kept ? 32 : 1);
+  auto* kernel = inner_kept ? strided<T, N, true> : strided<T, N, false>;
+  const auto run = [&](StridedStep step) {
+    return launch("L2Normalize strided", kernel, tiles * splits, strided_threads, context, x, y, problem, step,
+                  normalizer);
+  };
+  if (splits == 1) return run(StridedStep::everything);
+  if (Status status = run(StridedStep::sum); !status.ok()) return status;
+  return run(StridedStep::scale);
+}
+
+}  // namespace graft
