@@ -40,7 +40,8 @@ set(GRAFT_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=...")
 if(GRAFT_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GRAFT_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
-  add_link_options($<HOST_LINK:-fsanitize=${GRAFT_SANITIZE}>)
+  string(REPLACE "," "$<COMMA>" names "${GRAFT_SANITIZE}")
+  add_link_options("$<HOST_LINK:-fsanitize=${names}>")
 endif()
 
 option(GRAFT_COVERAGE "Count executed lines (gcov)" OFF)
