@@ -24,6 +24,12 @@ struct InlineOptions {
 };
 std::size_t inline_functions(Model& model, const InlineOptions& options = {});
 
+/// Puts a body in the place of one call, which is removed; operator sets are not compared. Returns the new nodes.
+std::vector<Node*> inline_call(Node& call, const FunctionDefinition& function);
+
+/// Throws Error where functions call themselves, directly or round about, naming one of them.
+void check_function_calls(const Model& model);
+
 /// Removes the functions that no node calls, directly or through another function. Returns how many.
 std::size_t remove_unused_functions(Model& model);
 
@@ -40,19 +46,23 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
                  const std::function<std::optional<AttributeType>(std::string_view)>& attribute_type);
 
 /// The function of an operator with these attributes for this input type, as the operator's text says. Nothing where it
-/// has none. The opset import is `opset`, at least 17.
+/// has none. Its import of ai.onnx is `opset`, at least 17; the text, which is in 17, is raised to it.
 [[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, DType input_dtype,
                                                               std::int64_t opset = 17);
 
 /// Gives every node of a Graft operator its model-local function, and writes every attribute on the node; plugin
 /// attributes are taken off. Where the function's name differs from the operator's, the node takes that name and its
-/// metadata `graft.operator` keeps the operator's. Runs infer_shapes first if a node's input type is unknown. Raises
-/// ir_version to 8. Returns the nodes whose operator has no function; those stay as they are.
+/// metadata `graft.operator` keeps the operator's. Nodes under drop-in names are adopted first. Runs infer_shapes if a
+/// node's input type is unknown. Raises ir_version to 8 and the operator set to 17 where they are lower, which makes
+/// pointers into the model invalid. Returns the nodes whose operator has no function for its input type.
 std::vector<Node*> attach_functions(Model& model);
 
 /// The inverse, for TensorRT's parser, which then looks for plugins: nodes carry the operator's name, all attributes,
 /// `plugin_version` and `plugin_namespace`; functions of the domain graft are removed. Returns the number of nodes.
 std::size_t detach_functions(Model& model);
+
+/// Turns nodes under drop-in names (LReLU_TRT) into nodes of the operators that stand in for them. Returns how many.
+std::size_t adopt_drop_ins(Graph& graph);
 
 /// Replaces a Graft node by its operator's native_form. False, and nothing is changed, where it has none.
 bool replace_with_native_form(Node& node);

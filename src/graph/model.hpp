@@ -44,7 +44,7 @@ struct Value {
   std::string opaque;               ///< Type or annotations that Graft does not model (sequences, maps), in wire form.
   std::string sparse_initializer;   ///< A SparseTensorProto in wire form; such a value is not constant to Graft.
 
-  Graph* graph = nullptr;
+  Graph* graph = nullptr;  ///< Whose own it is.
   Node* producer = nullptr;  ///< Null for inputs and initialisers.
   std::size_t output_index = 0;
   std::vector<Use> uses;                   ///< Also those by nodes of sub-graphs inside `graph`.
@@ -175,7 +175,7 @@ class Graph {
   /// A name that no value of the whole model graph has: `hint`, or `hint_1`, `hint_2` ...
   [[nodiscard]] std::string unique_name(std::string_view hint) const;
 
-  /// A new value under exactly this name. Throws Error if this graph or one around it has it already.
+  /// A new value under exactly this name. Throws Error if this graph has it already.
   Value* add_value(std::string value_name);
   /// A new value under unique_name(hint).
   Value* make_value(std::string_view hint);
@@ -199,13 +199,16 @@ class Graph {
                               Node* before = nullptr, std::string domain = "");
   /// Sub-graphs in its attributes go with it. Its outputs go too if unused; throws Error if one is used.
   void remove_node(Node& node);
+  /// Takes a sub-graph out of its node, with the uses it makes of outer values; other attributes are simply erased.
+  void remove_attribute(Node& node, std::string_view attribute_name);
 
   void set_input(Node& node, std::size_t index, Value* value);  ///< Appends where index is one past the last.
   void add_input_to(Node& node, Value* value) { set_input(node, node.inputs.size(), value); }
   void remove_last_input(Node& node);
   /// `to` takes the place of `from` everywhere: in nodes, in sub-graphs and as graph output. A graph output keeps its
-  /// name: the name moves to `to` where `to` is an inner value, otherwise an Identity is put between.
-  void replace_all_uses(Value& from, Value& to);
+  /// name: the name moves to `to` where `to` is an inner value, otherwise an Identity between them makes the output.
+  /// What is known of the type of `from` is kept where nothing is known of `to`. `except` keeps its inputs: the node that makes `to` from `from`, say.
+  void replace_all_uses(Value& from, Value& to, const Node* except = nullptr);
   /// Gives a node's output another producer, keeping the value itself (name, uses, type).
   void move_output(Node& from, std::size_t from_index, Node& to, std::size_t to_index);
 
@@ -221,10 +224,10 @@ class Graph {
   void for_each_node(const std::function<void(const Node&)>& f) const;
 
  private:
-  friend struct GraphCopier;
   Node* insert_node(std::unique_ptr<Node> node, Node* before);
-  void register_name(const std::string& value_name);
-  void unregister_name(const std::string& value_name);
+  void count_name(const std::string& value_name);
+  void forget_name(const std::string& value_name);
+  void forget_all_names();
 
   Graph* parent_ = nullptr;
   std::vector<Value*> inputs_;

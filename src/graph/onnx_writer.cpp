@@ -1,0 +1,294 @@
+// From a Model to ONNX's protobuf and files.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "graph/atomic_file.hpp"
+#include "graph/onnx_io.hpp"
+#include "onnx/onnx-ml.pb.h"
+
+namespace graft {
+namespace {
+
+constexpr std::size_t page = 4096;  // ONNX asks for this alignment of external data
+constexpr std::size_t automatic_limit = std::size_t{1} << 30U;
+
+/// Where initialisers go that do not stay in the model file.
+struct ExternalSink {
+  AtomicFile& file;
+  std::string location;
+  std::size_t above;
+  std::size_t offset = 0;
+
+  void add(::onnx::TensorProto& proto, const Bytes& bytes) {
+    const std::size_t padding = (page - offset % page) % page;
+    file.write(std::string(padding, '\0'));
+    offset += padding;
+    const auto entry = [&](const char* key, std::string value) {
+      auto* pair = proto.add_external_data();
+      pair->set_key(key);
+      pair->set_value(std::move(value));
+    };
+    entry("location", location);
+    entry("offset", std::to_string(offset));
+    entry("length", std::to_string(bytes.size()));
+    proto.set_data_location(::onnx::TensorProto::EXTERNAL);
+    file.write(bytes.view());
+    offset += bytes.size();
+  }
+};
+
+template <class Entries>
+void write_map(const std::map<std::string, std::string, std::less<>>& map, Entries& entries) {
+  for (const auto& [key, value] : map) {
+    auto* entry = entries.Add();
+    entry->set_key(key);
+    entry->set_value(value);
+  }
+}
+
+template <class Proto>
+void restore(Proto& proto, const std::string& opaque) {
+  if (!opaque.empty() && !proto.ParsePartialFromString(opaque)) {
+    throw Error(Error::Kind::internal, "fields that were read from a protobuf cannot be written back");
+  }
+}
+
+class Writer {
+ public:
+  explicit Writer(ExternalSink* sink) : sink_(sink) {}
+
+  void write(const Model& model, ::onnx::ModelProto& proto) {
+    restore(proto, model.opaque);
+    proto.set_ir_version(model.ir_version);
+    set(model.producer_name, [&](const auto& v) { proto.set_producer_name(v); });
+    set(model.producer_version, [&](const auto& v) { proto.set_producer_version(v); });
+    set(model.domain, [&](const auto& v) { proto.set_domain(v); });
+    if (model.model_version != 0) proto.set_model_version(model.model_version);
+    set(model.doc, [&](const auto& v) { proto.set_doc_string(v); });
+    write_map(model.metadata, *proto.mutable_metadata_props());
+    write_opsets(model.graph(), *proto.mutable_opset_import());
+    write_graph(model.graph(), *proto.mutable_graph());
+    for (const auto& [key, function] : model.functions) write_function(function, *proto.add_functions());
+  }
+
+ private:
+  template <class F>
+  static void set(const std::string& text, F&& setter) {
+    if (!text.empty()) setter(text);
+  }
+
+  template <class Imports>
+  static void write_opsets(const Graph& graph, Imports& imports) {
+    for (const auto& [domain, version] : graph.opset_imports) {
+      auto* import = imports.Add();
+      import->set_domain(domain);
+      import->set_version(version);
+    }
+  }
+
+  void write_tensor(const TensorData& tensor, ::onnx::TensorProto& proto, bool may_be_external) {
+    restore(proto, tensor.opaque);
+    set(tensor.name, [&](const auto& v) { proto.set_name(v); });
+    for (const std::int64_t dim : tensor.dims) proto.add_dims(dim);
+    proto.set_data_type(static_cast<std::int32_t>(tensor.type));
+    if (tensor.type == ElementType::string) {
+      for (const std::string& text : *tensor.strings) proto.add_string_data(text);
+    } else if (may_be_external && sink_ != nullptr && tensor.bytes.size() > sink_->above) {
+      sink_->add(proto, tensor.bytes);
+    } else {
+      proto.set_raw_data(tensor.bytes.data(), tensor.bytes.size());
+    }
+  }
+
+  static bool has_type(const Value& value) { return value.type || value.shape || !value.opaque.empty(); }
+
+  static void write_type(const Value& value, ::onnx::ValueInfoProto& proto) {
+    restore(proto, value.opaque);
+    proto.set_name(value.name);
+    const bool other_kind = proto.has_type() && proto.type().value_case() != ::onnx::TypeProto::VALUE_NOT_SET &&
+                            !proto.type().has_tensor_type();
+    if (other_kind || (!value.type && !value.shape)) return;
+    auto& tensor = *proto.mutable_type()->mutable_tensor_type();
+    tensor.set_elem_type(static_cast<std::int32_t>(value.type.value_or(ElementType::undefined)));
+    if (!value.shape) {
+      tensor.clear_shape();
+      return;
+    }
+    auto& shape = *tensor.mutable_shape();
+    while (shape.dim_size() > static_cast<int>(value.shape->size())) shape.mutable_dim()->RemoveLast();
+    while (shape.dim_size() < static_cast<int>(value.shape->size())) shape.add_dim();
+    for (int i = 0; i < shape.dim_size(); ++i) {
+      const Dim& dim = (*value.shape)[static_cast<std::size_t>(i)];
+      auto& target = *shape.mutable_dim(i);
+      target.clear_value();
+      if (dim.is_constant()) {
+        target.set_dim_value(dim.value());
+      } else if (std::string text = dim.to_string(); text.find('?') == std::string::npos) {
+        target.set_dim_param(std::move(text));
+      }
+    }
+  }
+
+  void write_graph(const Graph& graph, ::onnx::GraphProto& proto) {
+    restore(proto, graph.opaque);
+    proto.set_name(graph.name.empty() ? "graph" : graph.name);
+    set(graph.doc, [&](const auto& v) { proto.set_doc_string(v); });
+    write_map(graph.metadata, *proto.mutable_metadata_props());
+    for (const Value* value : graph.inputs()) write_type(*value, *proto.add_input());
+    for (const Value* value : graph.outputs()) write_type(*value, *proto.add_output());
+    for (const Value* value : graph.values()) {
+      if (value->initializer) {
+        auto& tensor = *proto.add_initializer();
+        write_tensor(*value->initializer, tensor, true);
+        tensor.set_name(value->name);
+      } else if (!value->sparse_initializer.empty()) {
+        auto& sparse = *proto.add_sparse_initializer();
+        restore(sparse, value->sparse_initializer);
+        sparse.mutable_values()->set_name(value->name);
+      } else if (value->producer != nullptr && !is_output_of(*value, graph) && has_type(*value)) {
+        if (value->type || !value->opaque.empty()) write_type(*value, *proto.add_value_info());
+      }
+    }
+    for (const Node* node : graph.nodes()) write_node(*node, *proto.add_node());
+  }
+
+  static bool is_output_of(const Value& value, const Graph& graph) {
+    return value.is_output() && std::find(graph.outputs().begin(), graph.outputs().end(), &value) != graph.outputs().end();
+  }
+
+  void write_node(const Node& node, ::onnx::NodeProto& proto) {
+    restore(proto, node.opaque);
+    proto.set_op_type(node.op_type);
+    set(node.domain, [&](const auto& v) { proto.set_domain(v); });
+    set(node.overload, [&](const auto& v) { proto.set_overload(v); });
+    set(node.name, [&](const auto& v) { proto.set_name(v); });
+    set(node.doc, [&](const auto& v) { proto.set_doc_string(v); });
+    write_map(node.metadata, *proto.mutable_metadata_props());
+    for (const Value* value : node.inputs) proto.add_input(value == nullptr ? std::string() : value->name);
+    for (const Value* value : node.outputs) proto.add_output(value == nullptr ? std::string() : value->name);
+    for (const auto& [name, attribute] : node.attributes) write_attribute(name, attribute, *proto.add_attribute());
+  }
+
+  void write_attribute(const std::string& name, const NodeAttribute& attribute, ::onnx::AttributeProto& proto) {
+    using Proto = ::onnx::AttributeProto;
+    if (const auto* opaque = attribute.get<OpaqueAttribute>()) {
+      restore(proto, opaque->proto);
+    } else if (const auto* f = attribute.get<float>()) {
+      proto.set_type(Proto::FLOAT);
+      proto.set_f(*f);
+    } else if (const auto* i = attribute.get<std::int64_t>()) {
+      proto.set_type(Proto::INT);
+      proto.set_i(*i);
+    } else if (const auto* s = attribute.get<std::string>()) {
+      proto.set_type(Proto::STRING);
+      proto.set_s(*s);
+    } else if (const auto* floats = attribute.get<std::vector<float>>()) {
+      proto.set_type(Proto::FLOATS);
+      for (const float value : *floats) proto.add_floats(value);
+    } else if (const auto* ints = attribute.get<std::vector<std::int64_t>>()) {
+      proto.set_type(Proto::INTS);
+      for (const std::int64_t value : *ints) proto.add_ints(value);
+    } else if (const auto* strings = attribute.get<std::vector<std::string>>()) {
+      proto.set_type(Proto::STRINGS);
+      for (const std::string& value : *strings) proto.add_strings(value);
+    } else if (const auto* tensor = attribute.get<TensorData>()) {
+      proto.set_type(Proto::TENSOR);
+      write_tensor(*tensor, *proto.mutable_t(), false);
+    } else if (const auto* tensors = attribute.get<std::vector<TensorData>>()) {
+      proto.set_type(Proto::TENSORS);
+      for (const TensorData& one : *tensors) write_tensor(one, *proto.add_tensors(), false);
+    } else if (const auto* graph = attribute.get<std::unique_ptr<Graph>>()) {
+      proto.set_type(Proto::GRAPH);
+      write_graph(**graph, *proto.mutable_g());
+    } else if (const auto* graphs = attribute.get<std::vector<std::unique_ptr<Graph>>>()) {
+      proto.set_type(Proto::GRAPHS);
+      for (const auto& one : *graphs) write_graph(*one, *proto.add_graphs());
+    } else if (const auto* reference = attribute.get<AttributeReference>()) {
+      proto.set_type(static_cast<Proto::AttributeType>(reference->onnx_type));
+      proto.set_ref_attr_name(reference->name);
+    }
+    proto.set_name(name);
+    set(attribute.doc, [&](const auto& v) { proto.set_doc_string(v); });
+  }
+
+  void write_function(const FunctionDefinition& function, ::onnx::FunctionProto& proto) {
+    restore(proto, function.opaque);
+    proto.set_name(function.key.name);
+    proto.set_domain(function.key.domain);
+    set(function.key.overload, [&](const auto& v) { proto.set_overload(v); });
+    set(function.doc, [&](const auto& v) { proto.set_doc_string(v); });
+    write_map(function.metadata, *proto.mutable_metadata_props());
+    for (const std::string& name : function.attributes) proto.add_attribute(name);
+    for (const auto& [name, value] : function.attribute_defaults) write_attribute(name, value, *proto.add_attribute_proto());
+    const Graph& body = *function.body;
+    write_opsets(body, *proto.mutable_opset_import());
+    for (const Value* value : body.inputs()) proto.add_input(value->name);
+    for (const Value* value : body.outputs()) proto.add_output(value->name);
+    for (const Node* node : body.nodes()) write_node(*node, *proto.add_node());
+    for (const Value* value : body.values()) {
+      if (value->initializer) {
+        throw Error(Error::Kind::internal, "the body of a function holds the initialiser '" + value->name + "'");
+      }
+      if (value->type) write_type(*value, *proto.add_value_info());
+    }
+  }
+
+  ExternalSink* sink_;
+};
+
+std::string to_bytes(const Model& model, ExternalSink* sink) {
+  ::onnx::ModelProto proto;
+  Writer(sink).write(model, proto);
+  const std::size_t size = proto.ByteSizeLong();
+  if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw Error(fmt::format("{}: the model takes {} bytes; a protobuf file holds at most 2 GiB. Write its weights as "
+                            "external data",
+                            model.source, size));
+  }
+  std::string bytes;
+  if (!proto.SerializePartialToString(&bytes)) throw Error(Error::Kind::internal, "the protobuf library refused the model");
+  return bytes;
+}
+
+bool wants_external(const Model& model, ExternalData choice) {
+  if (choice != ExternalData::automatic) return choice == ExternalData::always;
+  std::size_t total = 0;
+  bool was_external = false;
+  const auto count = [&](const Graph& graph) {
+    for (const Value* value : graph.initializers()) {
+      total += value->initializer->bytes.size();
+      was_external = was_external || value->initializer->external;
+    }
+  };
+  count(model.graph());
+  model.graph().for_each_node([&](const Node& node) {
+    for (const Graph* inner : node.subgraphs()) count(*inner);
+  });
+  return was_external || total > automatic_limit;
+}
+
+}  // namespace
+
+std::string serialize_onnx(const Model& model) { return to_bytes(model, nullptr); }
+
+void write_onnx(const Model& model, const std::filesystem::path& path, const WriteOptions& options) {
+  AtomicFile file(path);
+  if (!wants_external(model, options.external_data)) {
+    file.write(to_bytes(model, nullptr));
+    file.commit();
+    return;
+  }
+  std::filesystem::path data_path = path;
+  data_path += ".data";
+  AtomicFile data(data_path);
+  ExternalSink sink{data, data_path.filename().string(), options.external_above};
+  file.write(to_bytes(model, &sink));
+  file.flush();  // a full disk has to show before either file takes its place
+  if (sink.offset != 0) data.commit();
+  file.commit();
+}
+
+}  // namespace graft

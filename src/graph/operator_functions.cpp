@@ -1,0 +1,167 @@
+// The functions that Graft's nodes carry, and their exchange for plugins and native layers.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "graph/functions.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/opset.hpp"
+#include "graph/shape_inference.hpp"
+#include "graph/text.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::string_view operator_note = "graft.operator";
+
+FunctionDefinition parse_function(const OperatorType& type, const std::string& name, std::string_view text,
+                                  std::int64_t opset) {
+  FunctionDefinition function;
+  function.key = {std::string(onnx_domain), name, ""};
+  function.doc = std::string(type.doc);
+  for (const AttributeInfo& info : type.attributes) function.attributes.emplace_back(info.name);
+  Graph& body = *function.body;
+  body.opset_imports[""] = working_opset;
+  std::vector<std::string> outputs;
+  for (const Port& port : type.ports) {
+    if (port.is_output) {
+      outputs.emplace_back(port.name);
+    } else {
+      body.add_input(std::string(port.name));
+    }
+  }
+  try {
+    parse_nodes(body, text, outputs, [&](std::string_view attribute) -> std::optional<AttributeType> {
+      const AttributeInfo* info = type.find_attribute(attribute);
+      return info == nullptr ? std::nullopt : std::optional(info->type);
+    });
+  } catch (const Error& error) {
+    throw Error(Error::Kind::internal, fmt::format("the function {} of {}: {}", name, type.name, error.what()));
+  }
+  raise_graph_opset(body, std::max(opset, working_opset), true);
+  return function;
+}
+
+DType input_dtype(const Node& node) {
+  const Value* x = node.input(0);
+  const auto dtype = x != nullptr && x->type ? to_dtype(*x->type) : std::nullopt;
+  return dtype.value_or(DType::f32);
+}
+
+/// Same nodes, links and attributes; to see whether two nodes may share a function.
+bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) { return to_text(*a.body) == to_text(*b.body); }
+
+bool replace_by(Node& node, const Operator& op, const std::string& name, const std::string& text) {
+  std::int64_t opset = node.graph->opset();
+  if (opset == 0) opset = node.graph->root().opset_imports[""] = working_opset;
+  if (opset < working_opset) {
+    throw Error(Error::Kind::internal, fmt::format("{}: the model is in operator set {}; raise_opset has to come first",
+                                                   describe(node), opset));
+  }
+  const FunctionDefinition function = parse_function(op.type(), name, text, opset);
+  write_attributes(node, op);
+  inline_call(node, function);
+  return true;
+}
+
+}  // namespace
+
+std::optional<FunctionDefinition> make_function(const Operator& op, DType input_dtype, std::int64_t opset) {
+  const auto function = op.function(input_dtype);
+  if (!function) return std::nullopt;
+  return parse_function(op.type(), function->name, function->body, opset);
+}
+
+std::size_t adopt_drop_ins(Graph& graph) {
+  std::size_t count = 0;
+  graph.for_each_node([&](Node& node) {
+    const OperatorMatch match = find_operator_for(node);
+    if (match.drop_in == nullptr) return;
+    const auto op = make_operator(node);
+    node.graph->root().opset_imports.emplace(std::string(onnx_domain), 1);
+    node.op_type = std::string(match.type->name);
+    node.domain = std::string(onnx_domain);
+    write_attributes(node, *op);
+    ++count;
+  });
+  return count;
+}
+
+std::vector<Node*> attach_functions(Model& model) {
+  adopt_drop_ins(model.graph());
+  std::size_t graft_nodes = 0;
+  bool types_known = true;
+  model.graph().for_each_node([&](Node& node) {
+    if (node.domain != onnx_domain || !find_operator_for(node)) return;
+    ++graft_nodes;
+    types_known = types_known && node.input(0) != nullptr && node.input(0)->type.has_value();
+  });
+  if (graft_nodes == 0) return {};
+  if (!types_known) infer_shapes(model);
+  if (model.graph().opset() == 0) model.graph().opset_imports[""] = working_opset;
+  raise_opset(model);
+  model.graph().opset_imports.emplace(std::string(onnx_domain), 1);
+  model.ir_version = std::max<std::int64_t>(model.ir_version, 8);
+
+  std::vector<Node*> without;
+  std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });
+  model.graph().for_each_node([&](Node& node) {
+    if (node.domain != onnx_domain) return;
+    const auto op = make_operator(node);
+    if (op == nullptr) return;
+    const std::string operator_name(op->type().name);
+    write_attributes(node, *op);
+    node.op_type = operator_name;
+    node.metadata.erase(std::string(operator_note));
+    auto function = make_function(*op, input_dtype(node), model.graph().opset());
+    if (!function) {
+      without.push_back(&node);
+      return;
+    }
+    node.op_type = function->key.name;
+    if (node.op_type != operator_name) node.metadata[std::string(operator_note)] = operator_name;
+    const FunctionKey key = function->key;
+    const auto known = model.functions.find(key);
+    if (known == model.functions.end()) {
+      model.functions.emplace(key, std::move(*function));
+    } else if (!same_body(known->second, *function)) {
+      throw Error(Error::Kind::internal,
+                  fmt::format("{} needs another body for the function {} than a node before it; one of them needs a name "
+                              "of its own",
+                              describe(node), key.name));
+    }
+  });
+  return without;
+}
+
+std::size_t detach_functions(Model& model) {
+  std::size_t count = 0;
+  model.graph().for_each_node([&](Node& node) {
+    if (node.domain != onnx_domain) return;
+    const auto op = make_operator(node);
+    if (op == nullptr) return;
+    write_attributes(node, *op);
+    node.op_type = std::string(op->type().name);
+    node.metadata.erase(std::string(operator_note));
+    node.attributes["plugin_version"] = NodeAttribute(AttributeData(std::to_string(op->type().version)));
+    node.attributes["plugin_namespace"] = NodeAttribute(AttributeData(std::string()));
+    ++count;
+  });
+  std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });
+  return count;
+}
+
+bool replace_with_native_form(Node& node) {
+  const auto op = make_operator(node);
+  const auto text = op == nullptr ? std::nullopt : op->native_form(input_dtype(node));
+  return text && replace_by(node, *op, "native_form", *text);
+}
+
+bool replace_with_function_body(Node& node) {
+  const auto op = make_operator(node);
+  const auto function = op == nullptr ? std::nullopt : op->function(input_dtype(node));
+  return function && replace_by(node, *op, function->name, function->body);
+}
+
+}  // namespace graft

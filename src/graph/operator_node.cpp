@@ -1,0 +1,124 @@
+// Between nodes of a graph and Graft's operators.
+#include "graph/operator_node.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "graft/registry.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::string_view operator_note = "graft.operator";
+
+/// What TensorRT's parser reads of a plugin node; no attribute of the operator.
+bool is_plugin_attribute(std::string_view name) { return name == "plugin_version" || name == "plugin_namespace"; }
+
+AttributeValue value_of(const Node& node, const std::string& name, const NodeAttribute& attribute, const AttributeInfo& info) {
+  const auto value = attribute.value();
+  if (!value) {
+    throw Error(fmt::format("{}: attribute `{}`: found type {}, allowed is {}", describe(node), name, attribute.kind(),
+                            to_string(info.type)));
+  }
+  return *value;
+}
+
+/// The attribute of the operator that a node's attribute sets; null where there is none.
+const AttributeInfo* target_of(const OperatorMatch& match, std::string_view name) {
+  if (match.drop_in == nullptr) return match.type->find_attribute(name);
+  for (const DropInField& field : match.drop_in->fields) {
+    if (field.name == name) return match.type->find_attribute(field.attribute);
+  }
+  return nullptr;
+}
+
+std::string known_attributes(const OperatorMatch& match) {
+  std::string names;
+  const auto add = [&](std::string_view name) { names += (names.empty() ? "" : ", ") + std::string(name); };
+  if (match.drop_in != nullptr) {
+    for (const DropInField& field : match.drop_in->fields) add(field.name);
+  } else {
+    for (const AttributeInfo& info : match.type->attributes) add(info.name);
+  }
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace
+
+OperatorMatch find_operator_for(const Node& node) {
+  if (node.domain == onnx_domain) {
+    const auto note = node.metadata.find(operator_note);
+    if (note != node.metadata.end()) {
+      if (const OperatorType* type = find_operator(note->second)) return {type, nullptr};
+    }
+    if (const OperatorType* type = find_operator(node.op_type)) return {type, nullptr};
+  }
+  if (is_standard_operator(node.domain, node.op_type)) return {};
+  const NodeAttribute* version = node.attribute("plugin_version");
+  for (const OperatorType* type : operators()) {
+    for (const DropIn& drop_in : type->drop_ins) {
+      if (drop_in.plugin_name != node.op_type) continue;
+      const auto* wanted = version == nullptr ? nullptr : version->get<std::string>();
+      if (wanted == nullptr || *wanted == drop_in.version) return {type, &drop_in};
+    }
+  }
+  return {};
+}
+
+std::unique_ptr<Operator> make_operator(const Node& node) {
+  const OperatorMatch match = find_operator_for(node);
+  if (!match) return nullptr;
+  std::unique_ptr<Operator> op = match.type->create();
+  std::vector<std::pair<std::string, AttributeValue>> waiting;
+  std::vector<std::string_view> given;
+  for (const auto& [name, attribute] : node.attributes) {
+    if (is_plugin_attribute(name)) continue;
+    const AttributeInfo* info = target_of(match, name);
+    if (info == nullptr) {
+      throw Error(fmt::format("{}: it has no attribute `{}`; allowed are {}", describe(node), name, known_attributes(match)));
+    }
+    given.push_back(info->name);
+    waiting.emplace_back(std::string(info->name), value_of(node, name, attribute, *info));
+  }
+  for (const AttributeInfo& info : match.type->attributes) {
+    if (info.required && std::find(given.begin(), given.end(), info.name) == given.end()) {
+      throw Error(fmt::format("{}: attribute `{}` is missing: {}", describe(node), info.name, info.doc));
+    }
+  }
+  // A rule between two attributes may hold only once both are set, so what is refused is tried again after the others.
+  Status refusal;
+  for (bool progress = true; progress && !waiting.empty();) {
+    progress = false;
+    std::vector<std::pair<std::string, AttributeValue>> refused;
+    for (auto& [name, value] : waiting) {
+      if (Status status = op->set(name, value); status.ok()) {
+        progress = true;
+      } else {
+        refusal = std::move(status);
+        refused.emplace_back(std::move(name), std::move(value));
+      }
+    }
+    waiting = std::move(refused);
+  }
+  if (!waiting.empty()) throw Error(fmt::format("{}: {}", describe(node), refusal.message()));
+  return op;
+}
+
+void write_attributes(Node& node, const Operator& op) {
+  node.attributes.clear();
+  for (const AttributeInfo& info : op.type().attributes) {
+    node.attributes.emplace(std::string(info.name), NodeAttribute(op.get(info.name).value_or(info.default_value)));
+  }
+}
+
+Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
+                        const std::vector<std::string>& output_hints, Node* before) {
+  graph.root().opset_imports.emplace(std::string(onnx_domain), 1);
+  Node* node = graph.add_node(std::string(op.type().name), std::move(inputs), output_hints, before, std::string(onnx_domain));
+  write_attributes(*node, op);
+  return node;
+}
+
+}  // namespace graft
