@@ -33,11 +33,16 @@ function(graft_add_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE GRAFT_GOLDEN_DIR="${GRAFT_GOLDEN_DIR}")
   add_dependencies(graft_unit_tests ${name})
-  gtest_discover_tests(${name}
-    TEST_PREFIX "${name}."
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${GRAFT_TEST_ENVIRONMENT}")
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+
+  # gtest_discover_tests cannot pass a property that is a list, so ctest itself sets them, once it knows the tests.
+  set(properties "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
+  file(CONFIGURE OUTPUT "${properties}" @ONLY CONTENT [=[
+foreach(test IN LISTS @name@_TESTS)
+  set_tests_properties("${test}" PROPERTIES TIMEOUT @ARG_TIMEOUT@ LABELS "@ARG_LABELS@" ENVIRONMENT "@GRAFT_TEST_ENVIRONMENT@")
+endforeach()
+]=])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
 
 # graft_add_pytest(<name> FILES <file or folder>... [LABELS <label>...] [TIMEOUT <seconds>] [ENVIRONMENT <NAME=value>...])
