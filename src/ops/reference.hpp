@@ -14,15 +14,20 @@ namespace graft {
 /// Scales for i8 elements; other types ignore them.
 template <class Element>
 [[nodiscard]] double load(Element value, [[maybe_unused]] double scale) {
-  if constexpr (std::same_as<Element, std::int8_t>) return scale * static_cast<double>(value);
-  else return static_cast<double>(static_cast<float>(value));
+  if constexpr (std::same_as<Element, std::int8_t>)
+    return scale * static_cast<double>(value);
+  else
+    return static_cast<double>(static_cast<float>(value));
 }
 
 template <class Element>
 [[nodiscard]] Element store(double value, [[maybe_unused]] double scale) {
-  if constexpr (std::same_as<Element, std::int8_t>) return quantize(value, scale);
-  else if constexpr (std::same_as<Element, float>) return static_cast<float>(value);
-  else return static_cast<Element>(static_cast<float>(value));
+  if constexpr (std::same_as<Element, std::int8_t>)
+    return quantize(value, scale);
+  else if constexpr (std::same_as<Element, float>)
+    return static_cast<float>(value);
+  else
+    return static_cast<Element>(static_cast<float>(value));
 }
 
 /// Calls `f` with a value of the C++ type that stores `dtype`; only the types that kernels calculate in.
@@ -33,8 +38,9 @@ template <class F>
     case DType::f16: return f(Eigen::half{});
     case DType::bf16: return f(Eigen::bfloat16{});
     case DType::i8: return f(std::int8_t{});
-    default: return unsupported("the reference kernels calculate in f32, f16, bf16 and i8, found " +
-                                std::string(to_string(dtype)));
+    default:
+      return unsupported("the reference kernels calculate in f32, f16, bf16 and i8, found " +
+                         std::string(to_string(dtype)));
   }
 }
 

@@ -1,0 +1,122 @@
+// Cases of L2Normalize.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/l2_normalize/l2_normalize.hpp"
+#include "ops/operator_case.hpp"
+#include "ops/reduction.hpp"
+
+namespace graft {
+
+[[nodiscard]] inline std::vector<OperatorCase> cases(const L2Normalize& /*tag*/) {
+  using Axes = std::vector<std::int64_t>;
+  const OperatorType& type = operator_type<L2Normalize>();
+  std::vector<OperatorCase> cases;
+  const auto add = [&](const TensorDesc& desc, const Axes& axes, const std::string& what = "", Fill fill = Fill::normal,
+                       Attributes attributes = {}) -> OperatorCase& {
+    attributes.insert(attributes.end(), {{"axes", axes}, {"x_scale", 0.05F}, {"y_scale", 1 / 127.F}});
+    std::string name = case_name(desc) + "_axes";
+    for (const std::int64_t axis : axes) name += axis < 0 ? "_m" + std::to_string(-axis) : "_" + std::to_string(axis);
+    // A thread adds at most 128 squares, or an eighth of a long vector; the sums of all threads meet in a tree. Half of
+    // the sum's relative error is the norm's, to which root, division, product and the scales of i8 add theirs.
+    ReductionPlan plan;
+    const bool valid = plan_reduction(desc.extents, axes, plan).ok();
+    const double length = valid ? static_cast<double>(plan.reduced_count) : 0;
+    const double additions = std::min(length, 128 + length / 8 + 16);
+    return cases.emplace_back(OperatorCase{.name = name + what,
+                                           .op = make_operator(type, attributes),
+                                           .inputs = {desc},
+                                           .fill = fill,
+                                           .tolerance = f32_error(additions / 2 + 6)});
+  };
+
+  struct Layouts {
+    Extents extents;
+    std::vector<Axes> axes;
+  };
+  const std::vector<Layouts> shapes{
+      // rows: part of a warp, a warp, a block, more than a block holds
+      {{1}, {{0}}},
+      {{7}, {{-1}}},
+      {{16}, {{0}}},
+      {{0, 5}, {{1}, {0}}},
+      {{5, 0}, {{1}, {0}}},
+      {{300, 3}, {{1}}},
+      {{33, 31}, {{1}, {0}, {0, 1}}},
+      {{9, 64}, {{1}, {0}}},
+      {{67, 127}, {{1}}},
+      {{67, 128}, {{1}, {0}}},
+      {{3, 129}, {{-1}}},
+      {{65, 512}, {{1}}},
+      {{5, 1031}, {{1}}},
+      {{3, 4096}, {{1}}},
+      {{3, 8192}, {{1}}},
+      {{2, 8209}, {{1}}},
+      {{3, 32768}, {{1}}},
+      // columns: one thread high, several, with and without vectors, more than registers hold
+      {{2, 3, 10, 16}, {{1}, {2}, {3}, {2, 3}, {1, 2, 3}, {0, 2, 3}, {0, 1}, {0, 3}, {1, 3}, {0, 1, 2, 3}}},
+      {{3, 17, 7, 7}, {{1}, {-3}, {0, 2}, {1, 2}}},
+      {{2, 64, 56, 56}, {{1}}},
+      {{2, 256, 16, 32}, {{1}}},
+      {{16, 256, 32, 32}, {{1}}},
+      {{2, 257, 9, 5}, {{1}}},
+      {{2, 1024, 8, 8}, {{1}}},
+      {{2, 1025, 8, 8}, {{1}, {0, 1}}},
+      {{1, 2048, 7, 7}, {{1}, {0, 1}}},
+      {{4, 1, 6}, {{1}, {1, 2}, {0}}},
+      {{2, 1, 3, 2, 5, 1, 4, 3}, {{0, 2, 4, 6}, {1, 3, 7}, {3}, {5}}},
+      // split: few long vectors
+      {{1, 64, 56, 56}, {{0, 1, 2, 3}, {1}}},
+      {{300007}, {{0}}},
+      {{70000, 8}, {{0}}},
+      {{70001, 3}, {{0}}},
+      {{3, 100, 4, 400}, {{1, 3}, {0, 1, 3}}},
+  };
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8}) {
+    for (const Layouts& shape : shapes) {
+      for (const Axes& axes : shape.axes) add({dtype, Layout::linear, shape.extents}, axes);
+    }
+    for (const std::int64_t shift : {1, 3}) {
+      const std::string what = "_shift" + std::to_string(shift);
+      add({dtype, Layout::linear, {9, 64}}, {1}, what).shift = shift;
+      add({dtype, Layout::linear, {2, 16384}}, {1}, what).shift = shift;
+      add({dtype, Layout::linear, {2, 40, 4, 16}}, {1}, what).shift = shift;
+      add({dtype, Layout::linear, {2, 40, 4, 16}}, {0, 2}, what).shift = shift;
+    }
+  }
+  for (const TypeRow& row : type.type_rows) {
+    const auto [dtype, layout] = row.formats[0];
+    if (layout != Layout::linear) {
+      for (const std::int64_t channels : {1, 7, 8, 9, 31, 32, 33, 64, 100, 256, 520, 2048}) {
+        add({dtype, layout, {2, channels, 3, 5}}, {1});
+      }
+      add({dtype, layout, {0, 8, 3, 5}}, {1});
+      add({dtype, layout, {3, 40, 33, 17}}, {-3});
+      add({dtype, layout, {2, 40, 4, 16}}, {2}).refused = "does not take";
+    }
+    for (const char* mode : {"max", "norm", "add"}) {
+      for (const float epsilon : {0.F, 1e-12F, 30.F}) {
+        const Attributes attributes{{"epsilon", epsilon}, {"epsilon_mode", std::string(mode)}};
+        const std::string what = std::string("_") + mode + (epsilon == 0 ? "_eps0" : epsilon > 1 ? "_eps30" : "");
+        add({dtype, layout, {2, 40, 4, 16}}, {1}, what, Fill::normal, attributes);
+        add({dtype, layout, {2, 40, 4, 16}}, {1}, what + "_zeros", Fill::zeros, attributes);
+        add({dtype, layout, {2, 40, 4, 16}}, {1}, what + "_special", Fill::special, attributes);
+      }
+    }
+    add({dtype, layout, {2, 40, 4, 16}}, {1}, "_huge", Fill::huge);
+    add({dtype, layout, {2, 40, 4, 16}}, {1}, "_tiny", Fill::tiny);
+  }
+  add({DType::f32, Layout::linear, {2, 3}}, {2}).refused = "found 2, allowed is -2 to 1 for rank 2";
+  add({DType::f32, Layout::linear, {2, 3}}, {-3}).refused = "found -3, allowed is -2 to 1 for rank 2";
+  add({DType::f32, Layout::linear, {2, 3}}, {1, -1}).refused = "axis 1 is named twice";
+  add({DType::i32, Layout::linear, {2, 3}}, {1}).refused = "does not take i32 2x3";
+  add({DType::f16, Layout::linear, {32771, 64, 32, 32}}, {1}).large = true;
+  add({DType::i8, Layout::linear, {524309, 4099}}, {1}).large = true;
+  add({DType::f16, Layout::hwc8, {32771, 60, 32, 32}}, {1}).large = true;
+  add({DType::i8, Layout::chw32, {32771, 60, 32, 32}}, {1}).large = true;
+  add({DType::f16, Layout::linear, {32771, 16, 64, 64}}, {1, 3}).large = true;
+  return cases;
+}
+
+}  // namespace graft

@@ -1,0 +1,200 @@
+// Test data, reference results and their comparison, for operators of any type and layout.
+#include "ops/operator_case.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <stdexcept>
+
+#include "ops/reference.hpp"
+
+namespace graft {
+namespace {
+
+void check(const Status& status) {
+  if (!status.ok()) throw std::invalid_argument(status.message());
+}
+
+/// Calls `f(storage index, linear index)` for every element; padding has the linear index -1.
+template <class F>
+void for_each_element(const TensorDesc& desc, F&& f) {
+  const std::int64_t vector = channels_per_vector(desc.layout);
+  if (vector == 1) {
+    for (std::int64_t i = 0; i < desc.storage_count(); ++i) f(i, i);
+    return;
+  }
+  const std::int64_t batch = desc.extents[0];
+  const std::int64_t channels = desc.extents[1];
+  const std::int64_t pixels = desc.extents[2] * desc.extents[3];
+  const std::int64_t padded = (channels + vector - 1) / vector * vector;
+  for (std::int64_t n = 0; n < batch; ++n) {
+    for (std::int64_t c = 0; c < padded; ++c) {
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        const std::int64_t storage = desc.layout == Layout::hwc8
+                                         ? (n * pixels + p) * padded + c
+                                         : ((n * (padded / vector) + c / vector) * pixels + p) * vector + c % vector;
+        f(storage, c < channels ? (n * channels + c) * pixels + p : -1);
+      }
+    }
+  }
+}
+
+double value_for(Fill fill, DType dtype, std::mt19937& random) {
+  const double gauss = std::normal_distribution<double>()(random);
+  const double largest = dtype == DType::f16 ? 65504 : 3e38;
+  switch (fill) {
+    case Fill::normal: return gauss;
+    case Fill::zeros: return 0;
+    case Fill::huge: return std::clamp(gauss, -3., 3.) / 3 * largest;
+    case Fill::tiny: return gauss * (dtype == DType::f16 ? 1e-6 : 1e-30);
+    case Fill::special: {
+      constexpr double infinity = std::numeric_limits<double>::infinity();
+      constexpr std::array<double, 5> specials{std::numeric_limits<double>::quiet_NaN(), infinity, -infinity, 0., -0.};
+      const auto chance = random() % 60;
+      return chance < specials.size() ? specials[chance] : gauss;
+    }
+  }
+  return 0;
+}
+
+/// 32 bits that depend on the text alone, on every platform (FNV-1a).
+std::uint32_t hash_of(std::string_view text) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
+template <class Element>
+double as_number(Element value) {
+  return static_cast<double>(static_cast<float>(value));
+}
+
+}  // namespace
+
+std::shared_ptr<const Operator> make_operator(const OperatorType& type, const Attributes& attributes) {
+  std::shared_ptr<Operator> op = type.create();
+  for (const auto& [name, value] : attributes) check(op->set(name, value));
+  return op;
+}
+
+std::string case_name(const TensorDesc& desc) {
+  std::string name = to_string(desc);
+  for (char& c : name) {
+    if (c == ' ') c = '_';
+  }
+  return name;
+}
+
+std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs) {
+  std::vector<Shape> shapes;
+  for (const TensorDesc& desc : inputs) shapes.emplace_back(desc.extents.begin(), desc.extents.end());
+  std::vector<Shape> results;
+  check(op.infer_shapes(shapes, results));
+  const TypeRow* row = nullptr;
+  for (const TypeRow& candidate : op.type().type_rows) {
+    bool matches = true;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      matches = matches && candidate.formats[i] == Format(inputs[i].dtype, inputs[i].layout);
+    }
+    if (matches) row = &candidate;
+  }
+  std::vector<TensorDesc> outputs;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    std::vector<std::int64_t> extents;
+    for (const Dim& dim : results[i]) extents.push_back(dim.value());
+    // Without a matching row the case is one that must be refused; any output will do.
+    const Format format = row == nullptr ? Format(inputs[0].dtype, inputs[0].layout) : row->formats[inputs.size() + i];
+    TensorDesc desc{.dtype = format.dtype, .layout = format.layout, .extents = {}};
+    check(Extents::make(extents, desc.extents));
+    outputs.push_back(desc);
+  }
+  return outputs;
+}
+
+std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch) {
+  std::mt19937 random(hash_of(test.name));
+  std::vector<HostTensor> tensors;
+  for (TensorDesc desc : test.inputs) {
+    if (batch >= 0) desc.extents[0] = batch;
+    HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
+    check(dispatch(desc.dtype, [&](auto element) -> Status {
+      using Element = decltype(element);
+      auto* values = reinterpret_cast<Element*>(tensor.bytes.data());
+      for_each_element(desc, [&](std::int64_t at, std::int64_t linear) {
+        if constexpr (std::same_as<Element, std::int8_t>) {
+          // What padding holds is not defined, so it must not matter.
+          values[at] = test.fill == Fill::zeros && linear >= 0 ? 0 : static_cast<std::int8_t>(random());
+        } else {
+          const double value = linear < 0 ? 77 : value_for(test.fill, desc.dtype, random);
+          values[at] = static_cast<Element>(static_cast<float>(value));
+        }
+      });
+      return {};
+    }));
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+float scale_of(const Operator& op, std::string_view port) {
+  const auto value = op.get(std::string(port) + "_scale");
+  return value && std::holds_alternative<float>(*value) ? std::get<float>(*value) : 1.F;
+}
+
+std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<const HostTensor> inputs) {
+  std::vector<std::vector<float>> values;
+  std::vector<TensorDesc> descs;
+  std::vector<const void*> addresses;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const HostTensor& input = inputs[i];
+    const double scale = scale_of(op, op.type().ports[i].name);
+    auto& linear = values.emplace_back(static_cast<std::size_t>(input.desc.extents.element_count()));
+    check(dispatch(input.desc.dtype, [&](auto element) -> Status {
+      const auto* stored = reinterpret_cast<const decltype(element)*>(input.bytes.data());
+      for_each_element(input.desc, [&](std::int64_t at, std::int64_t to) {
+        if (to >= 0) linear[static_cast<std::size_t>(to)] = static_cast<float>(load(stored[at], scale));
+      });
+      return {};
+    }));
+    descs.push_back({.dtype = DType::f32, .layout = Layout::linear, .extents = input.desc.extents});
+  }
+  for (const auto& value : values) addresses.push_back(value.data());
+  const std::vector<TensorDesc> outputs = output_descs(op, descs);
+  std::vector<std::vector<float>> results;
+  for (const TensorDesc& desc : outputs) results.emplace_back(static_cast<std::size_t>(desc.storage_count()));
+  std::vector<void*> result_addresses;
+  for (auto& result : results) result_addresses.push_back(result.data());
+  check(op.run_cpu({descs, outputs}, {addresses, result_addresses}, {}));
+  return results;
+}
+
+std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance, float scale) {
+  std::string message;
+  check(dispatch(found.desc.dtype, [&](auto element) -> Status {
+    using Element = decltype(element);
+    const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
+    std::int64_t wrong = 0;
+    for_each_element(found.desc, [&](std::int64_t at, std::int64_t linear) {
+      const double value = as_number(stored[at]);
+      const double exact = linear < 0 ? 0 : static_cast<double>(expected[static_cast<std::size_t>(linear)]);
+      // The f32 result may also lose what lies under its smallest number.
+      const double slack = std::abs(exact) * tolerance + std::numeric_limits<float>::denorm_min();
+      const double low = as_number(store<Element>(exact - slack, scale));
+      const double high = as_number(store<Element>(exact + slack, scale));
+      if (value >= low && value <= high) return;
+      if (std::isnan(value) && std::isnan(low)) return;
+      if (++wrong == 1) {
+        message = (linear < 0 ? "padding, stored element " + std::to_string(at) : "element " + std::to_string(linear)) +
+                  " of " + to_string(found.desc) + ": found " + std::to_string(value) + ", allowed is " +
+                  std::to_string(low) + " to " + std::to_string(high);
+      }
+    });
+    if (wrong > 1) message += "; " + std::to_string(wrong) + " elements are wrong";
+    return {};
+  }));
+  return message;
+}
+
+}  // namespace graft

@@ -1,0 +1,84 @@
+// Cases: problems with which an operator is tested and timed, and how a result is judged.
+//
+// `<op>_cases.hpp` beside a definition has `std::vector<OperatorCase> cases(const Definition&)`; the build lists them
+// from the operator list, so an operator without cases does not compile. Operators of other repositories do the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graft/define_operator.hpp"
+#include "graft/tensor.hpp"
+
+namespace graft {
+
+/// What the inputs hold.
+enum class Fill : std::uint8_t {
+  normal,  ///< Normally distributed; i8: every value alike.
+  zeros,
+  huge,     ///< Near the largest finite number, so that squares overflow.
+  tiny,     ///< Squares underflow f32; f16: subnormal numbers.
+  special,  ///< Normal, sprinkled with NaN, infinities and both zeros.
+};
+
+struct OperatorCase {
+  std::string name;  ///< Unique for the operator; letters, digits and `_`.
+  std::shared_ptr<const Operator> op;
+  std::vector<TensorDesc> inputs;
+  Fill fill = Fill::normal;
+  /// Bound on the relative error of the kernel's f32 arithmetic; rounding to the output's type comes on top.
+  double tolerance = 0;
+  std::int64_t shift = 0;    ///< Elements by which every tensor lies off its alignment.
+  bool large = false;        ///< More than 2^31 elements, all items of the batch alike: on a GPU, on request.
+  std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
+};
+
+using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
+
+/// Throws std::invalid_argument with the operator's message if it refuses an attribute.
+[[nodiscard]] std::shared_ptr<const Operator> make_operator(const OperatorType& type, const Attributes& attributes);
+
+/// "f16_hwc8_2x8x3x3".
+[[nodiscard]] std::string case_name(const TensorDesc& desc);
+
+/// The relative error of f32 arithmetic that rounds `operations` times in sequence.
+[[nodiscard]] constexpr double f32_error(double operations) { return operations / (1 << 24); }
+
+/// A tensor in host memory.
+struct HostTensor {
+  TensorDesc desc;
+  std::vector<std::byte> bytes;  ///< storage_bytes() of them.
+};
+
+/// The output descriptions that infer_shapes and the type rows give. Throws std::invalid_argument where there are none.
+[[nodiscard]] std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs);
+
+/// The same for the same case, always. `batch` replaces the first dimension, unless negative.
+[[nodiscard]] std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch = -1);
+
+/// The reference kernel's outputs for these inputs, calculated in f32 and linear layout whatever their types; what i8
+/// inputs stand for is taken from the attributes `<port>_scale`.
+[[nodiscard]] std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<const HostTensor> inputs);
+
+/// Empty if every element lies between the bounds that the tolerance allows, both rounded to the output's type, and the
+/// padding of a vectorised layout is zero; otherwise says where not. `scale` is that of an i8 output.
+[[nodiscard]] std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance,
+                                  float scale);
+
+/// The attribute `<port>_scale`, 1 where there is none.
+[[nodiscard]] float scale_of(const Operator& op, std::string_view port);
+
+/// Every operator's cases, in the order of the operator list. Defined by the build.
+struct OperatorCases {
+  const OperatorType* type;
+  std::vector<OperatorCase> cases;
+};
+[[nodiscard]] const std::vector<OperatorCases>& operator_cases();
+
+}  // namespace graft
