@@ -1,0 +1,182 @@
+// Pass choose_plugins: decides for every node that an operator of Graft can stand for how TensorRT will run it, and
+// says why.
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "graph/functions.hpp"
+#include "graph/operator_node.hpp"
+#include "passes/passes.hpp"
+#include "passes/pipeline.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft {
+namespace {
+
+/// A standard operator that one of Graft's has as its native form, read off that form: `y =
+/// LeakyRelu<alpha=@alpha>(x)`.
+struct Twin {
+  const OperatorType* type = nullptr;
+  std::map<std::string, std::string, std::less<>> attributes;  ///< The standard operator's, to Graft's.
+};
+
+/// By the type of the standard operator.
+const std::map<std::string, Twin, std::less<>>& twins() {
+  static const auto all = [] {
+    std::map<std::string, Twin, std::less<>> result;
+    for (const OperatorType* type : operators()) {
+      const auto text = type->create()->native_form(DType::f32);
+      if (!text) continue;
+      Graph form;
+      std::vector<std::string> outputs;
+      for (const Port& port : type->ports) {
+        if (port.is_output) {
+          outputs.emplace_back(port.name);
+        } else {
+          form.add_input(std::string(port.name));
+        }
+      }
+      parse_nodes(form, *text, outputs, [type](std::string_view name) -> std::optional<AttributeType> {
+        const AttributeInfo* info = type->find_attribute(name);
+        return info == nullptr ? std::nullopt : std::optional(info->type);
+      });
+      const std::vector<Node*> nodes = form.nodes();
+      if (nodes.size() != 1 || nodes[0]->inputs != form.inputs()) continue;
+      Twin twin{type, {}};
+      bool all_referenced = true;
+      for (const auto& [name, value] : nodes[0]->attributes) {
+        const auto* reference = value.get<AttributeReference>();
+        all_referenced = all_referenced && reference != nullptr;
+        if (reference != nullptr) twin.attributes.emplace(name, reference->name);
+      }
+      if (all_referenced) result.emplace(nodes[0]->op_type, std::move(twin));
+    }
+    return result;
+  }();
+  return all;
+}
+
+std::optional<DType> dtype_of(const Node& node) {
+  const Value* x = node.input(0);
+  return x == nullptr || !x->type ? std::nullopt : to_dtype(*x->type);
+}
+
+/// Graft's operator in the place of a standard one; null where it has none for this node.
+std::shared_ptr<Operator> operator_of_twin(const Node& node) {
+  const auto found = node.domain.empty() ? twins().find(node.op_type) : twins().end();
+  const auto dtype = dtype_of(node);
+  if (found == twins().end() || !dtype) return nullptr;
+  const Twin& twin = found->second;
+  if (!twin.type->output_dtypes(std::vector<DType>(twin.type->input_count(), *dtype))) return nullptr;
+  std::shared_ptr<Operator> op = twin.type->create();
+  for (const auto& [theirs, ours] : twin.attributes) {
+    const NodeAttribute* given = node.attribute(theirs);
+    const auto value = given != nullptr ? given->value() : default_attribute(node.op_type, theirs, node.graph->opset());
+    if (value && !op->set(ours, *value).ok()) return nullptr;
+  }
+  return op;
+}
+
+std::vector<std::string> input_names(const Node& node) {
+  std::vector<std::string> names;
+  for (const Value* input : node.inputs) names.push_back(input == nullptr ? "" : input->name);
+  return names;
+}
+
+Proposal proposal_for(Node& node, std::string replacement, std::string reason) {
+  Proposal proposal{.nodes = {&node},
+                    .inputs = {},
+                    .outputs = {},
+                    .replacement = std::move(replacement),
+                    .reason = std::move(reason),
+                    .by_definition = "",
+                    .edit = {}};
+  for (Value* input : node.inputs) {
+    if (input != nullptr) proposal.inputs.push_back(input);
+  }
+  for (Value* output : node.outputs) {
+    if (output != nullptr && !output->is_unused()) proposal.outputs.push_back(output);
+  }
+  return proposal;
+}
+
+/// Replaces a node of Graft by standard ones with `replace`, and says whether that was done.
+bool replace(Rewriter& rewriter, Node& node, std::string replacement, const std::string& reason,
+             bool (*replace_node)(Node&)) {
+  Proposal proposal = proposal_for(node, std::move(replacement), reason);
+  if (proposal.outputs.empty()) return false;
+  proposal.edit = [name = proposal.outputs.front()->name, replace_node](Graph& graph) {
+    replace_node(*graph.find(name)->producer);
+  };
+  return rewriter.apply(proposal);
+}
+
+void choose_for_operator(Rewriter& rewriter, Node& node) {
+  using enum OperatorChoice::Kind;
+  const std::shared_ptr<Operator> op = make_operator(node);
+  const std::string who = describe(node);
+  const std::string_view name = op->type().name;
+  const PluginMode mode = rewriter.options().plugins;
+  if (mode == PluginMode::always) {
+    rewriter.choose(who, name, plugin, "asked for: plugins wherever they can stand");
+    return;
+  }
+  const auto dtype = dtype_of(node);
+  if (const auto form = dtype ? op->native_form(*dtype) : std::nullopt) {
+    const std::string reason = fmt::format("TensorRT has this as one layer of its own, exact and as fast: {}", *form);
+    if (replace(rewriter, node, *form, reason, replace_with_native_form)) {
+      rewriter.choose(who, name, native, reason);
+      return;
+    }
+  }
+  if (mode == PluginMode::never && dtype && op->function(*dtype)) {
+    const std::string reason = "asked for: no plugins; standard operators calculate the same";
+    if (replace(rewriter, node, "the body of its ONNX function", reason, replace_with_function_body)) {
+      rewriter.choose(who, name, function, reason);
+      return;
+    }
+  }
+  std::string reason(op->type().why_plugin);
+  if (mode == PluginMode::never)
+    reason = "no plugins were asked for, but standard operators cannot take its place here";
+  rewriter.choose(who, name, plugin, std::move(reason));
+}
+
+void choose_for_standard(Rewriter& rewriter, Node& node) {
+  using enum OperatorChoice::Kind;
+  const std::shared_ptr<Operator> op = operator_of_twin(node);
+  if (op == nullptr || node.output() == nullptr) return;
+  const std::string who = describe(node);
+  const std::string_view name = op->type().name;
+  if (rewriter.options().plugins == PluginMode::always) {
+    const std::string reason = "asked for: plugins wherever they can stand";
+    Proposal proposal = proposal_for(node, to_text(*op), reason);
+    proposal.edit = operator_edit(op, input_names(node), node.output()->name);
+    if (!proposal.outputs.empty() && rewriter.apply(proposal)) {
+      rewriter.choose(who, name, plugin, reason);
+      return;
+    }
+  }
+  rewriter.choose(who, name, native, fmt::format("TensorRT runs {} itself, exact and as fast", node.op_type));
+}
+
+}  // namespace
+
+void choose_plugins(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) {
+    for (Node* node : graph->nodes()) {
+      if (find_operator_for(*node)) {
+        choose_for_operator(rewriter, *node);
+      } else {
+        choose_for_standard(rewriter, *node);
+      }
+    }
+  }
+}
+
+}  // namespace graft

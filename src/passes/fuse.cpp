@@ -1,0 +1,50 @@
+// Finding, reading and proposing, for the fusion passes.
+#include "passes/fuse.hpp"
+
+#include <fmt/format.h>
+
+namespace graft {
+
+void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_view why,
+          const std::function<Fusion(const Match&)>& read) {
+  const MatchResult result = find_matches(pattern, graph);
+  for (const NearMiss& near : result.near_misses) rewriter.near_miss(pattern.name(), near);
+  for (const Match& match : result.matches) {
+    const Fusion found = read(match);
+    if (found.op == nullptr) {
+      rewriter.near_miss(pattern.name(), {.node = match.root,
+                                          .matched_nodes = match.nodes.size(),
+                                          .pattern_nodes = match.nodes.size(),
+                                          .reason = found.obstacle});
+      continue;
+    }
+    Value& x = match.value("x");
+    if (!rewriter.is_wanted(*found.op, to_dtype(*x.type).value())) continue;
+    Value* y = match.root->output();
+    rewriter.apply({.nodes = match.nodes,
+                    .inputs = {&x},
+                    .outputs = {y},
+                    .replacement = to_text(*found.op),
+                    .reason = std::string(why),
+                    .by_definition = "",
+                    .edit = operator_edit(found.op, {x.name}, y->name)});
+  }
+}
+
+std::string obstacle_of_x(const Match& match, std::string_view op_name) {
+  const Value& x = match.value("x");
+  const Value& y = *match.root->output();
+  if (!x.type) return fmt::format("the element type of '{}' is unknown", x.name);
+  const auto dtype = to_dtype(*x.type);
+  if (!dtype || !is_floating_point(*dtype)) {
+    return fmt::format("'{}' is {}; {} takes f32, f16 and bf16", x.name, to_string(*x.type), op_name);
+  }
+  if (!x.rank()) return fmt::format("the rank of '{}' is unknown", x.name);
+  if (y.rank() && *y.rank() != *x.rank()) {
+    return fmt::format("a constant with more dimensions than '{}' raises the rank of the result from {} to {}", x.name,
+                       *x.rank(), *y.rank());
+  }
+  return "";
+}
+
+}  // namespace graft

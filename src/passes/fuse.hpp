@@ -1,0 +1,32 @@
+// What the fusion passes share: find a pattern, read an operator off it, propose the change.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "graft/operator.hpp"
+#include "graph/matcher.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft {
+
+/// The operator that a match stands for, or the first condition on its constants, types and shapes that does not hold.
+struct Fusion {
+  std::shared_ptr<Operator> op;
+  std::string obstacle;
+
+  Fusion(std::shared_ptr<Operator> found) : op(std::move(found)) {}  // NOLINT(google-explicit-constructor)
+  Fusion(std::string reason) : obstacle(std::move(reason)) {}        // NOLINT(google-explicit-constructor)
+};
+
+/// Replaces each match, whose only input is called x, by the operator that `read` finds in it.
+void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_view why,
+          const std::function<Fusion(const Match&)>& read);
+
+/// Conditions on x that all fusions of floating-point operators have: a type that Graft's kernels have, and a result of
+/// the rank of x, which no constant of more dimensions raises. Empty where they hold.
+[[nodiscard]] std::string obstacle_of_x(const Match& match, std::string_view op_name);
+
+}  // namespace graft

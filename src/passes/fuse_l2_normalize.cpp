@@ -1,0 +1,159 @@
+// Pass fuse_l2_normalize: the ways in which frameworks write x / |x| become one L2Normalize.
+//
+// TensorFlow and Keras (through tf2onnx) write squares, sum, clamp, root, reciprocal and product; PyTorch writes
+// ReduceL2, Clip and, for F.normalize, an Expand of the norm to the shape of x. tests/golden/exports holds what each
+// exporter writes, tests/golden/near_misses what only looks like it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "graph/matcher.hpp"
+#include "passes/fuse.hpp"
+#include "passes/passes.hpp"
+
+namespace graft {
+namespace {
+
+struct Form {
+  std::string_view epsilon_mode;
+  std::string_view why;
+  Pattern pattern;
+};
+
+/// Squares and their sum, with or without keepdims, and what makes a norm of it.
+constexpr std::string_view sum_of_squares = R"(
+  square = Mul(x, x) | Pow(x, 2)
+  sum = ReduceSum(square, @axes){keepdims=1} | ReduceSumSquare(x, @axes){keepdims=1}
+)";
+constexpr std::string_view norm_of_sum = R"(
+  norm = Sqrt(sum) | Pow(sum, 0.5) | ReduceL2(x, @axes){keepdims=1}
+)";
+/// The division, once `divisor` is there; an Expand to the shape of x may stand before it.
+constexpr std::string_view division = R"(
+  inverse = Reciprocal(divisor) | Div(1, divisor)
+  y = Div(x, Expand(divisor, target) | divisor) | Mul(x, Expand(inverse, target) | inverse)
+)";
+
+Form form(std::string_view mode, std::string_view name, std::string_view why, const std::string& text) {
+  return {mode, why, Pattern(text, fmt::format("L2Normalize, epsilon_mode {}{}", mode, name))};
+}
+
+std::vector<Form> make_forms() {
+  const std::string sum(sum_of_squares);
+  const std::string norm = sum + std::string(norm_of_sum);
+  const std::string divide(division);
+  std::vector<Form> forms;
+  forms.push_back(form("max", "", "x * rsqrt(max(sum(x^2), epsilon)), as tf.math.l2_normalize",
+                       sum +
+                           "bounded = Max(sum, @epsilon) | Clip(sum, @epsilon, @ceiling?)\n"
+                           "divisor = Sqrt(bounded) | Pow(bounded, 0.5)\n" +
+                           divide));
+  forms.push_back(form("max", ", by a power", "x * max(sum(x^2), epsilon)^-0.5",
+                       sum + "bounded = Max(sum, @epsilon) | Clip(sum, @epsilon, @ceiling?)\n"
+                             "y = Mul(x, Pow(bounded, -0.5))"));
+  forms.push_back(form("norm", "", "x / max(|x|, epsilon), as torch.nn.functional.normalize",
+                       norm + "divisor = Max(norm, @epsilon) | Clip(norm, @epsilon, @ceiling?)\n" + divide));
+  forms.push_back(form("norm", ", by its reciprocal", "x * min(1 / |x|, 1 / epsilon), as Keras' UnitNormalization",
+                       norm + "inverse = Reciprocal(norm) | Div(1, norm) | Pow(sum, -0.5)\n"
+                              "y = Mul(x, Min(inverse, @cap))"));
+  forms.push_back(form("norm", ", dimension put back", "x / max(|x|, epsilon), the norm taken without keepdims",
+                       "square = Mul(x, x) | Pow(x, 2)\n"
+                       "norm = ReduceL2(x, @axes){keepdims=0} | Sqrt(ReduceSum(square, @axes){keepdims=0})\n"
+                       "divisor = Unsqueeze(Max(norm, @epsilon) | Clip(norm, @epsilon, @ceiling?), @unsqueezed)"
+                       " | Max(Unsqueeze(norm, @unsqueezed), @epsilon)"
+                       " | Clip(Unsqueeze(norm, @unsqueezed), @epsilon, @ceiling?)\n" +
+                           divide));
+  forms.push_back(form("add", "", "x / sqrt(sum(x^2) + epsilon), as Caffe and hand-written code",
+                       sum + "divisor = Sqrt(Add(sum, @epsilon)) | Pow(Add(sum, @epsilon), 0.5)\n" + divide));
+  forms.push_back(
+      form("add", ", by a power", "x * (sum(x^2) + epsilon)^-0.5", sum + "y = Mul(x, Pow(Add(sum, @epsilon), -0.5))"));
+  return forms;
+}
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> all = make_forms();
+  return all;
+}
+
+/// Axes counted from the front, sorted; nothing where one is out of range.
+std::optional<std::vector<std::int64_t>> normalised(std::vector<std::int64_t> axes, std::int64_t rank) {
+  for (std::int64_t& axis : axes) {
+    if (axis < -rank || axis >= rank) return std::nullopt;
+    if (axis < 0) axis += rank;
+  }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+bool is_whole_shape_of(const Value& target, const Value& x) {
+  const Node* shape = target.producer;
+  return shape != nullptr && shape->is("Shape") && shape->input(0) == &x && shape->int_or("start", 0) == 0 &&
+         shape->attribute("end") == nullptr;
+}
+
+Fusion read(const Form& form, const Match& match) {
+  const Value& x = match.value("x");
+  if (std::string obstacle = obstacle_of_x(match, "L2Normalize"); !obstacle.empty()) return obstacle;
+  const std::int64_t rank = x.rank().value();
+
+  auto axes = match.ints("axes");
+  if (!axes || axes->empty()) return Fusion("there are no axes to sum over");
+  axes = normalised(*axes, rank);
+  if (!axes) return Fusion(fmt::format("an axis lies outside of rank {}", rank));
+  if (match.has("unsqueezed")) {
+    const auto back = normalised(match.ints("unsqueezed").value_or(std::vector<std::int64_t>{}), rank);
+    if (back != axes) return Fusion("the norm is put back along another axis than it was taken over");
+  }
+  if (match.has("target")) {
+    const Value& target = match.value("target");
+    const Value* expanded = nullptr;
+    for (const Use& use : target.uses) {
+      const bool matched = std::find(match.nodes.begin(), match.nodes.end(), use.node) != match.nodes.end();
+      if (matched && use.node->is("Expand")) expanded = use.node->output();
+    }
+    const bool to_x = is_whole_shape_of(target, x) || (expanded != nullptr && same_shape(*expanded, x));
+    if (!to_x) return Fusion("the norm is expanded to a shape that need not be that of x");
+  }
+  if (match.has("ceiling") && match.scalar("ceiling").value_or(0) < std::numeric_limits<float>::max()) {
+    return Fusion("Clip limits from above as well");
+  }
+
+  const bool by_cap = match.has("cap");
+  const std::string_view constant = by_cap ? "cap" : "epsilon";
+  const auto number = match.scalar(constant);
+  if (!number) {
+    return Fusion(fmt::format("{} holds {} values, the operator takes one",
+                              by_cap ? "the cap on the reciprocal" : "epsilon",
+                              match.constants.find(constant)->second.element_count()));
+  }
+  const double epsilon = by_cap ? 1 / *number : *number;
+  if (!(epsilon >= 0) || std::isinf(epsilon)) {
+    return Fusion(fmt::format("epsilon is {}; allowed is at least 0 and finite", epsilon));
+  }
+
+  std::shared_ptr<Operator> op = find_operator("L2Normalize")->create();
+  for (const auto& [name, value] : {std::pair<std::string_view, AttributeValue>{"axes", *axes},
+                                    {"epsilon", static_cast<float>(epsilon)},
+                                    {"epsilon_mode", std::string(form.epsilon_mode)}}) {
+    if (const Status status = op->set(name, value); !status.ok()) return Fusion(status.message());
+  }
+  return op;
+}
+
+}  // namespace
+
+void fuse_l2_normalize(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) {
+    for (const Form& form : forms()) {
+      fuse(rewriter, *graph, form.pattern, form.why, [&](const Match& match) { return read(form, match); });
+    }
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,101 @@
+// Pass fuse_leaky_relu: leaky ReLU written with comparisons, maxima or clips becomes one LeakyReLU.
+//
+// A LeakyRelu of ONNX itself is not touched here: whether it stays is decided by the pass choose_plugins.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "graph/matcher.hpp"
+#include "passes/fuse.hpp"
+#include "passes/passes.hpp"
+
+namespace graft {
+namespace {
+
+/// What alpha has to be for the form to be a leaky ReLU at all.
+enum class Alpha {
+  any,
+  at_most_one,   ///< Max(x, alpha x) with 0 < alpha <= 1.
+  at_least_one,  ///< Min(x, alpha x) with alpha >= 1.
+};
+
+struct Form {
+  std::string_view why;
+  Alpha alpha;
+  bool negated;  ///< The constant is -alpha.
+  Pattern pattern;
+};
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> all = [] {
+    std::vector<Form> result;
+    const auto add = [&](std::string_view name, std::string_view why, Alpha alpha, bool negated, const char* text) {
+      result.push_back({why, alpha, negated, Pattern(text, fmt::format("LeakyReLU, {}", name))});
+    };
+    add("where", "x where x > 0, alpha * x elsewhere", Alpha::any, false, R"(
+      below = Mul(x, @alpha)
+      y = Where(Greater(x, 0) | GreaterOrEqual(x, 0) | Less(0, x) | LessOrEqual(0, x) | Not(Less(x, 0)) | Not(Greater(0, x)), x, below)
+        | Where(Less(x, 0) | LessOrEqual(x, 0) | Greater(0, x) | GreaterOrEqual(0, x) | Not(Greater(x, 0)) | Not(Less(0, x)), below, x)
+    )");
+    add("masks", "x * (x > 0) + alpha * x * (x <= 0), as tf2onnx writes tf.where; the same for every finite x",
+        Alpha::any, false, R"(
+      above = Greater(x, 0)
+      y = Add(Mul(x, Cast(above)), Mul(Mul(x, @alpha), Cast(Not(above))))
+    )");
+    add("maximum", "max(x, alpha * x) with alpha at most 1", Alpha::at_most_one, false, "y = Max(x, Mul(x, @alpha))");
+    add("minimum", "min(x, alpha * x) with alpha at least 1", Alpha::at_least_one, false, "y = Min(x, Mul(x, @alpha))");
+    add("clips", "max(x, 0) + alpha * min(x, 0)", Alpha::any, false, R"(
+      above = Relu(x) | Max(x, 0) | Clip(x, 0)
+      below = Min(x, 0) | Clip(x, _?, 0) | Neg(Relu(Neg(x)))
+      y = Add(above, Mul(below, @alpha))
+    )");
+    add("two Relu", "relu(x) - alpha * relu(-x)", Alpha::any, false, R"(
+      above = Relu(x) | Max(x, 0) | Clip(x, 0)
+      y = Sub(above, Mul(Relu(Neg(x)), @alpha))
+    )");
+    add("two Relu, added", "relu(x) + (-alpha) * relu(-x)", Alpha::any, true, R"(
+      above = Relu(x) | Max(x, 0) | Clip(x, 0)
+      y = Add(above, Mul(Relu(Neg(x)), @alpha))
+    )");
+    add("PRelu", "PRelu with one slope", Alpha::any, false, "y = PRelu(x, @alpha)");
+    return result;
+  }();
+  return all;
+}
+
+Fusion read(const Form& form, const Match& match) {
+  if (std::string obstacle = obstacle_of_x(match, "LeakyReLU"); !obstacle.empty()) return obstacle;
+  const auto number = match.scalar("alpha");
+  if (!number) {
+    return Fusion(fmt::format("alpha holds {} values, the operator takes one",
+                              match.constants.find("alpha")->second.element_count()));
+  }
+  const double alpha = form.negated ? -*number : *number;
+  if (!std::isfinite(alpha)) return Fusion(fmt::format("alpha is {}; it has to be finite", alpha));
+  if (form.alpha == Alpha::at_most_one && !(alpha > 0 && alpha <= 1)) {
+    return Fusion(fmt::format("alpha is {}; the maximum of x and alpha * x is a leaky ReLU for 0 < alpha <= 1", alpha));
+  }
+  if (form.alpha == Alpha::at_least_one && !(alpha >= 1)) {
+    return Fusion(fmt::format("alpha is {}; the minimum of x and alpha * x is a leaky ReLU for alpha >= 1", alpha));
+  }
+  std::shared_ptr<Operator> op = find_operator("LeakyReLU")->create();
+  if (const Status status = op->set("alpha", static_cast<float>(alpha)); !status.ok()) {
+    return Fusion(status.message());
+  }
+  return op;
+}
+
+}  // namespace
+
+void fuse_leaky_relu(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) {
+    for (const Form& form : forms()) {
+      fuse(rewriter, *graph, form.pattern, form.why, [&](const Match& match) { return read(form, match); });
+    }
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,21 @@
+// Pass inline_functions: calls of model-local functions that are not Graft's give way to the functions' bodies.
+#include <fmt/format.h>
+
+#include "graft/operator.hpp"
+#include "graph/functions.hpp"
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft {
+
+void inline_functions_of_exporters(Rewriter& rewriter) {
+  const InlineOptions options{.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }};
+  const std::size_t calls = inline_functions(rewriter.model(), options);
+  if (calls == 0) return;
+  rewriter.record(
+      {fmt::format("{} calls of functions", calls)}, "the bodies of the functions",
+      "patterns reach across the borders of functions, and TensorRT takes the wrong body of an overloaded one",
+      "by definition: a call means its body");
+}
+
+}  // namespace graft

@@ -1,0 +1,25 @@
+// The passes that the pipeline is made of. One file each; each says there what it does and why that is right.
+#pragma once
+
+#include <string_view>
+
+namespace graft {
+
+class Rewriter;
+
+struct Pass {
+  std::string_view name;
+  std::string_view why;
+  void (*run)(Rewriter&) = nullptr;
+};
+
+void inline_functions_of_exporters(Rewriter& rewriter);
+void lower_drop_ins(Rewriter& rewriter);
+void fold_constants(Rewriter& rewriter);
+void remove_identities(Rewriter& rewriter);
+void fuse_leaky_relu(Rewriter& rewriter);
+void fuse_l2_normalize(Rewriter& rewriter);
+void choose_plugins(Rewriter& rewriter);
+void remove_dead(Rewriter& rewriter);
+
+}  // namespace graft

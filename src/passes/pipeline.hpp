@@ -1,0 +1,44 @@
+// Converts a model: the ordered pipeline of passes, each of which proves what it changes.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graft/shape.hpp"
+#include "graph/model.hpp"
+#include "passes/passes.hpp"
+#include "passes/report.hpp"
+#include "verify/prove.hpp"
+
+namespace graft {
+
+enum class PluginMode : std::uint8_t {
+  automatic,  ///< A plugin where there is no native layer that is exact and as fast.
+  always,     ///< A plugin wherever an operator of Graft can stand.
+  never,      ///< Standard operators only, where they can express it.
+};
+
+struct ConvertOptions {
+  PluginMode plugins = PluginMode::automatic;
+  std::vector<std::string> only;     ///< Passes to run; empty: all.
+  std::vector<std::string> without;  ///< Passes to leave out.
+  bool prove = true;                 ///< Without proof every rewrite is made as it is.
+  ProofOptions proof;
+  /// Rewrites whose region cannot be run by itself (shapes unknown there) are proven by running the whole model, at
+  /// most so many times, since that may take long.
+  std::size_t whole_model_proofs = 8;
+  std::map<std::string, Shape, std::less<>> input_shapes;  ///< In place of the shapes in the file.
+  std::vector<Pass> extra_passes;                          ///< Run after the fusions, before plugins are chosen.
+};
+
+/// The passes in the order in which they run.
+[[nodiscard]] std::span<const Pass> pipeline();
+
+/// Rewrites the model in place and says what was done. Afterwards every node of Graft carries its ONNX function where
+/// it has one, so that the model runs anywhere. Converting a converted model changes nothing. Throws Error for an
+/// unknown pass name and for a model that contradicts itself.
+ConvertReport convert(Model& model, const ConvertOptions& options = {});
+
+}  // namespace graft

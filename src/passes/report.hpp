@@ -1,0 +1,61 @@
+// What a conversion did, what it nearly did, and why.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace graft {
+
+/// One change that a pass made or wanted to make.
+struct Rewrite {
+  std::string pass;
+  std::vector<std::string> nodes;  ///< What goes: "node 'norm/Div' (Div)".
+  std::string replacement;         ///< What comes: "L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">".
+  std::string reason;              ///< Why it may be done.
+  std::string proof;               ///< What was run to prove it; of an undone one, what disagreed.
+};
+
+/// A place where a pattern began to match and failed.
+struct NearMissNote {
+  std::string pass;
+  std::string pattern;  ///< "L2Normalize, epsilon_mode max".
+  std::string node;     ///< Where the pattern's last node was tried.
+  std::size_t matched_nodes = 0;
+  std::string reason;  ///< The first condition that failed.
+};
+
+/// How a node that an operator of Graft stands for will run in TensorRT.
+struct OperatorChoice {
+  enum class Kind { native, plugin, function };
+  std::string node;  ///< "node 'embedding' (L2Normalize)".
+  std::string op;    ///< The operator's name.
+  Kind kind = Kind::plugin;
+  std::string reason;
+};
+/// "native", "plugin", "function".
+[[nodiscard]] std::string_view to_string(OperatorChoice::Kind kind);
+
+/// One entry of the pipeline as it was run.
+struct PassSummary {
+  std::string pass;
+  std::string why;
+  std::size_t rewrites = 0;
+  double seconds = 0;
+};
+
+struct ConvertReport {
+  std::vector<PassSummary> passes;
+  std::vector<Rewrite> rewrites;
+  std::vector<Rewrite> undone;  ///< Taken back because the proof failed, or left out because nothing could be proven.
+  std::vector<NearMissNote> near_misses;
+  std::vector<OperatorChoice> choices;
+  std::size_t proofs_run = 0;
+  std::size_t proofs_reused = 0;  ///< The same region with the same shapes had been proven before.
+
+  /// Those of `pass`.
+  [[nodiscard]] std::size_t count(std::string_view pass) const;
+};
+
+}  // namespace graft

@@ -1,0 +1,267 @@
+// Proves changes on copies of their regions, makes them, and writes down what happened.
+#include "passes/rewriter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/extract.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/operator_node.hpp"
+#include "passes/pipeline.hpp"
+#include "verify/verify_models.hpp"
+
+namespace graft {
+namespace {
+
+/// Nodes that the matcher looks through, so that they can lie inside a region without having been matched.
+bool is_transparent(const Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
+
+bool is_shape_number(const Value& value) { return value.type == ElementType::i64 || value.type == ElementType::i32; }
+
+/// Where a region begins: the inputs it is said to have, and what else its nodes read. Integers that are calculated
+/// from shapes have to fit the tensors of the region, so the region goes back to the tensors that they are the shapes
+/// of.
+std::vector<const Value*> boundary_of(const Proposal& proposal) {
+  const std::unordered_set<const Node*> members(proposal.nodes.begin(), proposal.nodes.end());
+  std::vector<const Value*> result;
+  std::unordered_set<const Value*> seen;
+  const auto add = [&](const Value* value) {
+    if (seen.insert(value).second && !value->constant()) result.push_back(value);
+  };
+  for (const Value* value : proposal.inputs) add(value);
+
+  std::vector<const Value*> waiting(proposal.outputs.begin(), proposal.outputs.end());
+  while (!waiting.empty()) {
+    const Value* value = waiting.back();
+    waiting.pop_back();
+    if (value == nullptr || seen.contains(value)) continue;
+    const Node* producer = value->producer;
+    const bool inside = producer != nullptr && producer->subgraphs().empty() &&
+                        (members.contains(producer) || is_transparent(*producer) ||
+                         (is_shape_number(*value) && producer->domain.empty()));
+    if (!inside) {
+      add(value);
+      continue;
+    }
+    seen.insert(value);
+    for (const Value* input : producer->inputs) {
+      if (input == nullptr) continue;
+      const bool only_its_shape = producer->is("Shape") || producer->is("Size");
+      if (only_its_shape && (input->producer == nullptr || !members.contains(input->producer))) {
+        add(input);
+      } else {
+        waiting.push_back(input);
+      }
+    }
+  }
+  return result;
+}
+
+/// The model as text in which names play no part: the same for two regions that compute the same on the same shapes.
+std::string anonymous_text(const Model& model) {
+  Model copy = model.clone();
+  copy.doc.clear();
+  copy.producer_name.clear();
+  copy.graph().name.clear();
+  std::size_t count = 0;
+  std::unordered_set<const Value*> renamed;
+  const auto rename = [&](Value* value) {
+    if (value == nullptr || !renamed.insert(value).second) return;
+    copy.graph().rename(*value, fmt::format("\x01{}", count++));
+  };
+  for (Value* value : copy.graph().inputs()) rename(value);
+  for (Node* node : copy.graph().nodes()) {
+    node->name.clear();
+    node->doc.clear();
+    node->metadata.clear();
+    for (Value* value : node->inputs) rename(value);
+    for (Value* value : node->outputs) rename(value);
+  }
+  return serialize_onnx(copy);
+}
+
+std::string anchor_of(const Node& node) {
+  for (const Value* output : node.outputs) {
+    if (output != nullptr) return output->name;
+  }
+  return describe(node);
+}
+
+void collect_graphs(Graph& graph, std::vector<Graph*>& result) {
+  result.push_back(&graph);
+  for (Node* node : graph.nodes()) {
+    for (Graph* inner : node->subgraphs()) collect_graphs(*inner, result);
+  }
+}
+
+}  // namespace
+
+Rewriter::Rewriter(Model& model, const ConvertOptions& options, ConvertReport& report)
+    : model_(model), options_(options), report_(report) {}
+
+std::vector<Graph*> Rewriter::graphs() {
+  std::vector<Graph*> result;
+  collect_graphs(model_.graph(), result);
+  return result;
+}
+
+void Rewriter::begin(std::string pass) { pass_ = std::move(pass); }
+
+bool Rewriter::apply(const Proposal& proposal) {
+  const Verdict verdict = prove(proposal);
+  Rewrite rewrite{.pass = pass_,
+                  .nodes = {},
+                  .replacement = proposal.replacement,
+                  .reason = proposal.reason,
+                  .proof = verdict.text};
+  for (const Node* node : proposal.nodes) rewrite.nodes.push_back(describe(*node));
+  if (!verdict.proven) {
+    report_.undone.push_back(std::move(rewrite));
+    return false;
+  }
+  for (const Node* node : proposal.nodes) rewritten_.insert(anchor_of(*node));
+  proposal.edit(*proposal.outputs.front()->graph);
+  report_.rewrites.push_back(std::move(rewrite));
+  return true;
+}
+
+void Rewriter::record(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string proof) {
+  report_.rewrites.push_back({.pass = pass_,
+                              .nodes = std::move(nodes),
+                              .replacement = std::move(replacement),
+                              .reason = std::move(reason),
+                              .proof = std::move(proof)});
+}
+
+Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
+  if (!proposal.by_definition.empty()) return {true, proposal.by_definition};
+  if (!options_.prove) return {true, "not proven, as asked for"};
+  const std::vector<const Value*> inputs = boundary_of(proposal);
+  for (const Value* input : inputs) {
+    if (!input->type || !input->shape) {
+      return prove_whole_model(proposal, fmt::format("'{}' has no known type and rank", input->name));
+    }
+  }
+  try {
+    return prove_region_of(proposal, inputs);
+  } catch (const Error& error) {
+    return prove_whole_model(proposal, error.what());
+  }
+}
+
+Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std::vector<const Value*>& inputs) {
+  const Model before = extract(model_, inputs, {proposal.outputs.begin(), proposal.outputs.end()});
+  Model after = before.clone();
+  proposal.edit(after.graph());
+  after.graph().remove_dead();
+
+  const std::string key = anonymous_text(before) + anonymous_text(after);
+  if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
+    ++report_.proofs_reused;
+    return known->second;
+  }
+  ++report_.proofs_run;
+  const ProofResult result = prove_region(before, after, options_.proof);
+  Verdict verdict{result.proven, result.text};
+  if (!result.proven && result.trials == 0) verdict = prove_whole_model(proposal, result.text);
+  return verdicts_.emplace(key, std::move(verdict)).first->second;
+}
+
+Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const std::string& why) {
+  const std::string prefix = fmt::format("the region cannot be run by itself ({})", why);
+  if (proposal.outputs.front()->graph != &model_.graph()) return {false, prefix + ", and lies in a sub-graph"};
+  if (whole_model_proofs_ >= options_.whole_model_proofs) {
+    return {false, fmt::format("{}; the whole model has been run {} times for such proofs, which is the limit", prefix,
+                               whole_model_proofs_)};
+  }
+  ++whole_model_proofs_;
+  ++report_.proofs_run;
+  try {
+    Model after = model_.clone();
+    proposal.edit(after.graph());
+    after.graph().remove_dead();
+    const VerifyReport report = verify_models(model_, after);
+    if (report.equal())
+      return {true, fmt::format("{}; the whole model was run {} times and agrees", prefix, report.runs)};
+    std::string found;
+    for (const OutputReport& output : report.outputs) {
+      if (!output.equal()) found += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
+    }
+    for (const std::string& problem : report.problems) found += "; " + problem;
+    return {false, prefix + "; the whole model disagrees" + found};
+  } catch (const Error& error) {
+    return {false, fmt::format("{}, nor can the whole model: {}", prefix, error.what())};
+  }
+}
+
+void Rewriter::near_miss(const std::string& pattern, const NearMiss& near) {
+  const std::string anchor = anchor_of(*near.node);
+  const double share =
+      near.pattern_nodes == 0 ? 0.0 : static_cast<double>(near.matched_nodes) / static_cast<double>(near.pattern_nodes);
+  const auto [found, is_new] = notes_.try_emplace(anchor);
+  if (is_new) anchors_.push_back(anchor);
+  Note& note = found->second;
+  const bool better = near.matched_nodes > note.note.matched_nodes ||
+                      (near.matched_nodes == note.note.matched_nodes && share > note.share);
+  if (!is_new && !better) return;
+  note = {{.pass = pass_,
+           .pattern = pattern,
+           .node = describe(*near.node),
+           .matched_nodes = near.matched_nodes,
+           .reason = near.reason},
+          share};
+}
+
+void Rewriter::end() {
+  for (Graph* graph : graphs()) graph->remove_dead();
+}
+
+void Rewriter::finish() {
+  for (const std::string& anchor : anchors_) {
+    if (!rewritten_.contains(anchor)) report_.near_misses.push_back(notes_.at(anchor).note);
+  }
+}
+
+void Rewriter::choose(const std::string& node, std::string_view op, OperatorChoice::Kind kind, std::string reason) {
+  report_.choices.push_back({.node = node, .op = std::string(op), .kind = kind, .reason = std::move(reason)});
+}
+
+bool Rewriter::is_wanted(const Operator& op, DType dtype) const {
+  return options_.plugins != PluginMode::never || op.native_form(dtype).has_value();
+}
+
+std::function<void(Graph&)> operator_edit(std::shared_ptr<const Operator> op, std::vector<std::string> inputs,
+                                          std::string output) {
+  return [op = std::move(op), inputs = std::move(inputs), output = std::move(output)](Graph& graph) {
+    Value* y = graph.find(output);
+    Node* old = y->producer;
+    std::vector<Value*> values;
+    for (const std::string& name : inputs) values.push_back(name.empty() ? nullptr : graph.find(name));
+    Node* node = add_operator_node(graph, *op, std::move(values), {output}, old);
+    node->name = old->name;
+    graph.move_output(*old, y->output_index, *node, 0);
+  };
+}
+
+std::string to_text(const Operator& op) {
+  std::string attributes;
+  for (const AttributeInfo& info : op.type().attributes) {
+    const AttributeValue value = op.get(info.name).value_or(info.default_value);
+    // The scales matter to int8 alone; at 1 they would only hide what matters.
+    if (info.name.ends_with("_scale") && value == info.default_value) continue;
+    attributes += fmt::format("{}{}={}", attributes.empty() ? "" : ", ", info.name, to_string(value));
+  }
+  return fmt::format("{}<{}>", op.type().name, attributes);
+}
+
+bool same_shape(const Value& a, const Value& b) {
+  if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) return false;
+  return std::equal(a.shape->begin(), a.shape->end(), b.shape->begin(),
+                    [](const Dim& left, const Dim& right) { return left == right; });
+}
+
+}  // namespace graft

@@ -1,0 +1,99 @@
+// The workbench of the passes: every change goes through it, is proven on the CPU first, and is written down.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graft/operator.hpp"
+#include "graph/matcher.hpp"
+#include "graph/model.hpp"
+#include "passes/report.hpp"
+#include "verify/prove.hpp"
+
+namespace graft {
+
+struct ConvertOptions;
+
+/// A change to a region of a graph: the nodes between `inputs` and `outputs` are calculated in another way.
+struct Proposal {
+  std::vector<Node*> nodes;     ///< What goes.
+  std::vector<Value*> inputs;   ///< Where the region begins; constants, and tensors of shapes, need not be listed.
+  std::vector<Value*> outputs;  ///< Where it ends. All in the graph that is edited.
+  std::string replacement;
+  std::string reason;
+  std::string by_definition;  ///< Not empty where ONNX itself says so and a run would prove nothing; then the proof.
+  /// Makes the change in the graph it is given: the real one, or a copy of the region for the proof. So it finds its
+  /// values by name. What becomes unused is removed later.
+  std::function<void(Graph&)> edit;
+};
+
+class Rewriter {
+ public:
+  Rewriter(Model& model, const ConvertOptions& options, ConvertReport& report);
+
+  [[nodiscard]] Model& model() { return model_; }
+  [[nodiscard]] const ConvertOptions& options() const { return options_; }
+  /// The main graph and all sub-graphs, outer ones first. Bodies of functions are not among them.
+  [[nodiscard]] std::vector<Graph*> graphs();
+
+  /// What follows is done by this pass.
+  void begin(std::string pass);
+
+  /// Proves the change on a copy of its region, then makes it. Where it is disproved, or cannot be proven, the model
+  /// stays as it is, the report lists it as undone, and the result is false.
+  bool apply(const Proposal& proposal);
+
+  /// Writes down a change that needs no run to prove it, and has been made already.
+  void record(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string proof);
+
+  /// Keeps the best of each anchor node. Those of nodes that are rewritten after all are dropped.
+  void near_miss(const std::string& pattern, const NearMiss& near);
+
+  /// Whether a fusion into `op` leads anywhere: without plugins, only where TensorRT has the operator itself.
+  [[nodiscard]] bool is_wanted(const Operator& op, DType dtype) const;
+  void choose(const std::string& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
+
+  void end();     ///< Of a pass: removes what became unused.
+  void finish();  ///< Of all passes: the near misses go to the report.
+
+ private:
+  struct Verdict {
+    bool proven = false;
+    std::string text;
+  };
+  [[nodiscard]] Verdict prove(const Proposal& proposal);
+  [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const Value*>& inputs);
+  [[nodiscard]] Verdict prove_whole_model(const Proposal& proposal, const std::string& why);
+
+  struct Note {
+    NearMissNote note;
+    double share = 0;  // of the pattern
+  };
+
+  Model& model_;
+  const ConvertOptions& options_;
+  ConvertReport& report_;
+  std::string pass_;
+  std::vector<std::string> anchors_;  // in the order of their first note
+  std::unordered_map<std::string, Note> notes_;
+  std::unordered_set<std::string> rewritten_;          // anchors
+  std::unordered_map<std::string, Verdict> verdicts_;  // by the text of both regions
+  std::size_t whole_model_proofs_ = 0;
+};
+
+/// Replaces what gives `output` by a node of `op` that reads `inputs`; in the manner of Proposal::edit.
+[[nodiscard]] std::function<void(Graph&)> operator_edit(std::shared_ptr<const Operator> op,
+                                                        std::vector<std::string> inputs, std::string output);
+
+/// `L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode="max">`.
+[[nodiscard]] std::string to_text(const Operator& op);
+
+/// Both shapes are known and the same, dimension by dimension; two dimensions of which nothing is known are not.
+[[nodiscard]] bool same_shape(const Value& a, const Value& b);
+
+}  // namespace graft
