@@ -30,7 +30,7 @@ class PluginLibrary {
   /// Null for an unknown name or version.
   [[nodiscard]] nvinfer1::IPluginCreatorV3One* find(const std::string& name, const std::string& version = "1") const;
   /// Everything that the library has logged since the last call.
-  [[nodiscard]] std::vector<std::string> take_log();
+  std::vector<std::string> take_log();
 
  private:
   class Logger;

@@ -103,7 +103,7 @@ TEST_P(EveryPlugin, KeepsTheValueOfEachField) {
     AttributeValue changed = field.attribute->default_value;
     if (auto* number = std::get_if<float>(&changed)) *number = 0.25F;
     if (auto* integer = std::get_if<std::int64_t>(&changed)) *integer = 1;
-    if (auto* integers = std::get_if<std::vector<std::int64_t>>(&changed)) *integers = {-1};
+    if (auto* integers = std::get_if<std::vector<std::int64_t>>(&changed)) *integers = {-1, 0};  // two, so that it does not read back as one number
     if (auto* text = std::get_if<std::string>(&changed)) *text = field.attribute->choices.back();
     PluginFields fields = required_fields(schema());
     fields[field.name] = changed;
