@@ -23,14 +23,15 @@ namespace graft {
 /// a value, the same value everywhere. `_` binds nothing and takes any value. `@name` binds a constant, the same one
 /// everywhere. A number takes a constant of one element with that value. `a | b` takes either, and may stand in
 /// parentheses. `x?` may be absent; inputs that the pattern does not list must be absent. `Op(...){attr=1, mode="max",
-/// axes=[1], alpha=@alpha}` sets conditions on attributes, or binds them; ONNX's defaults count. `*` as the last
-/// argument takes any further inputs. `domain::Op` names another domain. `a, b = Split(x)` names several outputs; the
+/// axes=[1], alpha=@alpha}` sets conditions on attributes, or binds them; ONNX's defaults count, and an attribute that
+/// is not mentioned may have any value. `*` as the last argument takes any further inputs. `domain::Op` names another domain. `a, b = Split(x)` names several outputs; the
 /// root's first output is what is matched.
 ///
 /// Add, Mul, Max, Min, Sum, And, Or, Xor and Equal with two inputs are tried in both orders. Where older operator sets
 /// have an attribute and newer ones an input (axes, min and max of Clip, pads, split, starts and ends), the input's
 /// place serves for both. Identity, Dropout outside training, and Cast to the type it has already are looked through.
-/// An inner value that is used outside the match or is a graph output makes the match fail.
+/// An inner value that is used outside the match or is a graph output makes the match fail; Shape, which costs nothing,
+/// may be shared.
 class Pattern {
  public:
   /// Throws Error naming line and column.
@@ -56,7 +57,7 @@ struct Match {
   Node* root = nullptr;
   std::map<std::string, Value*, std::less<>> values;          ///< Free names and outputs of named nodes.
   std::map<std::string, Node*, std::less<>> named_nodes;      ///< Absent where another alternative matched.
-  std::map<std::string, TensorData, std::less<>> constants;   ///< `@name`, from constants and attributes.
+  std::map<std::string, TensorData, std::less<>> constants;   ///< `@name`, from constants and attributes; texts too.
   std::vector<Node*> nodes;                                   ///< All that were matched, in topological order.
 
   [[nodiscard]] bool has(std::string_view name) const;

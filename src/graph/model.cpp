@@ -313,6 +313,11 @@ void Graph::replace_output(std::size_t index, Value& value) {
   ++value.output_count;
 }
 
+void Graph::remove_output(std::size_t index) {
+  --outputs_.at(index)->output_count;
+  outputs_.erase(outputs_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
 void Graph::set_is_input(Value& value, bool is_input) {
   if (value.is_input == is_input) return;
   if (is_input && value.producer != nullptr) internal("the output of " + describe(*value.producer) + " cannot be an input");
@@ -489,6 +494,11 @@ void Graph::move_output(Node& from, std::size_t from_index, Node& to, std::size_
   to.outputs[to_index] = value;
   value->producer = &to;
   value->output_index = to_index;
+}
+
+void Graph::detach_output(Node& node, std::size_t index) {
+  if (Value* value = node.outputs.at(index)) value->producer = nullptr;
+  node.outputs[index] = nullptr;
 }
 
 void Graph::topological_sort() {

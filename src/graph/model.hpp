@@ -185,6 +185,7 @@ class Graph {
   void set_initializer(Value& value, TensorData tensor);
   void add_output(Value& value);
   void replace_output(std::size_t index, Value& value);
+  void remove_output(std::size_t index);
   void set_is_input(Value& value, bool is_input);
   void rename(Value& value, std::string new_name);
   /// Throws Error unless it is unused and has no producer.
@@ -211,6 +212,9 @@ class Graph {
   void replace_all_uses(Value& from, Value& to, const Node* except = nullptr);
   /// Gives a node's output another producer, keeping the value itself (name, uses, type).
   void move_output(Node& from, std::size_t from_index, Node& to, std::size_t to_index);
+
+  /// Takes an output away from its node; the value stays, without a producer.
+  void detach_output(Node& node, std::size_t index);
 
   /// Restores the order after edits, as near to the present order as can be. Throws Error naming a node of a cycle.
   void topological_sort();

@@ -91,7 +91,9 @@ void follow_contents(NodeTypes& t, F&& f) {
 }
 
 void arithmetic(NodeTypes& t) {
-  t.set_type(0, t.type(0) ? t.type(0) : t.type(1));
+  // The exponent of Pow and the distance of a shift may be of another type than the result.
+  const bool mixed = t.node().op_type == "Pow" || t.node().op_type == "BitShift";
+  t.set_type(0, t.type(0) || mixed ? t.type(0) : t.type(1));
   set_broadcast(t, 0, t.node().inputs.size());
   if (t.node().inputs.size() != 2) return;
   const std::string& op = t.node().op_type;
@@ -666,7 +668,7 @@ void slice(NodeTypes& t) {
     } else if (step == 1 && start >= 0 && end >= INT32_MAX) {
       result[axis] = max(0, size - start);
     } else if (step == 1 && start < 0 && end >= INT32_MAX) {
-      result[axis] = min(size, -Dim(start).value());
+      result[axis] = min(size, Dim(0) - start);
     } else if (step == 1 && start >= 0 && end >= start) {
       result[axis] = start == 0 ? min(size, end) : max(0, min(size, end) - start);
     } else if (step == -1 && start == -1 && end < -INT32_MAX) {
@@ -685,7 +687,7 @@ void slice(NodeTypes& t) {
                                        : std::clamp<std::int64_t>(wrap((*starts)[0]), -1, n - 1);
     const std::int64_t to = step > 0 ? std::clamp<std::int64_t>(wrap((*ends)[0]), 0, n)
                                      : std::clamp<std::int64_t>(wrap((*ends)[0]), -1, n - 1);
-    if (std::abs(step) <= n || n == 0) {
+    if (step >= -n && step <= n) {
       for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step) part.push_back((*contents)[static_cast<std::size_t>(i)]);
       t.set_contents(0, std::move(part));
     }
@@ -725,7 +727,7 @@ void gather_nd(NodeTypes& t) {
   const Shape* x = t.shape(0);
   const Shape* indices = t.shape(1);
   if (x == nullptr || indices == nullptr || indices->empty() || !indices->back().is_constant()) return;
-  const std::int64_t taken = indices->back().value() + t.node().int_or("batch_dims", 0);
+  const std::int64_t taken = (indices->back() + t.node().int_or("batch_dims", 0)).value();
   if (taken < 0 || taken > static_cast<std::int64_t>(x->size())) t.fail("indices longer than the data's rank");
   Shape result(indices->begin(), indices->end() - 1);
   result.insert(result.end(), x->begin() + taken, x->end());
@@ -999,11 +1001,11 @@ const std::map<std::string_view, Rule>& rules() {
     const auto add = [&](Rule rule, std::initializer_list<std::string_view> names) {
       for (const std::string_view name : names) map.emplace(name, rule);
     };
-    add(same, {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Bernoulli", "BitwiseNot",
+    add(same, {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BitwiseNot",
                "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumProd", "CumSum", "Elu", "Erf", "Exp", "Floor", "Gelu",
                "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "InstanceNormalization", "LRN", "LeakyRelu", "Log",
                "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish", "Neg", "PRelu", "RMSNormalization",
-               "RandomNormalLike", "RandomUniformLike", "Reciprocal", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
+               "Reciprocal", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
                "Scatter", "ScatterElements", "ScatterND", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax",
                "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "TensorScatter", "ThresholdedRelu", "Trilu"});
     add(arithmetic, {"Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean", "Min", "Mod",
@@ -1052,7 +1054,7 @@ const std::map<std::string_view, Rule>& rules() {
     add(top_k, {"TopK"});
     add(non_zero, {"NonZero"});
     add(depth_and_space, {"DepthToSpace", "SpaceToDepth"});
-    add(eye_like, {"EyeLike"});
+    add(eye_like, {"Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"});
     add(random, {"RandomNormal", "RandomUniform"});
     add(non_max_suppression, {"NonMaxSuppression"});
     add(roi_align, {"RoiAlign"});
