@@ -1,0 +1,190 @@
+// graft build: a TensorRT engine from an ONNX model, with Graft's plugins in it.
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/engine_session.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/program.hpp"
+#include "cli/temporary_folder.hpp"
+#include "graft/error.hpp"
+#include "graph/functions.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/operator_node.hpp"
+
+namespace graft::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  std::string output;
+  std::vector<std::string> targets;
+  std::vector<std::string> shapes;
+  std::vector<std::string> libraries;
+  std::string tensorrt = "auto";
+  std::string timing_cache;
+  std::string plugins = "auto";
+};
+
+/// A node that becomes a plugin of Graft's.
+struct PluginNode {
+  std::string node;
+  std::string why;
+};
+
+/// The reason that `convert` wrote on the node, or the operator's own.
+std::map<std::string, PluginNode> plugin_nodes(const Model& model) {
+  std::map<std::string, PluginNode> found;
+  model.graph().for_each_node([&](const Node& node) {
+    const OperatorMatch match = find_operator_for(node);
+    if (!match) return;
+    const auto reason = node.metadata.find("graft.reason");
+    const std::string why = reason != node.metadata.end() ? reason->second : std::string(match.type->why_plugin);
+    found.emplace(node.name, PluginNode{describe(node), why});
+  });
+  return found;
+}
+
+std::vector<std::string> plugin_libraries(const Arguments& arguments, bool needs_own) {
+  std::vector<std::string> libraries = arguments.libraries;
+  if (!needs_own || !libraries.empty()) return libraries;
+  const PluginLibrary own = own_plugin_library();
+  if (!own.exists) {
+    throw Error(Error::Kind::missing_tool,
+                fmt::format("{}: the model has plugin layers, and the plugin library is not there: {}\n"
+                            "Build it with `make build` (it takes nvcc, which `make deps` installs), name it with "
+                            "--plugin-lib, or build with native layers instead: --plugins never",
+                            arguments.model, own.path.string()));
+  }
+  libraries.push_back(own.path.string());
+  return libraries;
+}
+
+void check_libraries(const std::vector<std::string>& libraries) {
+  for (const std::string& library : libraries) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(library, ignored)) {
+      throw Error(fmt::format("--plugin-lib {}: no such file\nGraft's own is {}", library,
+                              own_plugin_library().path.string()));
+    }
+  }
+}
+
+std::vector<std::string> driver_command(const Arguments& arguments, const std::string& model,
+                                        const std::vector<std::string>& libraries) {
+  std::vector<std::string> command{"build", model, "--output", arguments.output, "--tensorrt", arguments.tensorrt};
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) command.insert(command.end(), {option, value});
+  };
+  add("--target", arguments.targets);
+  add("--shapes", arguments.shapes);
+  add("--plugin-library", libraries);
+  if (!arguments.timing_cache.empty()) add("--timing-cache", {arguments.timing_cache});
+  return command;
+}
+
+std::string shape_text(const nlohmann::json& tensor) {
+  std::string text;
+  for (const auto& dim : tensor["shape"]) text += (text.empty() ? "" : "x") + (dim == -1 ? "?" : dim.dump());
+  return fmt::format("{} {}", tensor.value("dtype", ""), text.empty() ? "scalar" : text);
+}
+
+void say_summary(const Console& console, const Arguments& arguments, const nlohmann::json& built, const Json& plugins) {
+  std::string targets;
+  for (const auto& target : built["targets"]) targets += ", " + target.get<std::string>();
+  console.say(fmt::format("wrote {}: {}, {}{}, {:.1f} s", console.paint(arguments.output, Colour::strong),
+                          bytes_text(built.value("bytes", std::uint64_t{0})), tensorrt_text(built["tensorrt"]), targets,
+                          built.value("seconds", 0.0)));
+  const nlohmann::json& network = built["network"];
+  Table table;
+  for (const char* side : {"inputs", "outputs"}) {
+    for (const auto& tensor : network[side]) {
+      const std::string name = tensor.value("name", "");
+      const std::string range = built["profile"].value(name, "");
+      table.add({{side == std::string_view("inputs") ? "input" : "output", Colour::faint}, name,
+                 shape_text(tensor) + (range.empty() ? "" : "  for " + range)});
+    }
+  }
+  table.add({{"layers", Colour::faint}, network["layer_count"].dump(),
+             plugins.empty() ? "all native" : count_text(plugins.size(), "plugin", "of them plugins")});
+  for (const Json& plugin : plugins) {
+    table.add({{"plugin", Colour::faint},
+               fmt::format("{} {}", plugin.value("name", ""), plugin.value("version", "")),
+               plugin.value("why", "")});
+  }
+  console.say(table);
+}
+
+Exit build(const Console& console, const Arguments& arguments) {
+  check_libraries(arguments.libraries);
+  Model model = read_onnx(arguments.model);
+  const std::map<std::string, PluginNode> nodes = plugin_nodes(model);
+  const bool with_plugins = arguments.plugins == "auto" && !nodes.empty();
+  const std::vector<std::string> libraries = plugin_libraries(arguments, with_plugins);
+
+  const DeferInterrupts defer;
+  std::optional<TemporaryFolder> folder;
+  std::string file = arguments.model;
+  if (with_plugins) {
+    // A function in the file would win over the plugin of the same name, so the parser gets the nodes alone.
+    detach_functions(model);
+    folder.emplace();
+    file = (folder->path() / "model.onnx").string();
+    write_onnx(model, file);
+  }
+  const nlohmann::json built = ask_engine_driver(console, driver_command(arguments, file, libraries));
+
+  Json plugins = Json::array();
+  for (const auto& plugin : built["network"]["plugins"]) {
+    Json entry = plugin;
+    const auto known = nodes.find(plugin.value("layer", ""));
+    entry["why"] = known != nodes.end() ? known->second.why : "the model asks for this plugin by name";
+    plugins.push_back(std::move(entry));
+  }
+  say_summary(console, arguments, built, plugins);
+  Json result = built;
+  result.erase("event");
+  result.erase("command");
+  result["model"] = arguments.model;
+  result["network"]["plugins"] = plugins;
+  console.result(result);
+  return Exit::done;
+}
+
+}  // namespace
+
+void add_build(Program& program) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_command(
+      "build", "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX",
+      "graft build digits.graft.onnx -o digits.engine --target sm89,sm120 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
+      [arguments](const Console& c) { return build(c, *arguments); });
+  command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one that TensorRT can run")->required();
+  command->add_option("-o,--output", arguments->output, "the engine to write")->type_name("FILE")->required();
+  command->add_option("--target", arguments->targets, "GPU generations, for example sm89,sm120, or current (default)")
+      ->type_name("LIST")
+      ->delimiter(',');
+  command
+      ->add_option("--shapes", arguments->shapes,
+                   "smallest, usual and largest shape of a dynamic input, NAME=MIN..OPT..MAX; once for each")
+      ->type_name("RANGE");
+  command
+      ->add_option("--plugin-lib", arguments->libraries,
+                   "plugin library to load; once for each (default: Graft's own, if the model needs it)")
+      ->type_name("FILE");
+  command
+      ->add_option("--plugins", arguments->plugins,
+                   "auto: Graft's operators become plugins; never: native layers, from their ONNX functions (auto)")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "never"}));
+  command->add_option("--tensorrt", arguments->tensorrt, "which TensorRT: auto, rtx, full (auto)")
+      ->type_name("WHICH")
+      ->check(CLI::IsMember({"auto", "rtx", "full"}));
+  command->add_option("--timing-cache", arguments->timing_cache, "file to read and extend; TensorRT-RTX keeps none")
+      ->type_name("FILE");
+}
+
+}  // namespace graft::cli

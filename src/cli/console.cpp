@@ -1,0 +1,218 @@
+// Tables, colour, JSON and progress.
+#include "cli/console.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "graft/error.hpp"
+
+namespace graft::cli {
+namespace {
+
+bool wants_colour(int descriptor) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  if (no_colour != nullptr && *no_colour != '\0') return false;
+  if (terminal != nullptr && std::string_view(terminal) == "dumb") return false;
+  return ::isatty(descriptor) == 1;
+}
+
+std::size_t terminal_width(int descriptor) {
+  constexpr std::size_t elsewhere = 120;
+  constexpr std::size_t widest = 140;
+  constexpr std::size_t narrowest = 60;
+  ::winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return elsewhere;
+  return std::clamp<std::size_t>(size.ws_col, narrowest, widest);
+}
+
+std::string_view code_of(Colour colour) {
+  switch (colour) {
+    case Colour::strong: return "\033[1m";
+    case Colour::faint: return "\033[2m";
+    case Colour::good: return "\033[32m";
+    case Colour::caution: return "\033[33m";
+    case Colour::bad: return "\033[31m";
+    case Colour::none: return "";
+  }
+  return "";
+}
+
+std::string painted(std::string_view text, Colour colour, bool enabled) {
+  if (!enabled || colour == Colour::none || text.empty()) return std::string(text);
+  return fmt::format("{}{}\033[0m", code_of(colour), text);
+}
+
+void write_to(std::FILE* stream, std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stream); }
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text = text.substr(std::min(text.size(), word.size() + 1));
+    std::string& line = lines.back();
+    if (line.empty()) {
+      line = word;
+    } else if (display_width(line) + 1 + display_width(word) <= width) {
+      line += ' ';
+      line += word;
+    } else {
+      lines.emplace_back(word);
+    }
+  }
+  return lines;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr std::array units{"kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
+  double value = static_cast<double>(bytes) / 1000;
+  std::size_t unit = 0;
+  for (; value >= 999.95 && unit + 1 < units.size(); ++unit) value /= 1000;
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string count_text(std::size_t count, std::string_view singular, std::string_view plural) {
+  if (count == 1) return fmt::format("1 {}", singular);
+  return plural.empty() ? fmt::format("{} {}s", count, singular) : fmt::format("{} {}", count, plural);
+}
+
+std::string Table::text(bool colour, std::size_t width) const {
+  std::vector<std::size_t> widths;
+  for (const std::vector<Cell>& row : rows_) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i].text));
+  }
+  std::string result;
+  for (const std::vector<Cell>& row : rows_) {
+    std::string line(indent_, ' ');
+    std::size_t column = indent_;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      line += painted(row[i].text, row[i].colour, colour);
+      line.append(widths[i] - display_width(row[i].text) + 2, ' ');
+      column += widths[i] + 2;
+    }
+    if (!row.empty()) {
+      const std::size_t room = width > column + 30 ? width - column : 30;
+      bool first = true;
+      for (const std::string& part : wrap(row.back().text, room)) {
+        if (!first) line += "\n" + std::string(column, ' ');
+        line += painted(part, row.back().colour, colour);
+        first = false;
+      }
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    result += line + "\n";
+  }
+  return result;
+}
+
+Console::Console()
+    : colour_out_(wants_colour(STDOUT_FILENO)),
+      colour_error_(wants_colour(STDERR_FILENO)),
+      width_(terminal_width(STDOUT_FILENO)) {}
+
+void Console::print(std::string_view line) const {
+  if (json) return;
+  write_to(stdout, line);
+  write_to(stdout, "\n");
+}
+
+void Console::print(const Table& table) const {
+  if (!json) write_to(stdout, table.text(colour_out_, width_));
+}
+
+void Console::say(std::string_view line) const {
+  if (!quiet) print(line);
+}
+
+void Console::say(const Table& table) const {
+  if (!quiet) print(table);
+}
+
+void Console::result(const Json& object) const {
+  // Names in models are bytes; whatever is no UTF-8 is replaced rather than refused.
+  if (json) write_to(stdout, object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void Console::warn(std::string_view message) const {
+  if (!quiet) write_to(stderr, fmt::format("{} {}\n", painted("warning:", Colour::caution, colour_error_), message));
+}
+
+void Console::detail(std::string_view message) const {
+  if (verbose) write_to(stderr, painted(message, Colour::faint, colour_error_) + "\n");
+}
+
+void Console::error(std::string_view message) const {
+  std::string text = painted("error:", Colour::bad, colour_error_) + " ";
+  for (const char c : message) {
+    text += c;
+    if (c == '\n') text += "  ";
+  }
+  write_to(stderr, text + "\n");
+}
+
+std::string Console::paint(std::string_view text, Colour colour) const { return painted(text, colour, colour_out_); }
+
+void Console::finish() const {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw Error(fmt::format("standard output: cannot be written: {}", std::generic_category().message(errno)));
+  }
+}
+
+Progress::Progress(const Console& console)
+    : enabled_(!console.quiet), terminal_(::isatty(STDERR_FILENO) == 1), started_(seconds_now()), last_(started_) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::update(std::string_view what, double fraction) {
+  constexpr double first_bar = 0.3;       // shorter work shows none
+  constexpr double between_bars = 0.05;
+  constexpr double between_lines = 5;
+  constexpr int cells = 24;
+  const double now = seconds_now();
+  const double percent = std::clamp(fraction, 0.0, 1.0) * 100;
+  if (!enabled_) return;
+  if (!terminal_) {
+    if (now - last_ < between_lines) return;
+    last_ = now;
+    write_to(stderr, fmt::format("{:3.0f} %  {}\n", percent, what));
+    return;
+  }
+  if (now - started_ < first_bar || (drawn_ && now - last_ < between_bars)) return;
+  last_ = now;
+  drawn_ = true;
+  std::string bar;
+  for (int i = 0; i < cells; ++i) bar += i * 100 < percent * cells ? "━" : "─";
+  const std::size_t room = terminal_width(STDERR_FILENO) - cells - 10;
+  write_to(stderr, fmt::format("\r\033[K{} {:3.0f} %  {}", bar, percent, what.substr(0, room)));
+  (void)std::fflush(stderr);
+}
+
+void Progress::clear() {
+  if (drawn_) write_to(stderr, "\r\033[K");
+  drawn_ = false;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,42 @@
+// Parses shapes that were typed.
+#include "cli/dimensions.hpp"
+
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "graft/error.hpp"
+
+namespace graft::cli {
+
+TypedShapes parse_shapes(const std::string& option, const std::vector<std::string>& texts, bool unknown_allowed) {
+  TypedShapes shapes;
+  for (const std::string& text : texts) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(fmt::format("{} {}: {}\nWrite NAME:SIZES, for example image:1x3x224x224{}", option, text, why,
+                              unknown_allowed ? ", with ? for a size that stays open" : ""));
+    };
+    // Names may hold colons themselves, so the last one counts.
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0) refuse("no name before a colon");
+    std::vector<std::int64_t> sizes;
+    std::string_view rest = std::string_view(text).substr(colon + 1);
+    while (true) {
+      const std::string_view part = rest.substr(0, rest.find('x'));
+      std::int64_t size = -1;
+      if (!(unknown_allowed && part == "?")) {
+        const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
+        if (failed != std::errc{} || end != part.data() + part.size()) refuse(fmt::format("'{}' is no size", part));
+        if (size < 1) refuse(fmt::format("a size of {}, and 1 is the least", size));
+      }
+      sizes.push_back(size);
+      if (part.size() == rest.size()) break;
+      rest = rest.substr(part.size() + 1);
+    }
+    if (!shapes.emplace(text.substr(0, colon), std::move(sizes)).second) refuse("this input was given before");
+  }
+  return shapes;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,18 @@
+// Shapes as they are typed: NAME:1x3x8x8.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace graft::cli {
+
+/// -1 stands for "?", a dimension that stays unknown.
+using TypedShapes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
+/// Throws Error quoting the option for what is not NAME:1x3x8x8, for a size below 1, and for a name that comes twice.
+[[nodiscard]] TypedShapes parse_shapes(const std::string& option, const std::vector<std::string>& texts,
+                                       bool unknown_allowed);
+
+}  // namespace graft::cli

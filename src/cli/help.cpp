@@ -1,0 +1,68 @@
+// Lays out --help: what it does, how it is called, options in two columns, an example.
+#include "cli/help.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/console.hpp"
+
+namespace graft::cli {
+namespace {
+
+constexpr std::size_t help_width = 110;
+
+/// "-o, --output FILE"
+std::string option_text(const CLI::Option& option) {
+  std::string names;
+  for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
+  for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
+  if (names.empty()) return option.get_name(true);
+  if (option.get_expected_max() != 0 && !option.get_type_name().empty()) names += " " + option.get_type_name();
+  return names;
+}
+
+std::string usage(const CLI::App& app, const std::string& name) {
+  std::string text = name;
+  bool has_options = false;
+  for (const CLI::Option* option : app.get_options()) {
+    const bool many = option->get_expected_max() > 1;
+    if (option->get_positional()) {
+      const std::string positional = option->get_name(true) + (many ? "..." : "");
+      text += option->get_required() ? " " + positional : " [" + positional + "]";
+    } else if (option->get_required()) {
+      text += " " + option_text(*option).substr(0, option_text(*option).find(',')) + " " + option->get_type_name();
+    } else {
+      has_options = true;
+    }
+  }
+  return has_options ? text + " [options]" : text;
+}
+
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
+}  // namespace
+
+std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, CLI::AppFormatMode /*mode*/) const {
+  const std::string called = full_name(*app);
+  const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+  std::string text;
+  for (const std::string& line : wrap(app->get_description(), help_width)) text += line + "\n";
+  text += fmt::format("\n  {}\n", commands.empty() ? usage(*app, called) : called + " COMMAND ...");
+
+  Table listed;
+  for (const CLI::App* command : commands) listed.add({command->get_name(), command->get_description()});
+  Table arguments;
+  Table options;
+  for (const CLI::Option* option : app->get_options()) {
+    (option->get_positional() ? arguments : options).add({option_text(*option), option->get_description()});
+  }
+  for (const auto& [title, table] : {std::pair{"Commands", &listed}, {"Arguments", &arguments}, {"Options", &options}}) {
+    if (!table->empty()) text += fmt::format("\n{}\n{}", title, table->text(false, help_width));
+  }
+  if (!app->get_footer().empty()) text += "\n" + app->get_footer() + "\n";
+  return text;
+}
+
+}  // namespace graft::cli

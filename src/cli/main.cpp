@@ -1,0 +1,17 @@
+// The program `graft`: one file for each command; see docs/guide/command_line.md.
+#include "cli/program.hpp"
+
+int main(int argument_count, char** arguments) {
+  graft::cli::Program program;
+  graft::cli::add_doctor(program);
+  graft::cli::add_ops(program);
+#if GRAFT_WITH_OPENVINO
+  graft::cli::add_inspect(program);
+  graft::cli::add_convert(program);
+  graft::cli::add_verify(program);
+  graft::cli::add_run(program);
+#endif
+  graft::cli::add_build(program);
+  graft::cli::add_plugins(program);
+  return program.run(argument_count, arguments);
+}

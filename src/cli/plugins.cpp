@@ -1,0 +1,64 @@
+// graft plugins: the creators and fields in a TensorRT plugin library, as a real plugin registry sees them.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/engine_session.hpp"
+#include "cli/program.hpp"
+
+namespace graft::cli {
+namespace {
+
+struct Arguments {
+  std::string library;
+  std::string tensorrt = "auto";
+};
+
+std::string fields_text(const nlohmann::json& creator) {
+  std::string text;
+  for (const auto& field : creator["fields"]) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field.value("name", ""), field.value("type", ""));
+    if (field.value("length", 0) > 1) text += fmt::format("[{}]", field.value("length", 0));
+  }
+  return text.empty() ? "no fields" : text;
+}
+
+Exit plugins(const Console& console, const Arguments& arguments) {
+  const nlohmann::json answer =
+      ask_engine_driver(console, {"plugins", arguments.library, "--tensorrt", arguments.tensorrt});
+  std::size_t count = 0;
+  Table table;
+  for (const auto& library : answer["plugin_libraries"]) {
+    for (const auto& creator : library["creators"]) {
+      const std::string space = creator.value("namespace", "");
+      table.add({{creator.value("name", ""), Colour::strong}, creator.value("version", ""),
+                 {space.empty() ? "-" : space, Colour::faint}, creator.value("generation", ""), fields_text(creator)});
+      ++count;
+    }
+  }
+  console.print(fmt::format("{}: {} in the registry of {}", arguments.library, count_text(count, "creator"),
+                            tensorrt_text(answer["tensorrt"])));
+  if (count != 0) {
+    console.print();
+    console.print(table);
+  }
+  console.result(
+      {{"library", arguments.library}, {"tensorrt", answer["tensorrt"]}, {"plugin_libraries", answer["plugin_libraries"]}});
+  return Exit::done;
+}
+
+}  // namespace
+
+void add_plugins(Program& program) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_command(
+      "plugins", "the creators and fields in any TensorRT plugin library, as a real plugin registry sees them",
+      "graft plugins build/lib/libgraft_plugins.so",
+      [arguments](const Console& c) { return plugins(c, *arguments); });
+  command->add_option("LIBRARY", arguments->library, "a shared library with TensorRT plugins")->required();
+  command->add_option("--tensorrt", arguments->tensorrt, "whose registry: auto, rtx, full, lean (auto)")
+      ->type_name("WHICH")
+      ->check(CLI::IsMember({"auto", "rtx", "full", "lean"}));
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,143 @@
+// Parses the command line, runs the command, and turns what went wrong into a message and an exit code.
+#include "cli/program.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "cli/help.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/suggest.hpp"
+#include "engine/driver.hpp"
+#include "graft/error.hpp"
+
+namespace graft::cli {
+namespace {
+
+Exit exit_of(Error::Kind kind) {
+  switch (kind) {
+    case Error::Kind::answer_is_no: return Exit::answer_is_no;
+    case Error::Kind::bad_input: return Exit::bad_input;
+    case Error::Kind::missing_tool: return Exit::missing_tool;
+    case Error::Kind::internal: return Exit::internal;
+  }
+  return Exit::internal;
+}
+
+std::string_view name_of(Exit code) {
+  switch (code) {
+    case Exit::done: return "done";
+    case Exit::answer_is_no: return "answer_is_no";
+    case Exit::bad_input: return "bad_input";
+    case Exit::missing_tool: return "missing_tool";
+    case Exit::internal: return "internal";
+  }
+  return "internal";
+}
+
+int report(const Console& console, Exit code, const std::string& message) {
+  console.error(message);
+  console.result({{"error", {{"kind", name_of(code)}, {"message", message}}}});
+  (void)std::fflush(stdout);
+  return static_cast<int>(code);
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+}  // namespace
+
+Program::Program() : app_("Makes networks run that TensorRT cannot run, and proves that nothing changed.", "graft") {
+  app_.formatter(std::make_shared<HelpFormatter>());
+  app_.set_help_flag("-h,--help", "this text");
+  app_.set_version_flag("--version", "graft " GRAFT_VERSION, "the version");
+  app_.require_subcommand(1);
+  app_.footer(
+      "Every command has --help with an example, and --json.\n"
+      "Exit codes: 0 done; 1 done, and the answer is no; 2 wrong use or bad input; 3 something is missing, with the\n"
+      "command that installs it; 4 a defect of Graft.");
+}
+
+CLI::App* Program::add_command(const std::string& name, const std::string& description, const std::string& example,
+                               std::function<Exit(const Console&)> action) {
+  CLI::App* command = app_.add_subcommand(name, description);
+  command->formatter(std::make_shared<HelpFormatter>());
+  command->set_help_flag("-h,--help", "this text");
+  command->footer("Example\n  " + example);
+  command->add_flag("--json", console_.json, "the result as JSON on standard output");
+  command->add_flag("-v,--verbose", console_.verbose, "say more, on standard error");
+  command->add_flag("-q,--quiet", console_.quiet, "errors only");
+  command->callback([this, action = std::move(action)] { chosen_ = action; });
+  return command;
+}
+
+int Program::parse_failure(const CLI::ParseError& error) const {
+  const auto parsed = app_.get_subcommands();
+  const CLI::App& where = parsed.empty() ? app_ : *parsed.front();
+  const std::string name = parsed.empty() ? "graft" : "graft " + where.get_name();
+  const std::string help = fmt::format("`{} --help` shows what there is", name);
+
+  const std::vector<std::string> rest = app_.remaining(true);
+  if (rest.empty()) {
+    if (parsed.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+      (void)std::fputs(app_.help().c_str(), stderr);
+      return static_cast<int>(Exit::bad_input);
+    }
+    return report(console_, Exit::bad_input, fmt::format("{}: {}\n{}", name, error.what(), help));
+  }
+  std::string wrong = rest.front();
+  for (const std::string& word : rest) {
+    if (word.size() > 1 && word.front() == '-') {
+      wrong = word.substr(0, word.find('='));
+      break;
+    }
+  }
+  const bool is_option = wrong.front() == '-';
+  const auto meant = nearest(wrong, is_option ? option_names(where) : command_names(where));
+  const std::string what = is_option          ? "there is no option"
+                           : parsed.empty()   ? "there is no command"
+                                              : "one argument too many:";
+  return report(console_, Exit::bad_input,
+                fmt::format("{}: {} {}\n{}", name, what, wrong, meant ? fmt::format("Did you mean {}?", *meant) : help));
+}
+
+int Program::run(int argument_count, char** arguments) {
+  try {
+    app_.parse(argument_count, arguments);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app_.exit(error);  // --help, --version
+    return parse_failure(error);
+  }
+  try {
+    install_interrupt_handlers();
+    const Exit code = chosen_(console_);
+    console_.finish();
+    return static_cast<int>(code);
+  } catch (const EngineError& error) {
+    const std::string next = error.next_step().empty() ? "" : "\n" + error.next_step();
+    return report(console_, exit_of(error.kind()), error.what() + next);
+  } catch (const Error& error) {
+    return report(console_, exit_of(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    return report(console_, Exit::bad_input, "not enough memory\nUse a machine with more, or a smaller model");
+  } catch (const std::exception& error) {
+    return report(console_, Exit::internal, fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));
+  }
+}
+
+}  // namespace graft::cli

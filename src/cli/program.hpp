@@ -1,0 +1,51 @@
+// The program as a whole: its commands, and what they share.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/console.hpp"
+
+namespace graft::cli {
+
+/// Exit codes of every command.
+enum class Exit : int {
+  done = 0,
+  answer_is_no = 1,
+  bad_input = 2,
+  missing_tool = 3,
+  internal = 4,
+};
+
+class Program {
+ public:
+  Program();
+
+  /// A command with --json, -v, -q and --help. `example` is shown below the help. `action` runs after parsing.
+  CLI::App* add_command(const std::string& name, const std::string& description, const std::string& example,
+                        std::function<Exit(const Console&)> action);
+
+  /// Parses and runs; every error ends here, as one message and an exit code.
+  [[nodiscard]] int run(int argument_count, char** arguments);
+
+ private:
+  [[nodiscard]] int parse_failure(const CLI::ParseError& error) const;
+
+  CLI::App app_;
+  Console console_;
+  std::function<Exit(const Console&)> chosen_;
+};
+
+void add_doctor(Program& program);
+void add_ops(Program& program);
+void add_inspect(Program& program);
+void add_convert(Program& program);
+void add_verify(Program& program);
+void add_run(Program& program);
+void add_build(Program& program);
+void add_plugins(Program& program);
+
+}  // namespace graft::cli

@@ -1,0 +1,86 @@
+// graft run: a model on the CPU, from NumPy's files into one.
+#include <chrono>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/program.hpp"
+#include "cli/tensors.hpp"
+#include "graph/onnx_io.hpp"
+
+namespace graft::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> inputs;
+  std::string output;
+  std::string kernels = "functions";
+  int threads = 0;
+};
+
+std::string type_text(const TensorData& tensor) {
+  std::string dims;
+  for (const std::int64_t dim : tensor.dims) dims += (dims.empty() ? "" : "x") + std::to_string(dim);
+  return fmt::format("{} {}", to_string(tensor.type), dims.empty() ? "scalar" : dims);
+}
+
+Exit run(const Console& console, const Arguments& arguments) {
+  const TensorMap inputs = read_tensors("--input", arguments.inputs);
+  const Model model = read_onnx(arguments.model);
+  CpuModel compiled(model, {.kernels = arguments.kernels == "own" ? OperatorKernels::own : OperatorKernels::functions,
+                            .extra_outputs = {},
+                            .threads = arguments.threads});
+  const auto started = std::chrono::steady_clock::now();
+  const TensorMap outputs = compiled.run(inputs);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  {
+    const DeferInterrupts defer;
+    write_tensors(arguments.output, outputs);
+  }
+
+  Table table;
+  Json listed = Json::array();
+  for (const auto& [name, tensor] : outputs) {
+    table.add({name, type_text(tensor)});
+    listed.push_back({{"name", name}, {"type", to_string(tensor.type)}, {"shape", tensor.dims}});
+  }
+  console.say(fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Colour::strong), seconds * 1000));
+  console.say(table);
+  console.result({{"model", arguments.model},
+                  {"output", arguments.output},
+                  {"kernels", arguments.kernels},
+                  {"seconds", seconds},
+                  {"outputs", listed}});
+  return Exit::done;
+}
+
+}  // namespace
+
+void add_run(Program& program) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_command(
+      "run", "runs a model on the CPU",
+      "graft run digits.onnx --input image=digits_test.npz:images -o outputs.npz",
+      [arguments](const Console& c) { return run(c, *arguments); });
+  command->add_option("MODEL", arguments->model, "an ONNX model")->required();
+  command
+      ->add_option("-i,--input", arguments->inputs,
+                   "NAME=FILE.npy, NAME=FILE.npz:ARRAY, or FILE.npz for every array under its own name; once for each")
+      ->type_name("TENSOR")
+      ->required();
+  command->add_option("-o,--output", arguments->output, "the .npz file to write, an array for each output")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--kernels", arguments->kernels,
+                   "how Graft's operators are calculated: functions (as standard operators) or own (their own CPU "
+                   "kernels) (functions)")
+      ->type_name("WHICH")
+      ->check(CLI::IsMember({"functions", "own"}));
+  command->add_option("--threads", arguments->threads, "0 takes every core (0)")->type_name("N")->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,93 @@
+// Between TensorMap and .npy and .npz files.
+#include "cli/tensors.hpp"
+
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "graft/error.hpp"
+#include "io/npy.hpp"
+
+namespace graft::cli {
+namespace {
+
+TensorData to_tensor(const NpyArray& array) {
+  TensorData tensor;
+  tensor.type = array.type;
+  tensor.dims = array.shape;
+  tensor.bytes = Bytes(std::string(reinterpret_cast<const char*>(array.data.data()), array.data.size()));
+  return tensor;
+}
+
+bool is_archive(const std::string& file) { return std::filesystem::path(file).extension() == ".npz"; }
+
+std::string names_of(const NpzArrays& arrays) {
+  std::string names;
+  for (const auto& [name, array] : arrays) names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
+/// The array of an archive that an input takes.
+const NpyArray& choose(const NpzArrays& arrays, const std::string& input, const std::string& wanted,
+                       const std::string& what) {
+  const auto found = arrays.find(wanted.empty() ? input : wanted);
+  if (found != arrays.end()) return found->second;
+  if (wanted.empty() && arrays.size() == 1) return arrays.begin()->second;
+  throw Error(fmt::format("{}: the file has no array {}; it has {}\nName one: {}=FILE.npz:ARRAY", what,
+                          wanted.empty() ? input : wanted, names_of(arrays), input));
+}
+
+}  // namespace
+
+TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts) {
+  TensorMap tensors;
+  const auto add = [&](const std::string& text, const std::string& name, const NpyArray& array) {
+    if (!tensors.emplace(name, to_tensor(array)).second) {
+      throw Error(fmt::format("{} {}: {} was given before\nGive each input once", option, text, name));
+    }
+  };
+  for (const std::string& text : texts) {
+    const std::string what = fmt::format("{} {}", option, text);
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      if (!is_archive(text)) {
+        throw Error(fmt::format("{}: no name\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
+      }
+      for (const auto& [name, array] : read_npz(text)) add(text, name, array);
+      continue;
+    }
+    const std::string name = text.substr(0, equals);
+    std::string file = text.substr(equals + 1);
+    std::string array;
+    const std::size_t colon = file.rfind(':');
+    if (colon != std::string::npos && is_archive(file.substr(0, colon))) {
+      array = file.substr(colon + 1);
+      file.resize(colon);
+    }
+    if (name.empty() || file.empty()) {
+      throw Error(fmt::format("{}: no name or no file\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
+    }
+    if (is_archive(file)) {
+      add(text, name, choose(read_npz(file), name, array, what));
+    } else {
+      add(text, name, read_npy(file));
+    }
+  }
+  return tensors;
+}
+
+void write_tensors(const std::string& path, const TensorMap& tensors) {
+  NpzArrays arrays;
+  for (const auto& [name, tensor] : tensors) {
+    if (bits_of(tensor.type) < 8) {
+      throw Error(fmt::format("{}: output {} is {}, which NumPy's files do not hold", path, name, to_string(tensor.type)));
+    }
+    NpyArray array{.type = tensor.type, .shape = tensor.dims, .data = std::vector<std::byte>(tensor.bytes.size())};
+    if (!array.data.empty()) std::memcpy(array.data.data(), tensor.bytes.data(), array.data.size());
+    arrays.emplace(name, std::move(array));
+  }
+  write_npz(path, arrays);
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,18 @@
+// Input tensors from NumPy's files, and outputs into them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "adapters/openvino/cpu_engine.hpp"
+
+namespace graft::cli {
+
+/// Each text is NAME=FILE.npy, NAME=FILE.npz:ARRAY, NAME=FILE.npz (one array inside, or one called NAME) or FILE.npz
+/// (every array under its own name). Throws Error quoting the option and naming the file.
+[[nodiscard]] TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts);
+
+/// Throws Error for a tensor of a type that NumPy's files do not hold.
+void write_tensors(const std::string& path, const TensorMap& tensors);
+
+}  // namespace graft::cli

@@ -1,0 +1,158 @@
+// Finds the engine driver, runs it and turns its events into calls, a result or an error.
+#include "engine/driver.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "engine/process.hpp"
+
+namespace graft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr auto install_python = "Install it with: apt-get install python3 python3-venv, or set GRAFT_PYTHON";
+
+bool is_program(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::optional<fs::path> on_path(std::string_view program) {
+  const char* path = std::getenv("PATH");
+  std::string_view folders = path == nullptr ? "" : path;
+  while (!folders.empty()) {
+    const std::size_t end = folders.find(':');
+    const fs::path candidate = fs::path(folders.substr(0, end)) / program;
+    if (is_program(candidate)) return candidate;
+    folders = end == std::string_view::npos ? "" : folders.substr(end + 1);
+  }
+  return std::nullopt;
+}
+
+fs::path find_python() {
+  if (const char* chosen = std::getenv("GRAFT_PYTHON"); chosen != nullptr && *chosen != '\0') {
+    if (fs::path(chosen).has_parent_path() ? is_program(chosen) : on_path(chosen).has_value()) return chosen;
+    throw Error(Error::Kind::missing_tool,
+                fmt::format("GRAFT_PYTHON={}: no such program\nSet it to a Python 3.11 or later, or unset it", chosen));
+  }
+  if (is_program(GRAFT_BUILD_PYTHON)) return GRAFT_BUILD_PYTHON;
+  if (const std::optional<fs::path> found = on_path("python3")) return *found;
+  throw Error(Error::Kind::missing_tool, fmt::format("no Python, which drives TensorRT\n{}", install_python));
+}
+
+fs::path find_package() {
+  for (const char* relative : {"../python", "../share/graft/python"}) {
+    const fs::path folder = executable_folder() / relative;
+    std::error_code ignored;
+    if (fs::is_directory(folder / "graft" / "engine", ignored)) return fs::weakly_canonical(folder, ignored);
+  }
+  return {};
+}
+
+Error::Kind kind_of_exit_code(int code) {
+  switch (code) {
+    case 1: return Error::Kind::answer_is_no;
+    case 2: return Error::Kind::bad_input;
+    case 3: return Error::Kind::missing_tool;
+    default: return Error::Kind::internal;
+  }
+}
+
+std::string text_of(const json& event, const char* name) {
+  const auto found = event.find(name);
+  return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// What the driver has said so far.
+struct Conversation {
+  json result;
+  json error;
+  std::deque<std::string> other_lines;  // standard error, and what is no event
+
+  void keep(std::string_view line) {
+    constexpr std::size_t most = 20;
+    other_lines.emplace_back(line);
+    if (other_lines.size() > most) other_lines.pop_front();
+  }
+
+  void on_line(std::string_view line, const DriverCallbacks& callbacks) {
+    json event = json::parse(line, nullptr, false);
+    if (!event.is_object() || !event.contains("event")) {
+      keep(line);
+      return;
+    }
+    const std::string kind = text_of(event, "event");
+    if (kind == "progress") {
+      if (callbacks.on_progress) callbacks.on_progress(text_of(event, "phase"), event.value("fraction", 0.0));
+    } else if (kind == "log") {
+      if (callbacks.on_log) callbacks.on_log(text_of(event, "severity"), text_of(event, "message"));
+    } else if (kind == "result") {
+      result = std::move(event);
+    } else if (kind == "error") {
+      error = std::move(event);
+    }
+  }
+
+  [[nodiscard]] std::string last_lines() const {
+    std::string text;
+    for (const std::string& line : other_lines) text += "\n" + line;
+    return text;
+  }
+};
+
+}  // namespace
+
+fs::path executable_folder() {
+  std::error_code failed;
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  return failed ? fs::path() : self.parent_path();
+}
+
+EngineDriver find_engine_driver() { return {.python = find_python(), .package_folder = find_package()}; }
+
+json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments, const DriverCallbacks& callbacks) {
+  std::vector<std::string> command{driver.python.string(), "-m", "graft.engine"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> environment;
+  if (!driver.package_folder.empty()) {
+    const char* path = std::getenv("PYTHONPATH");
+    const bool has_path = path != nullptr && *path != '\0';
+    environment.push_back("PYTHONPATH=" + driver.package_folder.string() + (has_path ? std::string(":") + path : ""));
+  }
+
+  Conversation said;
+  bool stopped = false;
+  const ProcessResult ended = run_process(
+      command, environment,
+      {.on_output = [&](std::string_view line) { said.on_line(line, callbacks); },
+       .on_error = [&](std::string_view line) { said.keep(line); },
+       .should_stop = [&] { return stopped = stopped || (callbacks.should_stop && callbacks.should_stop()); }});
+  if (stopped) throw Interrupted{};
+  if (said.error.is_object()) {
+    const int code = said.error.value("exit_code", ended.exit_code);
+    throw EngineError(kind_of_exit_code(code), text_of(said.error, "message"), text_of(said.error, "next_step"),
+                      said.error);
+  }
+  if (said.result.is_object() && ended.signal == 0 && ended.exit_code == 0) return said.result;
+
+  const std::string rest = said.last_lines();
+  if (rest.find("No module named") != std::string::npos) {
+    throw Error(Error::Kind::missing_tool,
+                fmt::format("{} does not find the Python package graft, which drives TensorRT\n"
+                            "Run `make build`, or set PYTHONPATH to the folder that holds it{}",
+                            driver.python.string(), rest));
+  }
+  const std::string how = ended.signal != 0 ? fmt::format("by signal {}", ended.signal)
+                                            : fmt::format("with exit code {}", ended.exit_code);
+  throw Error(Error::Kind::internal, fmt::format("the engine driver ended {} without a result{}", how, rest));
+}
+
+}  // namespace graft

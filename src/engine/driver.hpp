@@ -1,0 +1,59 @@
+// The engine driver as the command line uses it: `python -m graft.engine`, a process that reports JSON events.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "graft/error.hpp"
+
+namespace graft {
+
+/// Where the driver is. `package_folder` holds the Python package `graft`; empty leaves it to Python to find it.
+struct EngineDriver {
+  std::filesystem::path python;
+  std::filesystem::path package_folder;
+};
+
+/// Python: the environment's GRAFT_PYTHON, else the one this program was built with, else python3 on PATH.
+/// Package: beside this program, as it is built (../python) or installed (../share/graft/python).
+/// Throws Error (missing_tool) where there is no Python; its message names the command that installs it.
+[[nodiscard]] EngineDriver find_engine_driver();
+
+/// An error that the driver reported: its kind decides the exit code, `event` holds all its facts.
+class EngineError : public Error {
+ public:
+  EngineError(Kind kind, const std::string& message, std::string next_step, nlohmann::json event)
+      : Error(kind, message), next_step_(std::move(next_step)), event_(std::move(event)) {}
+  [[nodiscard]] const std::string& next_step() const { return next_step_; }
+  [[nodiscard]] const nlohmann::json& event() const { return event_; }
+
+ private:
+  std::string next_step_;
+  nlohmann::json event_;
+};
+
+/// The user asked to stop, and the driver has ended.
+struct Interrupted {};
+
+struct DriverCallbacks {
+  std::function<void(std::string_view phase, double fraction)> on_progress;
+  /// Severities: internal_error, error, warning, info, verbose, output.
+  std::function<void(std::string_view severity, std::string_view message)> on_log;
+  std::function<bool()> should_stop;
+};
+
+/// Runs one command of the driver ("build", "plugins", "probe" ...) and returns its result event. Throws EngineError for
+/// an error event, Error (missing_tool) where Python does not find the package, Error (internal) where the driver ends
+/// without a word, and Interrupted.
+[[nodiscard]] nlohmann::json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
+                                        const DriverCallbacks& callbacks = {});
+
+/// The folder of the running program's file.
+[[nodiscard]] std::filesystem::path executable_folder();
+
+}  // namespace graft
