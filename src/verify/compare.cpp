@@ -42,7 +42,8 @@ double largest_finite(const TensorData& tensor) {
   double largest = 0;
   const std::int64_t count = tensor.element_count();
   for (std::int64_t begin = 0; begin < count; begin += piece_size) {
-    for (const double value : *piece_of(tensor, begin, std::min(piece_size, count - begin)).numbers()) {
+    const auto values = piece_of(tensor, begin, std::min(piece_size, count - begin)).numbers();
+    for (const double value : *values) {
       if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
     }
   }
