@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import json
+import os
 import pathlib
 import sys
 from typing import Any
@@ -63,13 +64,29 @@ def pointer_of(bound: object) -> int:
     return ctypes.c_void_p.from_address(id(bound) + object.__basicsize__).value or 0
 
 
+class StandardError:
+    """What this process prints: a plugin's log goes there where TensorRT finds it no logger."""
+
+    def __init__(self) -> None:
+        self._file = os.memfd_create("standard error")
+        sys.stderr.flush()
+        os.dup2(self._file, 2)
+        self._read = 0
+
+    def new_lines(self) -> list[str]:
+        data = os.pread(self._file, 1 << 20, self._read)
+        self._read += len(data)
+        return data.decode(errors="replace").splitlines()
+
+
 class Check:
     def __init__(self, module: str, library: str, bridge: str) -> None:
         self.trt = importlib.import_module(module)
         self.messages: list[str] = []
+        # Kept: a registry passes messages on only while somebody's logger lives.
         self.logger = self._make_logger()
-        owner = self.trt.Builder if hasattr(self.trt, "Builder") else self.trt.Runtime
-        self.owner = owner(self.logger)
+        self.owner = self.trt.Builder(self.logger) if hasattr(self.trt, "Builder") else None
+        self.stderr = StandardError()
         self.bridge = Bridge(bridge)
         self.registry = self.trt.get_plugin_registry()
         before = {(c.name, c.plugin_version, c.plugin_namespace) for c in self.registry.all_creators}
@@ -100,11 +117,10 @@ class Check:
         # The bindings keep pointers into these arrays; they must live until the plugin exists.
         self.messages.clear()
         listed = [self.trt.PluginField(name, data, kind) for name, (data, kind) in fields.items()]
-        try:
-            return creator.create_plugin("layer", self.trt.PluginFieldCollection(listed), self.trt.TensorRTPhase.BUILD)
-        except RuntimeError as error:
-            self.messages.append(str(error))
-            return None
+        collection = self.trt.PluginFieldCollection(listed)
+        plugin = creator.create_plugin("layer", collection, self.trt.TensorRTPhase.BUILD)
+        self.messages += self.stderr.new_lines()
+        return plugin
 
     def value_of(self, name: str, kind: Any, defaults: dict[str, tuple[int, int, bytes]]) -> np.ndarray:
         kinds = self.trt.PluginFieldType

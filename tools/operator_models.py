@@ -23,11 +23,11 @@ OPSET = 18  # ReduceSum with axes as an input, CastLike
 REQUIRED = {"op_type": 1}
 
 ONNX_TYPES = {
-    "float_number": AttributeProto.FLOAT,
-    "float_numbers": AttributeProto.FLOATS,
-    "integer": AttributeProto.INT,
-    "integers": AttributeProto.INTS,
-    "text": AttributeProto.STRING,
+    "float": AttributeProto.FLOAT,
+    "floats": AttributeProto.FLOATS,
+    "int": AttributeProto.INT,
+    "ints": AttributeProto.INTS,
+    "string": AttributeProto.STRING,
     "value_float": AttributeProto.FLOAT,
     "value_ints": AttributeProto.INTS,
     "value_int": AttributeProto.INT,
@@ -70,13 +70,17 @@ def plugin_names(operator: dict[str, Any]) -> list[PluginName]:
 
 
 def model(
-    node: onnx.NodeProto, dtype: str, shape: Sequence[int | str], functions: Sequence[onnx.FunctionProto] = ()
+    node: onnx.NodeProto,
+    dtype: str,
+    shape: Sequence[int | str],
+    functions: Sequence[onnx.FunctionProto] = (),
+    quantise: bool = True,
 ) -> onnx.ModelProto:
-    """x, quantised where dtype is i8, through the node, to y."""
+    """x through the node to y; where dtype is i8 f32 outside, or with quantise=False i8 outside too."""
     nodes, initializers = [node], []
     inner = DTYPES[dtype]
-    outer = TensorProto.FLOAT if dtype == "i8" else inner
-    if dtype == "i8":
+    outer = TensorProto.FLOAT if dtype == "i8" and quantise else inner
+    if dtype == "i8" and quantise:
         initializers = [
             numpy_helper.from_array(np.array(0.05, np.float32), "step"),
             numpy_helper.from_array(np.array(0, np.int8), "zero"),
@@ -98,7 +102,7 @@ def model(
     return helper.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=9)
 
 
-def plugin_model(plugin: PluginName, dtype: str, shape: Sequence[int | str]) -> onnx.ModelProto:
+def plugin_model(plugin: PluginName, dtype: str, shape: Sequence[int | str], quantise: bool = True) -> onnx.ModelProto:
     """The operator as a plugin node, without its function."""
     attributes = plugin.attributes(dtype)
     node = helper.make_node(
@@ -111,7 +115,7 @@ def plugin_model(plugin: PluginName, dtype: str, shape: Sequence[int | str]) -> 
         plugin_namespace="",
         **attributes,
     )
-    return model(node, dtype, shape)
+    return model(node, dtype, shape, quantise=quantise)
 
 
 def function_models(operator: dict[str, Any], dtype: str, shape: Sequence[int | str]) -> list[onnx.ModelProto]:

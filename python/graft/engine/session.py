@@ -23,14 +23,9 @@ class Session:
         self.events = events
         self.trt = import_flavour(flavour)
         self.logger = make_logger(self.trt, events)
-        # A builder or a runtime is what tells TensorRT, registry included, which logger to use.
-        if hasattr(self.trt, "Builder"):
-            self.owner = self.trt.Builder(self.logger)
-        else:
-            # Without a GPU a runtime complains while it is made, though its registry is all that is wanted.
-            self.logger.demoted = True
-            self.owner = self.trt.Runtime(self.logger)
-            self.logger.demoted = False
+        # A builder is what tells TensorRT, registry included, which logger to use. A lean runtime would too, but
+        # without a GPU it cannot be made and ends the process when it is destroyed; its registry does without.
+        self.owner = self.trt.Builder(self.logger) if hasattr(self.trt, "Builder") else None
         if hasattr(self.trt, "init_libnvinfer_plugins"):
             self.trt.init_libnvinfer_plugins(self.logger, "")
         self.registry = self.trt.get_plugin_registry()
@@ -92,10 +87,9 @@ def make_logger(trt: ModuleType, events: EventWriter) -> Any:
     class Logger(trt.ILogger):  # type: ignore[name-defined, misc]
         def __init__(self) -> None:
             trt.ILogger.__init__(self)
-            self.demoted = False
 
         def log(self, severity: Any, message: str) -> None:
-            events.log("verbose" if self.demoted else names.get(severity, "info"), message)
+            events.log(names.get(severity, "info"), message)
 
     return Logger()
 

@@ -20,6 +20,7 @@ from graft.engine.events import EngineError
 from graft.engine.flavours import Flavour, make_library_links
 
 LAST_MESSAGES = 20
+SHOWN_OUTPUT = 3
 QUIET_SEVERITIES = ("internal_error", "error", "warning")
 
 Relay = Callable[[dict[str, Any]], None]
@@ -31,6 +32,7 @@ class Outcome:
 
     final: dict[str, Any] | None = None
     return_code: int = 0
+    output: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
     last_messages: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
 
 
@@ -42,8 +44,16 @@ def run_worker(request: dict[str, Any], flavour: Flavour | None, relay: Relay, v
     if outcome.final is None:
         raise crash_error(request, outcome)
     if outcome.final["event"] == "error":
-        raise EngineError.from_event(outcome.final)
+        raise with_output(EngineError.from_event(outcome.final), list(outcome.output))
     return outcome.final
+
+
+def with_output(error: EngineError, output: list[str]) -> EngineError:
+    """A plugin says on standard error why it refuses: TensorRT gives it no logger outside of inference."""
+    if not output or error.kind not in ("parse", "build", "plugin_library"):
+        return error
+    message = f"{error.message}; what was printed meanwhile: {'; '.join(output[-SHOWN_OUTPUT:])}"
+    return EngineError(error.kind, message, error.next_step, **error.facts, output=output)
 
 
 def worker_environment(flavour: Flavour | None, links: pathlib.Path) -> dict[str, str]:
@@ -121,6 +131,7 @@ def read_until_closed(
         if not text:
             return
         outcome.last_messages.append(text)
+        outcome.output.append(text)
         if verbose:
             relay({"event": "log", "severity": "output", "message": text})
 

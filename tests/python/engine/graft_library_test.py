@@ -1,0 +1,185 @@
+# Graft's own plugin library in the real TensorRT-RTX and the real TensorRT 11 registry, every operator and type.
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import models
+import pytest
+from conftest import ROOT, drive, driver_environment
+
+sys.path.append(str(ROOT / "tools"))
+import operator_models
+
+FIXED = (2, 32, 5, 7)
+DYNAMIC = ("n", 32, "h", "w")
+RANGE = "x=0x32x1x1..4x32x16x16..8x32x64x64"
+TARGETS = ("--target", "sm89,sm120")
+DTYPES = list(operator_models.DTYPES)
+
+
+@pytest.fixture(scope="session")
+def operators() -> list[dict[str, Any]]:
+    graft = pathlib.Path(os.environ.get("GRAFT_BIN", ROOT / "build/bin/graft"))
+    if not graft.is_file():
+        pytest.skip(f"{graft} was not built")
+    return operator_models.operators(graft)
+
+
+def plugin_names(operators: list[dict[str, Any]]) -> list[operator_models.PluginName]:
+    return [plugin for operator in operators for plugin in operator_models.plugin_names(operator)]
+
+
+@pytest.mark.usefixtures("rtx")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [FIXED, DYNAMIC], ids=["fixed", "dynamic"])
+def test_every_plugin_builds(
+    tmp_path: pathlib.Path,
+    graft_library: pathlib.Path,
+    operators: list[dict[str, Any]],
+    dtype: str,
+    shape: tuple[int | str, ...],
+) -> None:
+    shapes = ("--shapes", RANGE) if shape is DYNAMIC else ()
+    model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
+    for plugin in plugin_names(operators):
+        model.write_bytes(operator_models.plugin_model(plugin, dtype, shape).SerializeToString())
+        done = drive("build", model, "--output", engine, "--plugin-library", graft_library, *TARGETS, *shapes)
+        (layer,) = done.result["network"]["plugins"]
+        assert (layer["name"], layer["version"], layer["generation"]) == (plugin.name, plugin.version, "V3")
+        assert layer["inputs"][0]["dtype"] == layer["outputs"][0]["dtype"] == dtype
+        assert plugin.name.encode() in engine.read_bytes()
+
+
+@pytest.mark.usefixtures("rtx")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [FIXED, DYNAMIC], ids=["fixed", "dynamic"])
+def test_every_function_builds_as_native_layers(
+    tmp_path: pathlib.Path, operators: list[dict[str, Any]], dtype: str, shape: tuple[int | str, ...]
+) -> None:
+    shapes = ("--shapes", RANGE) if shape is DYNAMIC else ()
+    model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
+    built = 0
+    for operator in operators:
+        for made in operator_models.function_models(operator, dtype, shape):
+            model.write_bytes(made.SerializeToString())
+            network = drive("build", model, "--output", engine, *TARGETS, *shapes).result["network"]
+            assert network["plugins"] == []
+            assert network["layer_count"] > 1
+            built += 1
+    assert built >= len(operators)
+
+
+@pytest.mark.parametrize("flavour", ["lean", "rtx"])
+def test_registry_creates_clones_serialises_and_refuses(
+    flavour: str,
+    request: pytest.FixtureRequest,
+    graft_library: pathlib.Path,
+    operators: list[dict[str, Any]],
+    compile_library: Callable[..., pathlib.Path],
+) -> None:
+    request.getfixturevalue(flavour)
+    bridge = compile_library(ROOT / "tools/plugin_bridge.cpp", "libplugin_bridge.so")
+    check = ROOT / "tools/compat_check.py"
+    command = [sys.executable, str(check), f"tensorrt_{flavour}", str(graft_library), str(bridge)]
+    done = subprocess.run(command, env=driver_environment(), capture_output=True, text=True, check=True)
+    answer = json.loads(done.stdout.splitlines()[-1])
+    found = {(creator["name"], creator["version"]) for creator in answer["creators"]}
+    assert found == {(plugin.name, plugin.version) for plugin in plugin_names(operators)}
+    for creator in answer["creators"]:
+        assert creator["failed"] == [], creator["name"]
+        # For each field: kept, cloned and re-created alone and together, refused by name when of the wrong type.
+        assert len(creator["passed"]) >= 5 * len(creator["fields"])
+
+
+@pytest.mark.parametrize("flavour", ["lean", "rtx"])
+def test_the_check_itself_fails_on_a_careless_plugin(
+    flavour: str,
+    request: pytest.FixtureRequest,
+    fixture_library: pathlib.Path,
+    compile_library: Callable[..., pathlib.Path],
+) -> None:
+    request.getfixturevalue(flavour)
+    bridge = compile_library(ROOT / "tools/plugin_bridge.cpp", "libplugin_bridge.so")
+    check = ROOT / "tools/compat_check.py"
+    command = [sys.executable, str(check), f"tensorrt_{flavour}", str(fixture_library), str(bridge)]
+    done = subprocess.run(command, env=driver_environment(), capture_output=True, text=True, check=True)
+    for creator in json.loads(done.stdout.splitlines()[-1])["creators"]:
+        assert any("unknown is refused" in failed for failed in creator["failed"])
+        assert any(passed == "all fields: re-created from its serialised fields" for passed in creator["passed"])
+
+
+@pytest.mark.usefixtures("rtx")
+@pytest.mark.parametrize(
+    ("op_type", "attributes", "words"),
+    [
+        ("LeakyReLU", {"alpha": 0.1, "x_scale": -1.0}, ["LeakyReLU", "x_scale", "-1"]),
+        ("LReLU_TRT", {"negSlope": 3}, ["LReLU_TRT", "negSlope", "FLOAT32"]),
+        ("L2Normalize", {"axes": [0.5]}, ["axes", "FLOAT32", "INT64"]),
+        ("L2Normalize", {"axes": [9]}, ["axes", "9", "rank 4"]),
+        ("L2Normalize", {"epsilon_mode": "bogus"}, ["epsilon_mode", "bogus", "max, norm, add"]),
+        ("L2NormHelper", {"eps": 1.0}, ["op_type", "required"]),
+    ],
+)
+def test_a_bad_attribute_is_named_in_the_error(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, op_type: str, attributes: dict[str, Any], words: list[str]
+) -> None:
+    model = models.custom(tmp_path / "m.onnx", op_type, **attributes)
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--plugin-library", graft_library)
+    assert done.code == 1
+    for word in words:
+        assert word in done.error["message"]
+    assert not (tmp_path / "m.engine").exists()
+
+
+# TensorRT's formats by their number in NvInferRuntimeBase.h, and what the builder calls them in its log.
+FORMAT_SCRIPT = """
+import sys
+import tensorrt_rtx as trt
+model, library, form = sys.argv[1:4]
+logger = trt.Logger(trt.Logger.VERBOSE)
+trt.get_plugin_registry().load_library(library)
+builder = trt.Builder(logger)
+network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+parser = trt.OnnxParser(network, logger)
+assert parser.parse_from_file(model)
+for tensor in (network.get_input(0), network.get_output(0)):
+    tensor.allowed_formats = 1 << int(getattr(trt.TensorFormat, form))
+config = builder.create_builder_config()
+config.set_flag(trt.BuilderFlag.DIRECT_IO)
+config.num_compute_capabilities = 1
+config.set_compute_capability(trt.ComputeCapability.SM89, 0)
+assert builder.build_serialized_network(network, config) is not None
+"""
+
+
+@pytest.mark.usefixtures("rtx")
+@pytest.mark.parametrize(("dtype", "form"), [("f16", "HWC8"), ("bf16", "HWC8"), ("i8", "CHW32")])
+def test_vector_layouts_build_without_a_reformat(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, operators: list[dict[str, Any]], dtype: str, form: str
+) -> None:
+    """With that layout at both ends of the network and reformats forbidden, only a plugin that takes it can build."""
+    libraries = pytest.importorskip("tensorrt_rtx_libs")
+    (tmp_path / "libtensorrt_rtx.so").symlink_to(
+        next(pathlib.Path(libraries.__file__).parent.glob("libtensorrt_rtx.so.*"))
+    )
+    environment = driver_environment() | {"LD_LIBRARY_PATH": str(tmp_path)}
+    model = tmp_path / "m.onnx"
+    tried = 0
+    for operator in operators:
+        rows = [row[0] for row in operator["type_rows"]]
+        if {"dtype": dtype, "layout": form.lower()} not in rows:
+            continue
+        plugin = operator_models.plugin_names(operator)[0]
+        made = operator_models.plugin_model(plugin, dtype, FIXED, quantise=False)
+        model.write_bytes(made.SerializeToString())
+        command = [sys.executable, "-c", FORMAT_SCRIPT, str(model), str(graft_library), form]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+        tried += 1
+    assert tried
