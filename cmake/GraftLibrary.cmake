@@ -12,6 +12,8 @@ function(graft_target_defaults target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra ${graft_without} -Werror>
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-parentheses,-Werror$<$<BOOL:${graft_without}>:,${graft_without}> -Werror=all-warnings>)
+  # Two architectures at a time: the longest kernel file would otherwise keep one core busy after all else is done.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--threads=2>)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
 endfunction()
 
