@@ -78,3 +78,32 @@ function(graft_add_plugin_library name)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}")
 endfunction()
+
+# graft_operator_cases(<result> <list>): the source that defines graft::operator_cases() for the operators on the list. It
+# includes every operator's <op>_cases.hpp, so an operator without cases does not compile.
+function(graft_operator_cases result list)
+  get_filename_component(list "${list}" ABSOLUTE)
+  get_filename_component(root "${list}" DIRECTORY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+  file(STRINGS "${list}" lines REGEX "^GRAFT_OPERATOR\\(")
+  set(includes "")
+  set(entries "")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^GRAFT_OPERATOR\\(([a-z0-9_]+), *([A-Za-z0-9_:]+)\\)$" match "${line}")
+    string(APPEND includes "#include \"${root}/${CMAKE_MATCH_1}/${CMAKE_MATCH_1}_cases.hpp\"\n")
+    string(APPEND entries "      {&graft::operator_type<${CMAKE_MATCH_2}>(), cases(${CMAKE_MATCH_2}{})},\n")
+  endforeach()
+  get_filename_component(stem "${list}" NAME_WE)
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${stem}_cases.cpp")
+  file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [=[
+// Generated from the operator list by cmake/GraftOperators.cmake.
+#include "ops/operator_case.hpp"
+@includes@
+const std::vector<graft::OperatorCases>& graft::operator_cases() {
+  static const std::vector<graft::OperatorCases> list{
+@entries@  };
+  return list;
+}
+]=])
+  set(${result} "${source}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,241 @@
+// Every case of every operator in every CUDA variant that takes it, against the reference kernel.
+//
+// GRAFT_LARGE=1 adds the cases of more than 2^31 elements.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "gpu/device_tensor.hpp"
+#include "ops/operator_case.hpp"
+
+namespace graft {
+namespace {
+
+using graft::testing::check_cuda;
+using graft::testing::DeviceTensor;
+using graft::testing::make_stream;
+using graft::testing::Stream;
+
+struct Parameter {
+  const OperatorType* type;
+  const OperatorCase* test;
+};
+
+std::vector<Parameter> cases_to_run(bool large) {
+  std::vector<Parameter> parameters;
+  for (const auto& [type, cases] : operator_cases()) {
+    for (const OperatorCase& test : cases) {
+      if (test.refused.empty() && test.large == large) parameters.push_back({type, &test});
+    }
+  }
+  return parameters;
+}
+
+std::string parameter_name(const ::testing::TestParamInfo<Parameter>& info) {
+  return std::string(info.param.type->name) + "_" + info.param.test->name;
+}
+
+/// One problem on the device: inputs, outputs, scratch memory.
+class DeviceProblem {
+ public:
+  DeviceProblem(const OperatorCase& test, std::vector<TensorDesc> inputs)
+      : op_(*test.op), inputs_(std::move(inputs)), outputs_(output_descs(op_, inputs_)) {
+    const auto add = [&](const TensorDesc& desc, std::vector<DeviceTensor>& tensors) {
+      tensors.emplace_back(static_cast<std::size_t>(desc.storage_bytes()),
+                           static_cast<std::size_t>(test.shift) * size_of(desc.dtype));
+    };
+    for (const TensorDesc& desc : inputs_) add(desc, input_tensors_);
+    for (const TensorDesc& desc : outputs_) add(desc, output_tensors_);
+    workspace_ = std::make_unique<DeviceTensor>(op_.workspace(problem()));
+    for (const DeviceTensor& tensor : input_tensors_) input_addresses_.push_back(tensor.data());
+    for (const DeviceTensor& tensor : output_tensors_) output_addresses_.push_back(tensor.data());
+  }
+
+  [[nodiscard]] Problem problem() const { return {inputs_, outputs_}; }
+  [[nodiscard]] const std::vector<DeviceTensor>& inputs() const { return input_tensors_; }
+  [[nodiscard]] const std::vector<DeviceTensor>& outputs() const { return output_tensors_; }
+  [[nodiscard]] const std::vector<TensorDesc>& output_types() const { return outputs_; }
+
+  /// Nothing of an earlier run is left.
+  void spoil() const {
+    for (const DeviceTensor& tensor : output_tensors_) tensor.spoil();
+    workspace_->spoil();
+  }
+  [[nodiscard]] Status run(std::string_view variant, cudaStream_t stream) const {
+    return op_.run_cuda(problem(), {input_addresses_, output_addresses_, workspace_->data()}, {stream, variant});
+  }
+  [[nodiscard]] std::vector<std::vector<std::byte>> results() const {
+    std::vector<std::vector<std::byte>> bytes;
+    for (const DeviceTensor& tensor : output_tensors_) bytes.push_back(tensor.read());
+    return bytes;
+  }
+  [[nodiscard]] bool guards_intact() const {
+    bool intact = workspace_->guards_intact();
+    for (const DeviceTensor& tensor : input_tensors_) intact = intact && tensor.guards_intact();
+    for (const DeviceTensor& tensor : output_tensors_) intact = intact && tensor.guards_intact();
+    return intact;
+  }
+
+ private:
+  const Operator& op_;
+  std::vector<TensorDesc> inputs_;
+  std::vector<TensorDesc> outputs_;
+  std::vector<DeviceTensor> input_tensors_;
+  std::vector<DeviceTensor> output_tensors_;
+  std::unique_ptr<DeviceTensor> workspace_;
+  std::vector<const void*> input_addresses_;
+  std::vector<void*> output_addresses_;
+};
+
+/// As a graph, replayed twice on another stream than the one it was captured on.
+void run_as_graph(const DeviceProblem& device, std::string_view variant, cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+  const Status status = device.run(variant, stream);
+  check_cuda(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  ASSERT_TRUE(status.ok()) << status.message();
+  cudaGraphExec_t executable = nullptr;
+  check_cuda(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
+  const Stream other = make_stream();
+  for (int replay = 0; replay < 2; ++replay) {
+    device.spoil();
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    check_cuda(cudaGraphLaunch(executable, other.get()), "cudaGraphLaunch");
+    check_cuda(cudaStreamSynchronize(other.get()), "cudaStreamSynchronize");
+  }
+  check_cuda(cudaGraphExecDestroy(executable), "cudaGraphExecDestroy");
+  check_cuda(cudaGraphDestroy(graph), "cudaGraphDestroy");
+}
+
+std::string reproduce() {
+  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+  return "reproduce: operator_gpu_test --gtest_filter=" + std::string(info->test_suite_name()) + "." + info->name();
+}
+
+class OperatorOnGpu : public ::testing::TestWithParam<Parameter> {};
+
+TEST_P(OperatorOnGpu, EveryVariantAgreesWithTheReference) {
+  SCOPED_TRACE(reproduce());
+  const auto& [type, test] = GetParam();
+  const std::vector<HostTensor> inputs = make_inputs(*test);
+  const auto expected = expected_outputs(*test->op, inputs);
+  const DeviceProblem device(*test, test->inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) device.inputs()[i].write(inputs[i].bytes);
+  const Stream stream = make_stream();
+
+  int fitting = 0;
+  for (const VariantInfo& variant : test->op->cuda_variants(device.problem())) {
+    SCOPED_TRACE("variant " + std::string(variant.name));
+    if (!variant.fits.ok()) {
+      EXPECT_FALSE(variant.fits.message().empty());
+      EXPECT_EQ(device.run(variant.name, stream.get()).code(), StatusCode::unsupported);
+      continue;
+    }
+    ++fitting;
+    device.spoil();
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    const Status status = device.run(variant.name, stream.get());
+    ASSERT_TRUE(status.ok()) << status.message();
+    check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+    const auto results = device.results();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const float scale = scale_of(*test->op, type->ports[type->input_count() + i].name);
+      EXPECT_EQ(compare({device.output_types()[i], results[i]}, expected[i], test->tolerance, scale), "");
+    }
+    EXPECT_TRUE(device.guards_intact());
+    for (std::size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(device.inputs()[i].read(), inputs[i].bytes);
+
+    ASSERT_NO_FATAL_FAILURE(run_as_graph(device, variant.name, stream.get()));
+    EXPECT_EQ(device.results(), results) << "a second run, replayed from a graph, gave other bits";
+    EXPECT_TRUE(device.guards_intact());
+  }
+  EXPECT_GT(fitting, 0) << "no variant takes this case";
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OperatorOnGpu, ::testing::ValuesIn(cases_to_run(false)), parameter_name);
+
+class StreamsOnGpu : public ::testing::TestWithParam<Parameter> {};
+
+/// One immutable operator serves several streams at once.
+TEST_P(StreamsOnGpu, ShareAnOperator) {
+  SCOPED_TRACE(reproduce());
+  constexpr int count = 4;
+  const auto& [type, test] = GetParam();
+  const std::vector<HostTensor> inputs = make_inputs(*test);
+  std::vector<Stream> streams;
+  std::vector<std::unique_ptr<DeviceProblem>> problems;
+  for (int i = 0; i < count; ++i) {
+    streams.push_back(make_stream());
+    problems.push_back(std::make_unique<DeviceProblem>(*test, test->inputs));
+    for (std::size_t input = 0; input < inputs.size(); ++input)
+      problems.back()->inputs()[input].write(inputs[input].bytes);
+  }
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  for (int repeat = 0; repeat < 8; ++repeat) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Status status = problems[i]->run("", streams[i].get());
+      ASSERT_TRUE(status.ok()) << status.message();
+    }
+  }
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  for (std::size_t i = 1; i < count; ++i) EXPECT_EQ(problems[i]->results(), problems[0]->results());
+}
+
+std::vector<Parameter> cases_for_streams() {
+  std::vector<Parameter> parameters;
+  for (const Parameter& parameter : cases_to_run(false)) {
+    if (parameter.test->inputs[0].storage_count() > 100000) parameters.push_back(parameter);
+  }
+  return parameters;
+}
+INSTANTIATE_TEST_SUITE_P(Cases, StreamsOnGpu, ::testing::ValuesIn(cases_for_streams()), parameter_name);
+
+class LargeOnGpu : public ::testing::TestWithParam<Parameter> {};
+
+/// All items of the batch are alike, so that the reference calculates one of them and all results must be equal.
+TEST_P(LargeOnGpu, EveryItemOfTheBatchIsTheSame) {
+  if (std::getenv("GRAFT_LARGE") == nullptr) GTEST_SKIP() << "set GRAFT_LARGE=1 for tensors beyond 2^31 elements";
+  SCOPED_TRACE(reproduce());
+  const auto& [type, test] = GetParam();
+  const std::vector<HostTensor> item = make_inputs(*test, 1);
+  ASSERT_EQ(item.size(), 1U);
+  const auto expected = expected_outputs(*test->op, item);
+  const DeviceProblem device(*test, test->inputs);
+  const std::size_t item_bytes = item[0].bytes.size();
+  auto* input = static_cast<std::byte*>(device.inputs()[0].data());
+  check_cuda(cudaMemcpy(input, item[0].bytes.data(), item_bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  const std::size_t total = device.inputs()[0].size();
+  for (std::size_t filled = item_bytes; filled < total; filled *= 2) {
+    check_cuda(cudaMemcpy(input + filled, input, std::min(filled, total - filled), cudaMemcpyDeviceToDevice),
+               "cudaMemcpy");
+  }
+  const Stream stream = make_stream();
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  for (const VariantInfo& variant : test->op->cuda_variants(device.problem())) {
+    if (!variant.fits.ok()) continue;
+    SCOPED_TRACE("variant " + std::string(variant.name));
+    device.spoil();
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    const Status status = device.run(variant.name, stream.get());
+    ASSERT_TRUE(status.ok()) << status.message();
+    check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+    const std::vector<std::byte> result = device.outputs()[0].read();
+    TensorDesc desc = device.output_types()[0];
+    desc.extents[0] = 1;
+    const auto bytes = static_cast<std::size_t>(desc.storage_bytes());
+    const HostTensor first{desc, {result.begin(), result.begin() + static_cast<std::ptrdiff_t>(bytes)}};
+    EXPECT_EQ(compare(first, expected[0], test->tolerance, scale_of(*test->op, type->ports[1].name)), "");
+    std::size_t different = 0;
+    for (std::size_t at = bytes; at < result.size(); at += bytes) {
+      different += std::memcmp(result.data() + at, result.data(), bytes) != 0 ? 1 : 0;
+    }
+    EXPECT_EQ(different, 0U) << "items of the batch differ from the first one";
+    EXPECT_TRUE(device.guards_intact());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, LargeOnGpu, ::testing::ValuesIn(cases_to_run(true)), parameter_name);
+
+}  // namespace
+}  // namespace graft

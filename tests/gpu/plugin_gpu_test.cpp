@@ -1,0 +1,62 @@
+// Every case through the plugin library, driven as TensorRT drives it: build, serialise, re-create, enqueue, graph
+// capture.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "adapters/tensorrt/plugin_host.hpp"
+#include "ops/operator_case.hpp"
+
+namespace graft {
+namespace {
+
+tensorrt::PluginLibrary& library() {
+  static tensorrt::PluginLibrary library(std::getenv("GRAFT_PLUGIN_LIBRARY"));
+  return library;
+}
+
+tensorrt::PluginFields fields_of(const Operator& op) {
+  tensorrt::PluginFields fields;
+  for (const AttributeInfo& info : op.type().attributes) fields.emplace(info.name, *op.get(info.name));
+  return fields;
+}
+
+class PluginOnGpu : public ::testing::TestWithParam<const OperatorCase*> {};
+
+TEST_P(PluginOnGpu, AgreesWithTheReference) {
+  const OperatorCase& test = *GetParam();
+  const OperatorType& type = test.op->type();
+  SCOPED_TRACE("reproduce: operator_gpu_test --gtest_filter=Cases/PluginOnGpu.AgreesWithTheReference/" +
+               std::string(type.name) + "_" + test.name);
+  nvinfer1::IPluginCreatorV3One* creator = library().find(std::string(type.name), std::to_string(type.version));
+  ASSERT_NE(creator, nullptr);
+  const tensorrt::BuiltPlugin built = tensorrt::build_plugin(*creator, fields_of(*test.op), test.inputs);
+  const std::vector<HostTensor> inputs = make_inputs(test);
+  const auto expected = expected_outputs(*test.op, inputs);
+  std::vector<std::vector<std::byte>> data;
+  for (const HostTensor& input : inputs) data.push_back(input.bytes);
+  const tensorrt::RunOptions options{.misalign = static_cast<std::size_t>(test.shift) * size_of(test.inputs[0].dtype),
+                                     .capture = true};
+  const auto results = tensorrt::run_plugin(*creator, built, test.inputs, data, options);
+  ASSERT_EQ(results.size(), expected.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const float scale = scale_of(*test.op, type.ports[type.input_count() + i].name);
+    EXPECT_EQ(compare({built.outputs[i], results[i]}, expected[i], test.tolerance, scale), "");
+  }
+}
+
+std::vector<const OperatorCase*> cases_for_plugins() {
+  std::vector<const OperatorCase*> tests;
+  for (const auto& [type, cases] : operator_cases()) {
+    for (const OperatorCase& test : cases) {
+      if (test.refused.empty() && !test.large) tests.push_back(&test);
+    }
+  }
+  return tests;
+}
+INSTANTIATE_TEST_SUITE_P(Cases, PluginOnGpu, ::testing::ValuesIn(cases_for_plugins()), [](const auto& info) {
+  return std::string(info.param->op->type().name) + "_" + info.param->name;
+});
+
+}  // namespace
+}  // namespace graft

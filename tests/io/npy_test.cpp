@@ -1,0 +1,158 @@
+// NumPy's files: what NumPy wrote is read, what is damaged is refused, and what is written is whole.
+#include "io/npy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "graft/error.hpp"
+
+namespace graft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+// np.save of np.arange(6, dtype='<i2').reshape(2, 3), and of the same array transposed, by NumPy 2.4.
+std::string numpy_file(const std::string& header, const std::string& data) {
+  std::string padded = header;
+  padded.append(117 - header.size(), ' ');
+  padded += '\n';
+  return std::string("\x93NUMPY\1\0v\0", 10) + padded + data;
+}
+const std::string six("\0\0\1\0\2\0\3\0\4\0\5\0", 12);
+
+std::vector<std::int16_t> shorts(const NpyArray& array) {
+  std::vector<std::int16_t> values(array.data.size() / 2);
+  std::memcpy(values.data(), array.data.data(), array.data.size());
+  return values;
+}
+
+class NpyFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("graft_npy_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::size_t file_count() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST(Npy, ReadsWhatNumPyWrote) {
+  const NpyArray array =
+      parse_npy(numpy_file("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }", six), "six.npy");
+  EXPECT_EQ(array.type, ElementType::i16);
+  EXPECT_THAT(array.shape, ElementsAre(2, 3));
+  EXPECT_THAT(shorts(array), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(Npy, TurnsColumnMajorIntoRowMajor) {
+  const NpyArray array =
+      parse_npy(numpy_file("{'descr': '<i2', 'fortran_order': True, 'shape': (3, 2), }", six), "six.npy");
+  EXPECT_THAT(array.shape, ElementsAre(3, 2));
+  EXPECT_THAT(shorts(array), ElementsAre(0, 3, 1, 4, 2, 5));
+}
+
+TEST(Npy, ReadsScalarsEmptyArraysAndOpaqueBfloat16) {
+  EXPECT_TRUE(parse_npy(numpy_file("{'descr': '|i1', 'fortran_order': False, 'shape': (), }", "x"), "s").shape.empty());
+  const NpyArray empty = parse_npy(numpy_file("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 7), }", ""), "e");
+  EXPECT_EQ(empty.element_count(), 0);
+  EXPECT_EQ(parse_npy(numpy_file("{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }", "ab"), "b").type,
+            ElementType::bf16);
+}
+
+TEST(Npy, RefusesWhatItCannotRepresent) {
+  const auto header = [](const std::string& descr) {
+    return numpy_file("{'descr': " + descr + ", 'fortran_order': False, 'shape': (1,), }", "12345678");
+  };
+  for (const char* descr : {"'>f4'", "'<c8'", "'|O'", "'<U2'", "'|S8'"}) {
+    EXPECT_THAT([&] { static_cast<void>(parse_npy(header(descr), "x.npy")); },
+                ThrowsMessage<Error>(HasSubstr("x.npy: element type")))
+        << descr;
+  }
+  EXPECT_THAT([&] { static_cast<void>(parse_npy(header("[('a', '<f4'), ('b', '<f4')]"), "x.npy")); },
+              ThrowsMessage<Error>(HasSubstr("structured")));
+}
+
+TEST(Npy, RefusesDamage) {
+  const std::string good = numpy_file("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }", six);
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_THROW(static_cast<void>(parse_npy(good.substr(0, length), "cut")), Error) << length;
+  }
+  EXPECT_THROW(static_cast<void>(parse_npy(good + "x", "long")), Error);
+  for (const char* shape : {"(2, -3)", "(2, 3", "(2 3)", "(9223372036854775807, 2)", "(99999999999999999999,)", "2",
+                            "(4611686018427387904, 8)"}) {
+    EXPECT_THROW(
+        static_cast<void>(parse_npy(
+            numpy_file("{'descr': '<i2', 'fortran_order': False, 'shape': " + std::string(shape) + ", }", six), "x")),
+        Error)
+        << shape;
+  }
+  // Any byte of the header may be wrong: an error or a sound array, never more.
+  for (std::size_t i = 0; i < 128; ++i) {
+    for (const char wrong : {'\0', '\xFF', '(', ',', '9', '\''}) {
+      std::string damaged = good;
+      damaged[i] = wrong;
+      try {
+        const NpyArray array = parse_npy(damaged, "damaged");
+        EXPECT_EQ(array.data.size(), six.size());
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+TEST_F(NpyFiles, RoundTrip) {
+  const NpyArray a{.type = ElementType::f32, .shape = {2}, .data = std::vector<std::byte>(8, std::byte{7})};
+  const NpyArray b{.type = ElementType::i64, .shape = {}, .data = std::vector<std::byte>(8, std::byte{1})};
+  write_npy(folder_ / "a.npy", a);
+  EXPECT_EQ(read_npy(folder_ / "a.npy").data, a.data);
+  write_npz(folder_ / "all.npz", {{"a", a}, {"b", b}});
+  write_npz(folder_ / "all.npz", {{"b", b}, {"c", a}});  // replaces the first
+  const NpzArrays arrays = read_npz(folder_ / "all.npz");
+  ASSERT_EQ(arrays.size(), 2U);
+  EXPECT_EQ(arrays.at("c").shape, a.shape);
+  EXPECT_EQ(arrays.at("b").data, b.data);
+  EXPECT_EQ(file_count(), 2U);
+}
+
+TEST_F(NpyFiles, DataBeginsAtAMultipleOf64) {
+  const NpyArray array{.type = ElementType::u8, .shape = {1, 2, 3}, .data = std::vector<std::byte>(6)};
+  EXPECT_EQ(format_npy(array).size() % 64, 6U);
+}
+
+TEST_F(NpyFiles, MissingAndDamagedFilesAreNamed) {
+  EXPECT_THAT([&] { static_cast<void>(read_npy(folder_ / "no.npy")); }, ThrowsMessage<Error>(HasSubstr("no.npy")));
+  EXPECT_THAT([&] { static_cast<void>(read_npz(folder_ / "no.npz")); }, ThrowsMessage<Error>(HasSubstr("no.npz")));
+  write_npz(folder_ / "all.npz", {{"a", {.type = ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)}}});
+  std::string bytes;
+  {
+    std::ifstream file(folder_ / "all.npz", std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  for (std::size_t length = 0; length < bytes.size(); length += 7) {
+    std::ofstream(folder_ / "cut.npz", std::ios::binary | std::ios::trunc) << bytes.substr(0, length);
+    EXPECT_THAT([&] { static_cast<void>(read_npz(folder_ / "cut.npz")); }, ThrowsMessage<Error>(HasSubstr("cut.npz")));
+  }
+}
+
+TEST_F(NpyFiles, NothingIsLeftWhereWritingFails) {
+  const NpyArray array{.type = ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)};
+  EXPECT_THROW(write_npz(folder_ / "missing" / "a.npz", {{"a", array}}), Error);
+  EXPECT_THROW(write_npy(folder_ / "missing" / "a.npy", array), Error);
+  EXPECT_THROW(write_npz(folder_ / "a.npz", {}), Error);
+  EXPECT_EQ(file_count(), 0U);
+}
+
+}  // namespace
+}  // namespace graft

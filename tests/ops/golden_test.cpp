@@ -1,0 +1,118 @@
+// Reference kernels against the values that PyTorch and TensorFlow computed (tools/make_goldens.py).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "graft/registry.hpp"
+#include "io/npy.hpp"
+#include "ops/operator_case.hpp"
+#include "ops/reference.hpp"
+
+namespace graft {
+namespace {
+
+AttributeValue attribute_value(const AttributeInfo& info, const nlohmann::json& json) {
+  switch (info.type) {
+    case AttributeType::float_number: return static_cast<float>(json.get<double>());
+    case AttributeType::integer: return json.get<std::int64_t>();
+    case AttributeType::text: return json.get<std::string>();
+    case AttributeType::float_numbers: return json.get<std::vector<float>>();
+    case AttributeType::integers: return json.get<std::vector<std::int64_t>>();
+  }
+  return {};
+}
+
+/// float32 as the file holds it, or i8, in the type of the case.
+HostTensor make_tensor(const TensorDesc& desc, const NpyArray& array) {
+  HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
+  if (array.type == ElementType::i8) {
+    tensor.bytes = array.data;
+    return tensor;
+  }
+  EXPECT_EQ(array.type, ElementType::f32);
+  const auto* values = reinterpret_cast<const float*>(array.data.data());
+  EXPECT_TRUE(dispatch(desc.dtype, [&](auto element) -> Status {
+                using Element = decltype(element);
+                auto* stored = reinterpret_cast<Element*>(tensor.bytes.data());
+                for (std::int64_t i = 0; i < desc.storage_count(); ++i) {
+                  if constexpr (!std::same_as<Element, std::int8_t>) stored[i] = static_cast<Element>(values[i]);
+                }
+                return {};
+              }).ok());
+  return tensor;
+}
+
+std::vector<double> numbers(const NpyArray& array) {
+  std::vector<double> values(static_cast<std::size_t>(array.element_count()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    switch (array.type) {
+      case ElementType::f64: std::memcpy(&values[i], array.data.data() + i * sizeof(double), sizeof(double)); break;
+      case ElementType::f32: values[i] = reinterpret_cast<const float*>(array.data.data())[i]; break;
+      case ElementType::i8: values[i] = static_cast<double>(static_cast<std::int8_t>(array.data[i])); break;
+      default: ADD_FAILURE() << "unexpected type " << to_string(array.type);
+    }
+  }
+  return values;
+}
+
+/// The reference calculates in double, so it differs from the exact result by the rounding to the stored type alone;
+/// the sum that it holds in f32 adds half of an f32 rounding. i8 must agree exactly: no golden value lies near a tie.
+void expect_equal(const HostTensor& found, const std::vector<double>& exact) {
+  constexpr double relative_error = 1.0 / (1 << 24);
+  ASSERT_TRUE(dispatch(found.desc.dtype, [&](auto element) -> Status {
+                using Element = decltype(element);
+                const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
+                for (std::size_t i = 0; i < exact.size(); ++i) {
+                  const auto value = static_cast<double>(static_cast<float>(stored[i]));
+                  const double slack = found.desc.dtype == DType::i8 ? 0 : std::abs(exact[i]) * relative_error;
+                  const auto low = static_cast<double>(static_cast<float>(store<Element>(exact[i] - slack, 1)));
+                  const auto high = static_cast<double>(static_cast<float>(store<Element>(exact[i] + slack, 1)));
+                  const bool good = (value >= low && value <= high) || (std::isnan(value) && std::isnan(exact[i]));
+                  EXPECT_TRUE(good) << "element " << i << ": found " << value << ", PyTorch has " << exact[i];
+                }
+                return {};
+              }).ok());
+}
+
+class Golden : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
+  const std::string stem = std::string(GRAFT_GOLDEN_DIR) + "/ops/" + std::string(GetParam());
+  const nlohmann::json file = nlohmann::json::parse(std::ifstream(stem + ".json"));
+  const NpzArrays arrays = read_npz(stem + ".npz");
+  const OperatorType* type = find_operator(file.at("operator").get<std::string>());
+  ASSERT_NE(type, nullptr);
+  ASSERT_GT(file.at("cases").size(), 10U);
+  for (const auto& golden : file.at("cases")) {
+    SCOPED_TRACE(golden.at("name").get<std::string>());
+    Attributes attributes;
+    for (const auto& [name, value] : golden.at("attributes").items()) {
+      const AttributeInfo* info = type->find_attribute(name);
+      ASSERT_NE(info, nullptr);
+      attributes.emplace_back(name, attribute_value(*info, value));
+    }
+    const auto op = make_operator(*type, attributes);
+    TensorDesc desc{
+        .dtype = *parse_dtype(golden.at("dtype").get<std::string>()), .layout = Layout::linear, .extents = {}};
+    ASSERT_TRUE(Extents::make(golden.at("shape").get<std::vector<std::int64_t>>(), desc.extents).ok());
+    const HostTensor x = make_tensor(desc, arrays.at(golden.at("x").get<std::string>()));
+    HostTensor y{.desc = desc, .bytes = std::vector<std::byte>(x.bytes.size(), std::byte{0x5A})};
+    const void* input = x.bytes.data();
+    void* output = y.bytes.data();
+    const Status status = op->run_cpu({{&desc, 1}, {&desc, 1}}, {{&input, 1}, {&output, 1}}, {});
+    ASSERT_TRUE(status.ok()) << status.message();
+    // Where f32 arithmetic overflows or underflows, the frameworks' f32 result is what counts.
+    const std::string y_name = golden.contains("y_f32") ? golden.at("y_f32") : golden.at("y");
+    expect_equal(y, numbers(arrays.at(y_name)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Golden, testing::Values("leaky_relu", "l2_normalize", "l2norm_helper"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace graft

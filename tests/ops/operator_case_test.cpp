@@ -1,0 +1,103 @@
+// Every case of every operator on the CPU: what must be refused, and the reference kernel in each type against itself
+// in f32.
+#include "ops/operator_case.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "graft/registry.hpp"
+
+namespace graft {
+namespace {
+
+using testing::HasSubstr;
+
+/// Runs pieces of every loop backwards, as threads in any order might.
+const CpuContext in_pieces{[](std::int64_t count, const CpuContext::Body& body) {
+  constexpr std::int64_t piece = 1000;
+  for (std::int64_t begin = (count - 1) / piece * piece; begin >= 0; begin -= piece) {
+    body(begin, std::min(begin + piece, count));
+  }
+}};
+
+TEST(OperatorCases, CoverEveryOperatorAndTypeRow) {
+  ASSERT_EQ(operator_cases().size(), operators().size());
+  for (const auto& [type, cases] : operator_cases()) {
+    SCOPED_TRACE(type->name);
+    std::set<std::string> names;
+    for (const OperatorCase& test : cases) {
+      EXPECT_TRUE(names.insert(test.name).second) << test.name << " is there twice";
+      EXPECT_EQ(&test.op->type(), type) << test.name;
+    }
+    for (const TypeRow& row : type->type_rows) {
+      EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), [&](const OperatorCase& test) {
+        return test.refused.empty() && row.formats[0] == Format(test.inputs[0].dtype, test.inputs[0].layout);
+      })) << to_string(row.formats[0].dtype);
+    }
+    EXPECT_TRUE(
+        std::any_of(cases.begin(), cases.end(), [](const OperatorCase& test) { return !test.refused.empty(); }));
+  }
+}
+
+TEST(OperatorCases, WhatMustBeRefusedIs) {
+  for (const auto& [type, cases] : operator_cases()) {
+    for (const OperatorCase& test : cases) {
+      SCOPED_TRACE(std::string(type->name) + " " + test.name);
+      const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
+      const Status status = test.op->check({test.inputs, outputs});
+      if (test.refused.empty()) {
+        EXPECT_TRUE(status.ok()) << status.message();
+        continue;
+      }
+      EXPECT_FALSE(status.ok());
+      EXPECT_THAT(status.message(), HasSubstr(test.refused));
+      EXPECT_FALSE(test.op->run_cpu({test.inputs, outputs}, {}, {}).ok());
+    }
+  }
+}
+
+TEST(OperatorCases, EveryTypeAgreesWithF32) {
+  for (const auto& [type, cases] : operator_cases()) {
+    for (const OperatorCase& test : cases) {
+      if (test.large || !test.refused.empty() || test.inputs[0].layout != Layout::linear) continue;
+      SCOPED_TRACE(std::string(type->name) + " " + test.name);
+      const std::vector<HostTensor> inputs = make_inputs(test);
+      const std::vector<TensorDesc> descs = output_descs(*test.op, test.inputs);
+      std::vector<const void*> input_addresses;
+      for (const HostTensor& input : inputs) input_addresses.push_back(input.bytes.data());
+      std::vector<HostTensor> outputs;
+      std::vector<void*> output_addresses;
+      for (const TensorDesc& desc : descs) {
+        outputs.push_back(
+            {desc, std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()), std::byte{0xA5})});
+      }
+      for (HostTensor& output : outputs) output_addresses.push_back(output.bytes.data());
+      const Status status = test.op->run_cpu({test.inputs, descs}, {input_addresses, output_addresses}, in_pieces);
+      ASSERT_TRUE(status.ok()) << status.message();
+      const auto expected = expected_outputs(*test.op, inputs);
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const float scale = scale_of(*test.op, type->ports[type->input_count() + i].name);
+        EXPECT_EQ(compare(outputs[i], expected[i], f32_error(4), scale), "");
+      }
+    }
+  }
+}
+
+TEST(OperatorCases, ComparisonFindsWhatIsWrong) {
+  const TensorDesc desc{.dtype = DType::f16, .layout = Layout::hwc8, .extents = {1, 3, 1, 2}};
+  HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
+  const std::vector<float> zeros(6, 0.F);
+  EXPECT_EQ(compare(tensor, zeros, 0, 1), "");
+  tensor.bytes[2 * 8 + 1] = std::byte{0x3C};  // pixel 1, channel 0 is 1.0
+  EXPECT_THAT(compare(tensor, zeros, 0, 1), HasSubstr("element 1 of f16 hwc8 1x3x1x2: found 1.0"));
+  tensor.bytes[2 * 8 + 1] = std::byte{0};
+  tensor.bytes[2 * 7 + 1] = std::byte{0x3C};  // pixel 0, the last channel of the padding
+  EXPECT_THAT(compare(tensor, zeros, 0, 1), HasSubstr("padding, stored element 7"));
+}
+
+}  // namespace
+}  // namespace graft
