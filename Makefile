@@ -31,6 +31,7 @@ compat: build ## try the plugin library with every TensorRT that the registries 
 
 docs: build ## write docs/ops from the operators' definitions
 	@$(python) tools/generate_docs.py
+	@$(python) tools/embed_examples.py
 
 docs-check: build
 	@$(python) tools/generate_docs.py --check

@@ -16,7 +16,8 @@
 
 namespace graft {
 
-/// The types that ONNX attributes and TensorRT plugin fields can both carry. Same order as AttributeValue's alternatives.
+/// The types that ONNX attributes and TensorRT plugin fields can both carry. Same order as AttributeValue's
+/// alternatives.
 enum class AttributeType : std::uint8_t { float_number, integer, text, float_numbers, integers };
 
 using AttributeValue = std::variant<float, std::int64_t, std::string, std::vector<float>, std::vector<std::int64_t>>;
@@ -66,7 +67,7 @@ struct Attribute {
 
 template <class Definition, class Value>
 [[nodiscard]] constexpr Attribute<Definition, Value> attribute(std::string_view name, Value Definition::*member,
-                                                              std::string_view doc, Range range = any_number()) {
+                                                               std::string_view doc, Range range = any_number()) {
   return {name, member, doc, range, false};
 }
 
@@ -132,7 +133,7 @@ struct AttributeTraits<std::vector<std::int64_t>> {
 };
 /// An enumeration declares its names in a function `choices(Enum)` beside it, found by its argument.
 template <class Enum>
-  requires std::is_enum_v<Enum>
+requires std::is_enum_v<Enum>
 struct AttributeTraits<Enum> {
   static constexpr AttributeType type = AttributeType::text;
   static AttributeValue to_wire(Enum value) {

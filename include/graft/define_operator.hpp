@@ -29,22 +29,23 @@ struct Variant {
 ///   std::optional<Function> function(DType) const
 ///   std::optional<std::string> native_form(DType) const
 ///   static std::vector<DropIn> drop_ins()
-///   Status check_attributes() const                                         rules between attributes and on list elements
+///   Status check_attributes() const                                         rules between attributes and on list
+///   elements
 template <class D>
 concept OperatorDefinition = std::is_default_constructible_v<D> && std::is_copy_constructible_v<D> &&
-                             requires(const D& definition, std::span<const Shape> shapes, const Problem& problem,
-                                      const Buffers& buffers, const CpuContext& cpu) {
-                               { D::name } -> std::convertible_to<std::string_view>;
-                               { D::version } -> std::convertible_to<int>;
-                               { D::doc } -> std::convertible_to<std::string_view>;
-                               { D::source } -> std::convertible_to<std::string_view>;
-                               { D::why_plugin } -> std::convertible_to<std::string_view>;
-                               D::attributes();
-                               D::ports();
-                               D::type_rows();
-                               { definition.infer_shapes(shapes) } -> std::same_as<std::vector<Shape>>;
-                               { run(definition, problem, buffers, cpu) } -> std::same_as<Status>;
-                             };
+    requires(const D& definition, std::span<const Shape> shapes, const Problem& problem, const Buffers& buffers,
+             const CpuContext& cpu) {
+  { D::name } -> std::convertible_to<std::string_view>;
+  { D::version } -> std::convertible_to<int>;
+  { D::doc } -> std::convertible_to<std::string_view>;
+  { D::source } -> std::convertible_to<std::string_view>;
+  { D::why_plugin } -> std::convertible_to<std::string_view>;
+  D::attributes();
+  D::ports();
+  D::type_rows();
+  { definition.infer_shapes(shapes) } -> std::same_as<std::vector<Shape>>;
+  { run(definition, problem, buffers, cpu) } -> std::same_as<Status>;
+};
 
 /// Number of ports and a matching type row.
 [[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem);

@@ -1,11 +1,14 @@
-// What every elementwise operator (y[i] = apply(x[i])) shares: ports, type rows, shapes.
+// What every elementwise operator (y[i] = apply(x[i])) shares: ports, type rows, scales, shapes.
 #pragma once
 
 #include <array>
 #include <span>
+#include <tuple>
 #include <vector>
 
-#include "graft/operator.hpp"
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+#include "graft/quantization.hpp"
 
 /// Marks maths that the reference kernel and the CUDA kernel both call.
 #ifdef __CUDACC__
@@ -34,6 +37,12 @@ struct Elementwise {
                       TypeRow(Format(f16, Layout::hwc8), Format(f16, Layout::hwc8)),
                       TypeRow(Format(bf16, Layout::hwc8), Format(bf16, Layout::hwc8)),
                       TypeRow(Format(i8, Layout::chw32), Format(i8, Layout::chw32))};
+  }
+  /// The attributes of a definition, followed by the scales that all have.
+  template <class... Attributes>
+  static constexpr auto with_scales(const Attributes&... attributes) {
+    return std::tuple{attributes..., attribute("x_scale", &Elementwise::x_scale, x_scale_doc, positive_and_finite()),
+                      attribute("y_scale", &Elementwise::y_scale, y_scale_doc, positive_and_finite())};
   }
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
 };

@@ -7,14 +7,15 @@
 
 namespace graft {
 
-/// What went wrong, where, and what to do. `kind` decides the exit code of the command line (docs/guide/command_line.md).
+/// What went wrong, where, and what to do. `kind` decides the exit code of the command line
+/// (docs/guide/command_line.md).
 class Error : public std::runtime_error {
  public:
   enum class Kind {
-    answer_is_no,   ///< Exit code 1: the work was done and the answer is no.
-    bad_input,      ///< Exit code 2: wrong use, or a file that cannot be used.
-    missing_tool,   ///< Exit code 3: something that has to be installed is missing.
-    internal,       ///< Exit code 4: a defect of Graft itself.
+    answer_is_no,  ///< Exit code 1: the work was done and the answer is no.
+    bad_input,     ///< Exit code 2: wrong use, or a file that cannot be used.
+    missing_tool,  ///< Exit code 3: something that has to be installed is missing.
+    internal,      ///< Exit code 4: a defect of Graft itself.
   };
 
   Error(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}

@@ -54,7 +54,8 @@ struct TypeRow {
   std::size_t count = 0;
 
   template <class... Formats>
-  constexpr TypeRow(Formats... row) : formats{Format(row)...}, count(sizeof...(row)) {}  // NOLINT(google-explicit-constructor)
+  constexpr TypeRow(Formats... row)
+      : formats{Format(row)...}, count(sizeof...(row)) {}  // NOLINT(google-explicit-constructor)
 };
 
 /// The same maths in standard ONNX operators (opset 17), as an ONNX model-local function.
@@ -108,15 +109,18 @@ class Operator {
   [[nodiscard]] virtual std::size_t workspace(const Problem& problem) const = 0;
 
   /// Linear layouts only.
-  [[nodiscard]] virtual Status run_cpu(const Problem& problem, const Buffers& buffers, const CpuContext& context) const = 0;
+  [[nodiscard]] virtual Status run_cpu(const Problem& problem, const Buffers& buffers,
+                                       const CpuContext& context) const = 0;
   /// Asynchronous on the context's stream; legal inside CUDA graph capture.
-  [[nodiscard]] virtual Status run_cuda(const Problem& problem, const Buffers& buffers, const CudaContext& context) const = 0;
+  [[nodiscard]] virtual Status run_cuda(const Problem& problem, const Buffers& buffers,
+                                        const CudaContext& context) const = 0;
   /// In the order of preference; empty in a build without CUDA.
   [[nodiscard]] virtual std::vector<VariantInfo> cuda_variants(const Problem& problem) const = 0;
 
   /// Nothing where standard operators cannot express it.
   [[nodiscard]] virtual std::optional<Function> function(DType input_dtype) const = 0;
-  /// A single native layer that is exact and as fast, as text in the manner of Function::body; nothing where there is none.
+  /// A single native layer that is exact and as fast, as text in the manner of Function::body; nothing where there is
+  /// none.
   [[nodiscard]] virtual std::optional<std::string> native_form(DType input_dtype) const = 0;
 
  protected:

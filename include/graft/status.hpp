@@ -33,8 +33,6 @@ class [[nodiscard]] Status {
 [[nodiscard]] inline Status invalid_argument(std::string message) {
   return {StatusCode::invalid_argument, std::move(message)};
 }
-[[nodiscard]] inline Status unsupported(std::string message) {
-  return {StatusCode::unsupported, std::move(message)};
-}
+[[nodiscard]] inline Status unsupported(std::string message) { return {StatusCode::unsupported, std::move(message)}; }
 
 }  // namespace graft

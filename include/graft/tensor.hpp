@@ -36,7 +36,8 @@ struct Problem {
   std::span<const TensorDesc> outputs;
 };
 
-/// Addresses in the order of Problem. Host memory for the CPU, device memory for CUDA. Inputs and outputs do not overlap.
+/// Addresses in the order of Problem. Host memory for the CPU, device memory for CUDA. Inputs and outputs do not
+/// overlap.
 struct Buffers {
   std::span<const void* const> inputs;
   std::span<void* const> outputs;

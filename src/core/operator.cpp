@@ -23,7 +23,8 @@ std::string describe_row(const OperatorType& type, const TypeRow& row) {
 }  // namespace
 
 std::size_t OperatorType::input_count() const {
-  return static_cast<std::size_t>(std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output; }));
+  return static_cast<std::size_t>(
+      std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output; }));
 }
 
 std::size_t OperatorType::output_count() const { return ports.size() - input_count(); }
@@ -91,8 +92,7 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
   for (std::size_t i = 0; i < problem.inputs.size(); ++i) ranks[i] = problem.inputs[i].extents.rank();
   const std::span<const int> input_ranks(ranks.data(), problem.inputs.size());
   const auto format_at = [&](std::size_t i) -> Format {
-    const TensorDesc& desc =
-        i < problem.inputs.size() ? problem.inputs[i] : problem.outputs[i - problem.inputs.size()];
+    const TensorDesc& desc = i < problem.inputs.size() ? problem.inputs[i] : problem.outputs[i - problem.inputs.size()];
     return {desc.dtype, desc.layout};
   };
   for (const TypeRow& row : type.type_rows) {

@@ -19,7 +19,8 @@ namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   if (b == 0) throw std::domain_error("division of a dimension by zero");
-  if (a == std::numeric_limits<std::int64_t>::min() && b == -1) throw std::overflow_error("a dimension exceeds 64 bits");
+  if (a == std::numeric_limits<std::int64_t>::min() && b == -1)
+    throw std::overflow_error("a dimension exceeds 64 bits");
   const std::int64_t quotient = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }

@@ -180,7 +180,8 @@ std::string compare(const HostTensor& found, std::span<const float> expected, do
       const double value = as_number(stored[at]);
       const double exact = linear < 0 ? 0 : static_cast<double>(expected[static_cast<std::size_t>(linear)]);
       // The f32 result may also lose what lies under its smallest number.
-      const double slack = std::abs(exact) * tolerance + std::numeric_limits<float>::denorm_min();
+      const double slack =
+          std::isfinite(exact) ? std::abs(exact) * tolerance + std::numeric_limits<float>::denorm_min() : 0;
       const double low = as_number(store<Element>(exact - slack, scale));
       const double high = as_number(store<Element>(exact + slack, scale));
       if (value >= low && value <= high) return;

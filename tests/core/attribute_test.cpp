@@ -68,7 +68,8 @@ TEST(Attributes, WrongOnesAreRefusedByName) {
   EXPECT_THAT(message("epsilon", -0.5F), HasSubstr("found -0.5, allowed is a number at least 0"));
   EXPECT_THAT(message("epsilon", std::numeric_limits<float>::quiet_NaN()), HasSubstr("`epsilon`: found nan"));
   EXPECT_THAT(message("epsilon", std::numeric_limits<float>::infinity()), HasSubstr("finite"));
-  EXPECT_THAT(message("epsilon_mode", std::string("min")), HasSubstr("found \"min\", allowed is one of max, norm, add"));
+  EXPECT_THAT(message("epsilon_mode", std::string("min")),
+              HasSubstr("found \"min\", allowed is one of max, norm, add"));
   EXPECT_THAT(message("axes", std::vector<std::int64_t>{}), HasSubstr("`axes`"));
   EXPECT_EQ(op->get("epsilon"), AttributeValue(1e-12F)) << "a refused value leaves the old one";
 }

@@ -3,10 +3,7 @@
 
 #include <cmath>
 
-#include "graft/define_operator.hpp"
 #include "graft/elementwise.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
 
 namespace my {
 
@@ -14,15 +11,14 @@ struct Snake : graft::Elementwise {
   static constexpr auto name = "Snake";
   static constexpr int version = 1;
   static constexpr auto doc = "y = x + sin(alpha * x)^2 / alpha, element by element.";
-  static constexpr auto source = "Ziyin et al. 2020, Neural Networks Fail to Learn Periodic Functions and How to Fix It";
+  static constexpr auto source =
+      "Ziyin et al. 2020, Neural Networks Fail to Learn Periodic Functions and How to Fix It";
   static constexpr auto why_plugin = "TensorRT would run five layers, each of which reads and writes the tensor";
 
   float alpha = 1;
 
   static constexpr auto attributes() {
-    return std::tuple{attribute("alpha", &Snake::alpha, "frequency", graft::positive_and_finite()),
-                      attribute("x_scale", &Snake::x_scale, graft::x_scale_doc, graft::positive_and_finite()),
-                      attribute("y_scale", &Snake::y_scale, graft::y_scale_doc, graft::positive_and_finite())};
+    return with_scales(attribute("alpha", &Snake::alpha, "frequency", graft::positive_and_finite()));
   }
   template <class T>
   GRAFT_HOST_DEVICE T apply(T x) const {

@@ -51,7 +51,8 @@ std::vector<Wanted> read_numbers(const PluginField& field) {
   numbers.reserve(static_cast<std::size_t>(field.length));
   for (std::int32_t i = 0; i < field.length; ++i) {
     Stored number;
-    std::memcpy(&number, static_cast<const char*>(field.data) + static_cast<std::size_t>(i) * sizeof(Stored), sizeof(Stored));
+    std::memcpy(&number, static_cast<const char*>(field.data) + static_cast<std::size_t>(i) * sizeof(Stored),
+                sizeof(Stored));
     numbers.push_back(static_cast<Wanted>(number));
   }
   return numbers;

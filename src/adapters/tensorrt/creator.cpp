@@ -46,8 +46,8 @@ Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldColl
   }
   for (const SchemaField& field : schema.fields) {
     if (field.attribute->required && std::find(given.begin(), given.end(), field.attribute) == given.end()) {
-      return invalid_argument("field `" + field.name + "` is required and missing: " +
-                              std::string(field.attribute->doc));
+      return invalid_argument("field `" + field.name +
+                              "` is required and missing: " + std::string(field.attribute->doc));
     }
   }
   result = std::move(op);

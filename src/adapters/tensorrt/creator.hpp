@@ -27,7 +27,8 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
   nvinfer1::PluginFieldCollection field_collection_{};
 };
 
-/// One for each schema of each operator of the registry; made at the first call, which TensorRT makes when it loads the library.
+/// One for each schema of each operator of the registry; made at the first call, which TensorRT makes when it loads the
+/// library.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& creators();
 
 }  // namespace graft::tensorrt

@@ -60,7 +60,8 @@ Status read_range(const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t i
 
 /// Runs `body`, which returns a Status, and turns failures and exceptions into a log line and `on_failure`.
 template <class Result, class Body>
-Result guarded(const PluginSchema& schema, const char* call, Result on_success, Result on_failure, Body&& body) noexcept {
+Result guarded(const PluginSchema& schema, const char* call, Result on_success, Result on_failure,
+               Body&& body) noexcept {
   try {
     const Status status = body();
     if (status.ok()) return on_success;
@@ -103,13 +104,12 @@ const char* Plugin::getPluginNamespace() const noexcept { return ""; }
 std::int32_t Plugin::getNbOutputs() const noexcept { return static_cast<std::int32_t>(schema_.type->output_count()); }
 
 std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in, std::int32_t input_count,
-                                     const nvinfer1::DynamicPluginTensorDesc* out,
-                                     std::int32_t output_count) noexcept {
+                                     const nvinfer1::DynamicPluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "configurePlugin", success, failure, [&]() -> Status {
     Tensors tensors;
-    if (Status status = read_range(in, static_cast<std::size_t>(input_count), out,
-                                   static_cast<std::size_t>(output_count), &nvinfer1::DynamicPluginTensorDesc::max,
-                                   tensors);
+    if (Status status =
+            read_range(in, static_cast<std::size_t>(input_count), out, static_cast<std::size_t>(output_count),
+                       &nvinfer1::DynamicPluginTensorDesc::max, tensors);
         !status.ok()) {
       return status;
     }
@@ -158,8 +158,8 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
       bool matches = static_cast<std::size_t>(position) < row.count && operator_->accepts(row, ranks);
       for (std::int32_t i = 0; matches && i <= position; ++i) {
         const Format& allowed = row.formats[static_cast<std::size_t>(i)];
-        matches = in_out[i].desc.type == to_tensorrt(allowed.dtype) &&
-                  in_out[i].desc.format == to_tensorrt(allowed.layout);
+        matches =
+            in_out[i].desc.type == to_tensorrt(allowed.dtype) && in_out[i].desc.format == to_tensorrt(allowed.layout);
       }
       supported = supported || matches;
     }
@@ -174,9 +174,9 @@ std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* in
   std::size_t bytes = 0;
   guarded(schema_, "getWorkspaceSize", success, failure, [&]() -> Status {
     Tensors tensors;
-    if (Status status = read_range(inputs, static_cast<std::size_t>(input_count), outputs,
-                                   static_cast<std::size_t>(output_count), &nvinfer1::DynamicPluginTensorDesc::max,
-                                   tensors);
+    if (Status status =
+            read_range(inputs, static_cast<std::size_t>(input_count), outputs, static_cast<std::size_t>(output_count),
+                       &nvinfer1::DynamicPluginTensorDesc::max, tensors);
         !status.ok()) {
       return status;
     }
@@ -190,8 +190,8 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::in
                                    const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "onShapeChange", success, failure, [&]() -> Status {
     Tensors tensors;
-    if (Status status = tensors.read(in, static_cast<std::size_t>(input_count), out,
-                                     static_cast<std::size_t>(output_count));
+    if (Status status =
+            tensors.read(in, static_cast<std::size_t>(input_count), out, static_cast<std::size_t>(output_count));
         !status.ok()) {
       return status;
     }
@@ -206,9 +206,9 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::in
   });
 }
 
-std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc, const nvinfer1::PluginTensorDesc* output_desc,
-                             const void* const* inputs, void* const* outputs, void* workspace,
-                             cudaStream_t stream) noexcept {
+std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
+                             const nvinfer1::PluginTensorDesc* output_desc, const void* const* inputs,
+                             void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return guarded(schema_, "enqueue", success, failure, [&]() -> Status {
     const std::size_t input_count = schema_.type->input_count();
     const std::size_t output_count = schema_.type->output_count();

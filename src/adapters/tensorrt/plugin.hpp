@@ -32,9 +32,11 @@ class Plugin final : public nvinfer1::IPluginV3,
 
   // IPluginV3OneBuild
   std::int32_t configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in, std::int32_t input_count,
-                               const nvinfer1::DynamicPluginTensorDesc* out, std::int32_t output_count) noexcept override;
+                               const nvinfer1::DynamicPluginTensorDesc* out,
+                               std::int32_t output_count) noexcept override;
   std::int32_t getOutputDataTypes(nvinfer1::DataType* output_types, std::int32_t output_count,
-                                  const nvinfer1::DataType* input_types, std::int32_t input_count) const noexcept override;
+                                  const nvinfer1::DataType* input_types,
+                                  std::int32_t input_count) const noexcept override;
   std::int32_t getOutputShapes(const nvinfer1::DimsExprs* inputs, std::int32_t input_count,
                                const nvinfer1::DimsExprs* shape_inputs, std::int32_t shape_input_count,
                                nvinfer1::DimsExprs* outputs, std::int32_t output_count,

@@ -41,7 +41,8 @@ nvinfer1::IPluginV3OneRuntime& runtime_capability(nvinfer1::IPluginV3& plugin) {
   return capability<nvinfer1::IPluginV3OneRuntime>(plugin, nvinfer1::PluginCapabilityType::kRUNTIME, "RUNTIME");
 }
 
-PluginPointer create(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& values, nvinfer1::TensorRTPhase phase) {
+PluginPointer create(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& values,
+                     nvinfer1::TensorRTPhase phase) {
   std::vector<nvinfer1::PluginField> fields;
   for (const auto& [name, value] : values) fields.push_back(to_field(name.c_str(), value));
   const nvinfer1::PluginFieldCollection collection{static_cast<std::int32_t>(fields.size()), fields.data()};

@@ -54,17 +54,16 @@ struct BuiltPlugin {
 /// call and needs no GPU. `output_layouts` are asked for; empty takes those of the first input.
 /// Throws Error naming the call that failed or broke a rule.
 [[nodiscard]] BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
-                                       std::span<const TensorDesc> inputs,
-                                       std::span<const Layout> output_layouts = {});
+                                       std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts = {});
 
 struct RunOptions {
   std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.
   bool capture = true;       ///< Also run inside CUDA graph capture and replay it.
 };
 
-/// The calls of inference: createPlugin from the serialised fields, attachToContext, onShapeChange, enqueue. Each tensor
-/// lies between guard bytes; the outputs are poisoned before each run. Returns the outputs' bytes.
-/// Throws Error if a call fails, a guard or an input changes, or a second run or the replay gives other bits.
+/// The calls of inference: createPlugin from the serialised fields, attachToContext, onShapeChange, enqueue. Each
+/// tensor lies between guard bytes; the outputs are poisoned before each run. Returns the outputs' bytes. Throws Error
+/// if a call fails, a guard or an input changes, or a second run or the replay gives other bits.
 [[nodiscard]] std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator,
                                                              const BuiltPlugin& built,
                                                              std::span<const TensorDesc> inputs,

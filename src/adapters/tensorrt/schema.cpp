@@ -21,8 +21,8 @@ std::vector<PluginSchema> schemas_of(const OperatorType& type) {
   };
   add_uncovered(schemas.emplace_back(PluginSchema{std::string(type.name), std::to_string(type.version), &type, {}}));
   for (const DropIn& drop_in : type.drop_ins) {
-    PluginSchema& schema = schemas.emplace_back(
-        PluginSchema{std::string(drop_in.plugin_name), std::string(drop_in.version), &type, {}});
+    PluginSchema& schema =
+        schemas.emplace_back(PluginSchema{std::string(drop_in.plugin_name), std::string(drop_in.version), &type, {}});
     for (const DropInField& field : drop_in.fields) {
       schema.fields.push_back({std::string(field.name), type.find_attribute(field.attribute)});
     }

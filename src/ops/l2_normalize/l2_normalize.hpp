@@ -23,10 +23,13 @@ struct L2Normalize {
   static constexpr int version = 1;
   static constexpr auto doc =
       "y = x / norm(x) with the Euclidean norm over `axes`; epsilon_mode says how a norm of zero is kept away: "
-      "max: x * rsqrt(max(sum(x^2), epsilon)); norm: x / max(sqrt(sum(x^2)), epsilon); add: x / sqrt(sum(x^2) + epsilon).";
-  static constexpr auto source = "tf.math.l2_normalize (max), torch.nn.functional.normalize (norm), Caffe NormalizeLayer (add)";
+      "max: x * rsqrt(max(sum(x^2), epsilon)); norm: x / max(sqrt(sum(x^2)), epsilon); add: x / sqrt(sum(x^2) + "
+      "epsilon).";
+  static constexpr auto source =
+      "tf.math.l2_normalize (max), torch.nn.functional.normalize (norm), Caffe NormalizeLayer (add)";
   static constexpr auto why_plugin =
-      "no single TensorRT layer has this epsilon (LpNormalization has none); the plugin reads the tensor once and sums in f32";
+      "no single TensorRT layer has this epsilon (LpNormalization has none); the plugin reads the tensor once and sums "
+      "in f32";
 
   std::vector<std::int64_t> axes{1};
   float epsilon = 1e-12F;
@@ -35,14 +38,16 @@ struct L2Normalize {
   float y_scale = 1;
 
   static constexpr auto attributes() {
-    return std::tuple{attribute("axes", &L2Normalize::axes, "axes that the norm runs over; negative ones count from the end"),
-                      attribute("epsilon", &L2Normalize::epsilon, "see epsilon_mode", {.lowest = 0, .finite = true}),
-                      attribute("epsilon_mode", &L2Normalize::epsilon_mode, "where epsilon goes"),
-                      attribute("x_scale", &L2Normalize::x_scale, x_scale_doc, positive_and_finite()),
-                      attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
+    return std::tuple{
+        attribute("axes", &L2Normalize::axes, "axes that the norm runs over; negative ones count from the end"),
+        attribute("epsilon", &L2Normalize::epsilon, "see epsilon_mode", {.lowest = 0, .finite = true}),
+        attribute("epsilon_mode", &L2Normalize::epsilon_mode, "where epsilon goes"),
+        attribute("x_scale", &L2Normalize::x_scale, x_scale_doc, positive_and_finite()),
+        attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "any of rank 1 to 8", "the vectors to normalise"), output("y", "as x", "of the type of x")};
+    return std::array{input("x", "any of rank 1 to 8", "the vectors to normalise"),
+                      output("y", "as x", "of the type of x")};
   }
   static constexpr auto type_rows() {
     using enum DType;
@@ -59,13 +64,15 @@ struct L2Normalize {
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// For the sums of vectors that are split across blocks. The same for all shapes, so that it serves a whole range of them.
+  /// For the sums of vectors that are split across blocks. The same for all shapes, so that it serves a whole range of
+  /// them.
   static constexpr std::size_t split_workspace = 16384;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(DType dtype) const;
 };
 
-[[nodiscard]] Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
+[[nodiscard]] Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
 [[nodiscard]] std::span<const Variant<L2Normalize>> cuda_kernels(const L2Normalize& op);
 
 }  // namespace graft

@@ -1,17 +1,15 @@
 // L2NormHelper: the two elementwise halves into which old graphs split l2_normalize.
 #pragma once
 
-#include "graft/define_operator.hpp"
 #include "graft/elementwise.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
 
 namespace graft {
 
 struct L2NormHelper : Elementwise {
   static constexpr auto name = "L2NormHelper";
   static constexpr int version = 1;
-  static constexpr auto doc = "op_type 0: y = 1 / sqrt(x). op_type 1: y = max(x, eps). Kept for old graphs; new ones use L2Normalize.";
+  static constexpr auto doc =
+      "op_type 0: y = 1 / sqrt(x). op_type 1: y = max(x, eps). Kept for old graphs; new ones use L2Normalize.";
   static constexpr auto source = "the sub-graph of tf.math.l2_normalize: Rsqrt and Maximum";
   static constexpr auto why_plugin = "the graph asks for the plugin l2norm_helper by name";
 
@@ -19,10 +17,9 @@ struct L2NormHelper : Elementwise {
   float eps = 1e-12F;
 
   static constexpr auto attributes() {
-    return std::tuple{required_attribute("op_type", &L2NormHelper::op_type, "0: rsqrt, 1: max", {.lowest = 0, .highest = 1}),
-                      attribute("eps", &L2NormHelper::eps, "lower bound of op_type 1; op_type 0 ignores it"),
-                      attribute("x_scale", &L2NormHelper::x_scale, x_scale_doc, positive_and_finite()),
-                      attribute("y_scale", &L2NormHelper::y_scale, y_scale_doc, positive_and_finite())};
+    return with_scales(
+        required_attribute("op_type", &L2NormHelper::op_type, "0: rsqrt, 1: max", {.lowest = 0, .highest = 1}),
+        attribute("eps", &L2NormHelper::eps, "lower bound of op_type 1; op_type 0 ignores it"));
   }
   template <class T>
   GRAFT_HOST_DEVICE T apply(T x) const {
@@ -34,11 +31,13 @@ struct L2NormHelper : Elementwise {
     return function_in_f32("L2NormHelper_max", dtype, "bound = Constant<value_float=@eps>()\ny32 = Max(x32, bound)");
   }
   static std::vector<DropIn> drop_ins() {
-    return {{"l2norm_helper", "1", {{"op_type", "op_type"}, {"eps", "eps"}}, "plugin of the 3-D bounding-box write-up"}};
+    return {
+        {"l2norm_helper", "1", {{"op_type", "op_type"}, {"eps", "eps"}}, "plugin of the 3-D bounding-box write-up"}};
   }
 };
 
-[[nodiscard]] Status run(const L2NormHelper& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
+[[nodiscard]] Status run(const L2NormHelper& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
 [[nodiscard]] std::span<const Variant<L2NormHelper>> cuda_kernels(const L2NormHelper& op);
 
 }  // namespace graft

@@ -1,10 +1,7 @@
 // LeakyReLU: y = x >= 0 ? x : alpha * x.
 #pragma once
 
-#include "graft/define_operator.hpp"
 #include "graft/elementwise.hpp"
-#include "graft/function.hpp"
-#include "graft/quantization.hpp"
 
 namespace graft {
 
@@ -12,15 +9,15 @@ struct LeakyReLU : Elementwise {
   static constexpr auto name = "LeakyReLU";
   static constexpr int version = 1;
   static constexpr auto doc = "y = x >= 0 ? x : alpha * x, element by element.";
-  static constexpr auto source = "Maas et al. 2013, Rectifier Nonlinearities Improve Neural Network Acoustic Models; torch.nn.LeakyReLU";
-  static constexpr auto why_plugin = "TensorRT's own LeakyRelu has no int8 input and output, and plugins named LReLU_TRT left TensorRT in 11.0";
+  static constexpr auto source =
+      "Maas et al. 2013, Rectifier Nonlinearities Improve Neural Network Acoustic Models; torch.nn.LeakyReLU";
+  static constexpr auto why_plugin =
+      "TensorRT's own LeakyRelu has no int8 input and output, and plugins named LReLU_TRT left TensorRT in 11.0";
 
   float alpha = 0.01F;
 
   static constexpr auto attributes() {
-    return std::tuple{attribute("alpha", &LeakyReLU::alpha, "slope for negative x"),
-                      attribute("x_scale", &LeakyReLU::x_scale, x_scale_doc, positive_and_finite()),
-                      attribute("y_scale", &LeakyReLU::y_scale, y_scale_doc, positive_and_finite())};
+    return with_scales(attribute("alpha", &LeakyReLU::alpha, "slope for negative x"));
   }
   template <class T>
   GRAFT_HOST_DEVICE T apply(T x) const {
@@ -35,11 +32,15 @@ struct LeakyReLU : Elementwise {
   }
   static std::vector<DropIn> drop_ins() {
     return {{"LReLU_TRT", "1", {{"negSlope", "alpha"}}, "NVIDIA's plugin of TensorRT 5 to 10, removed in 11.0"},
-            {"LeakyReluPlugin", "1", {{"alpha", "alpha"}, {"negSlope", "alpha"}}, "the name that hand-written networks use"}};
+            {"LeakyReluPlugin",
+             "1",
+             {{"alpha", "alpha"}, {"negSlope", "alpha"}},
+             "the name that hand-written networks use"}};
   }
 };
 
-[[nodiscard]] Status run(const LeakyReLU& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
+[[nodiscard]] Status run(const LeakyReLU& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
 [[nodiscard]] std::span<const Variant<LeakyReLU>> cuda_kernels(const LeakyReLU& op);
 
 }  // namespace graft

@@ -103,7 +103,8 @@ TEST_P(EveryPlugin, KeepsTheValueOfEachField) {
     AttributeValue changed = field.attribute->default_value;
     if (auto* number = std::get_if<float>(&changed)) *number = 0.25F;
     if (auto* integer = std::get_if<std::int64_t>(&changed)) *integer = 1;
-    if (auto* integers = std::get_if<std::vector<std::int64_t>>(&changed)) *integers = {-1, 0};  // two, so that it does not read back as one number
+    if (auto* integers = std::get_if<std::vector<std::int64_t>>(&changed))
+      *integers = {-1, 0};  // two, so that it does not read back as one number
     if (auto* text = std::get_if<std::string>(&changed)) *text = field.attribute->choices.back();
     PluginFields fields = required_fields(schema());
     fields[field.name] = changed;
@@ -173,8 +174,9 @@ TEST(PluginFields, OutOfRangeValuesAreRefusedByName) {
     SCOPED_TRACE(std::string(field.plugin) + " " + field.field);
     const TensorDesc input{DType::f32, Layout::linear, {2, 3}};
     library().take_log();
-    EXPECT_THROW(static_cast<void>(build_plugin(*library().find(field.plugin), {{field.field, field.value}}, {&input, 1})),
-                 Error);
+    EXPECT_THROW(
+        static_cast<void>(build_plugin(*library().find(field.plugin), {{field.field, field.value}}, {&input, 1})),
+        Error);
     EXPECT_THAT(library().take_log(), Contains(HasSubstr(field.message)));
   }
 }
@@ -182,8 +184,8 @@ TEST(PluginFields, OutOfRangeValuesAreRefusedByName) {
 TEST(PluginFields, AnAxisOutsideTheRankIsRefusedWhenTheRankIsKnown) {
   const TensorDesc input{DType::f32, Layout::linear, {2, 3}};
   library().take_log();
-  EXPECT_THROW(static_cast<void>(build_plugin(*library().find("L2Normalize"),
-                                              {{"axes", std::vector<std::int64_t>{2}}}, {&input, 1})),
+  EXPECT_THROW(static_cast<void>(
+                   build_plugin(*library().find("L2Normalize"), {{"axes", std::vector<std::int64_t>{2}}}, {&input, 1})),
                Error);
   EXPECT_THAT(library().take_log(), Contains(HasSubstr("found 2, allowed is -2 to 1")));
 }
