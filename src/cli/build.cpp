@@ -1,10 +1,11 @@
 // graft build: a TensorRT engine from an ONNX model, with Graft's plugins in it.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "cli/engine_session.hpp"
 #include "cli/interrupts.hpp"
@@ -48,18 +49,23 @@ std::map<std::string, PluginNode> plugin_nodes(const Model& model) {
   return found;
 }
 
+/// Those that were named, and Graft's own unless a copy of it is among them.
 std::vector<std::string> plugin_libraries(const Arguments& arguments, bool needs_own) {
   std::vector<std::string> libraries = arguments.libraries;
-  if (!needs_own || !libraries.empty()) return libraries;
   const PluginLibrary own = own_plugin_library();
-  if (!own.exists) {
+  const bool is_named = std::any_of(libraries.begin(), libraries.end(), [&](const std::string& library) {
+    return std::filesystem::path(library).filename() == own.path.filename();
+  });
+  if (!needs_own || is_named) return libraries;
+  if (own.exists) {
+    libraries.push_back(own.path.string());
+  } else if (libraries.empty()) {
     throw Error(Error::Kind::missing_tool,
                 fmt::format("{}: the model has plugin layers, and the plugin library is not there: {}\n"
                             "Build it with `make build` (it takes nvcc, which `make deps` installs), name it with "
                             "--plugin-lib, or build with native layers instead: --plugins never",
                             arguments.model, own.path.string()));
   }
-  libraries.push_back(own.path.string());
   return libraries;
 }
 
@@ -67,8 +73,8 @@ void check_libraries(const std::vector<std::string>& libraries) {
   for (const std::string& library : libraries) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(library, ignored)) {
-      throw Error(fmt::format("--plugin-lib {}: no such file\nGraft's own is {}", library,
-                              own_plugin_library().path.string()));
+      throw Error(
+          fmt::format("--plugin-lib {}: no such file\nGraft's own is {}", library, own_plugin_library().path.string()));
     }
   }
 }
@@ -104,11 +110,13 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
     for (const auto& tensor : network[side]) {
       const std::string name = tensor.value("name", "");
       const std::string range = built["profile"].value(name, "");
-      table.add({{side == std::string_view("inputs") ? "input" : "output", Colour::faint}, name,
+      table.add({{side == std::string_view("inputs") ? "input" : "output", Colour::faint},
+                 name,
                  shape_text(tensor) + (range.empty() ? "" : "  for " + range)});
     }
   }
-  table.add({{"layers", Colour::faint}, network["layer_count"].dump(),
+  table.add({{"layers", Colour::faint},
+             network["layer_count"].dump(),
              plugins.empty() ? "all native" : count_text(plugins.size(), "plugin", "of them plugins")});
   for (const Json& plugin : plugins) {
     table.add({{"plugin", Colour::faint},
@@ -159,10 +167,12 @@ Exit build(const Console& console, const Arguments& arguments) {
 void add_build(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_command(
-      "build", "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX",
+      "build",
+      "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX",
       "graft build digits.graft.onnx -o digits.engine --target sm89,sm120 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
       [arguments](const Console& c) { return build(c, *arguments); });
-  command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one that TensorRT can run")->required();
+  command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one that TensorRT can run")
+      ->required();
   command->add_option("-o,--output", arguments->output, "the engine to write")->type_name("FILE")->required();
   command->add_option("--target", arguments->targets, "GPU generations, for example sm89,sm120, or current (default)")
       ->type_name("LIST")

@@ -1,6 +1,7 @@
 // Tables, colour, JSON and progress.
 #include "cli/console.hpp"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,8 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "graft/error.hpp"
 
@@ -187,7 +186,7 @@ Progress::Progress(const Console& console)
 Progress::~Progress() { clear(); }
 
 void Progress::update(std::string_view what, double fraction) {
-  constexpr double first_bar = 0.3;       // shorter work shows none
+  constexpr double first_bar = 0.3;  // shorter work shows none
   constexpr double between_bars = 0.05;
   constexpr double between_lines = 5;
   constexpr int cells = 24;

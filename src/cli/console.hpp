@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace graft::cli {
 
@@ -20,8 +19,9 @@ enum class Colour : std::uint8_t { none, strong, faint, good, caution, bad };
 struct Cell {
   std::string text;
   Colour colour = Colour::none;
-  Cell(std::string t = {}, Colour c = Colour::none) : text(std::move(t)), colour(c) {}  // NOLINT(google-explicit-constructor)
-  Cell(const char* t) : text(t) {}                                                       // NOLINT(google-explicit-constructor)
+  Cell(std::string t = {}, Colour c = Colour::none)
+      : text(std::move(t)), colour(c) {}  // NOLINT(google-explicit-constructor)
+  Cell(const char* t) : text(t) {}        // NOLINT(google-explicit-constructor)
 };
 
 /// Rows of cells; columns are as wide as their widest cell, and the last one wraps at the width of the terminal.
@@ -29,6 +29,7 @@ class Table {
  public:
   explicit Table(std::size_t indent = 2) : indent_(indent) {}
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  void append(const Table& other) { rows_.insert(rows_.end(), other.rows_.begin(), other.rows_.end()); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] std::string text(bool colour, std::size_t width) const;
 

@@ -1,7 +1,7 @@
 // graft convert: rewrites a model so that TensorRT can run it, and says what was done and why.
-#include <memory>
-
 #include <fmt/format.h>
+
+#include <memory>
 
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
@@ -41,7 +41,9 @@ void choose_passes(const std::vector<std::string>& texts, ConvertOptions& option
     (leave_out ? options.without : options.only).push_back(name);
   }
   if (!options.only.empty() && !options.without.empty()) {
-    throw Error("--passes: names with and without a minus\nEither name the passes to run, or those to leave out, as in --passes=-fuse_leaky_relu");
+    throw Error(
+        "--passes: names with and without a minus\nEither name the passes to run, or those to leave out, as in "
+        "--passes=-fuse_leaky_relu");
   }
 }
 
@@ -116,7 +118,8 @@ void say_choices(const Console& console, const ConvertReport& report) {
   Table table;
   for (const OperatorChoice& choice : report.choices) {
     const bool plugin = choice.kind == OperatorChoice::Kind::plugin;
-    table.add({{std::string(to_string(choice.kind)), plugin ? Colour::good : Colour::none}, choice.node, choice.reason});
+    table.add(
+        {{std::string(to_string(choice.kind)), plugin ? Colour::good : Colour::none}, choice.node, choice.reason});
   }
   if (table.empty()) return;
   console.say();
@@ -137,13 +140,14 @@ void say_explanation(const Console& console, const ConvertReport& report) {
     }
     for (const Rewrite& rewrite : report.undone) {
       if (rewrite.pass != pass.pass) continue;
-      table.add({{"not done", Colour::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
+      table.add(
+          {{"not done", Colour::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
       table.add({"", {rewrite.proof, Colour::faint}});
     }
     for (const NearMissNote& near : report.near_misses) {
       if (near.pass != pass.pass) continue;
-      table.add({{"nearly", Colour::faint}, fmt::format("{} at {}, {} matched", near.pattern, near.node,
-                                                        count_text(near.matched_nodes, "node"))});
+      table.add({{"nearly", Colour::faint},
+                 fmt::format("{} at {}, {} matched", near.pattern, near.node, count_text(near.matched_nodes, "node"))});
       table.add({"", {near.reason, Colour::faint}});
     }
     if (table.empty()) table.add({{"nothing to do", Colour::faint}});
@@ -184,7 +188,8 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   for (const Rewrite& rewrite : report.undone) {
     console.warn(fmt::format("{}: not done at {}: {}", rewrite.pass, nodes_text(rewrite, false), rewrite.proof));
   }
-  Json result = {{"model", arguments.model}, {"output", arguments.output}, {"nodes_before", before}, {"nodes_after", after}};
+  Json result = {
+      {"model", arguments.model}, {"output", arguments.output}, {"nodes_before", before}, {"nodes_after", after}};
   result.update(to_json(report));
   console.result(result);
   return Exit::done;

@@ -1,10 +1,10 @@
 // Parses shapes that were typed.
 #include "cli/dimensions.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "graft/error.hpp"
 

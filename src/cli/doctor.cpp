@@ -1,9 +1,9 @@
 // graft doctor: what is installed and usable, and what is missing.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <optional>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "cli/engine_session.hpp"
 #include "cli/program.hpp"
@@ -19,8 +19,8 @@ struct Finding {
   std::string name;
   bool found = false;
   bool needed = false;  ///< For the main job: convert, verify, build.
-  std::string text;
-  std::string remedy;  ///< What to type where it is missing.
+  std::string text = {};
+  std::string remedy = {};  ///< What to type where it is missing.
   Json facts = Json::object();
 };
 
@@ -54,8 +54,8 @@ Finding plugin_library() {
   }
   std::error_code ignored;
   const auto bytes = std::filesystem::file_size(library.path, ignored);
-  finding.text = fmt::format("{}, {}, {}", library.path.string(), bytes_text(bytes),
-                             count_text(operators().size(), "operator"));
+  finding.text =
+      fmt::format("{}, {}, {}", library.path.string(), bytes_text(bytes), count_text(operators().size(), "operator"));
 #if GRAFT_WITH_CUDA
   finding.text += ", compiled with CUDA " GRAFT_CUDA_VERSION " against the headers of TensorRT " GRAFT_TENSORRT_VERSION;
   finding.facts["cuda_compiler"] = GRAFT_CUDA_VERSION;
@@ -67,7 +67,9 @@ Finding plugin_library() {
 
 Finding tensorrt(const nlohmann::json& flavour) {
   const std::string name = flavour.value("flavour", "");
-  Finding finding{.name = name == "rtx" ? "TensorRT-RTX" : name == "full" ? "TensorRT" : "TensorRT lean",
+  Finding finding{.name = name == "rtx"    ? "TensorRT-RTX"
+                          : name == "full" ? "TensorRT"
+                                           : "TensorRT lean",
                   .found = flavour.value("usable", false)};
   finding.facts = flavour;
   if (!finding.found) {
@@ -110,7 +112,7 @@ std::vector<Finding> from_driver(const Console& console) {
   }
   python.found = true;
   python.facts = probe["python"];
-  python.text = fmt::format("{}, {}", probe["python"].value("version", ""), probe["python"].value("executable", ""));
+  python.text = fmt::format("{}, {}", probe["python"].value("executable", ""), probe["python"].value("version", ""));
   findings.push_back(std::move(python));
   bool can_build = false;
   for (const auto& flavour : probe["flavours"]) {
@@ -134,7 +136,9 @@ Exit doctor(const Console& console) {
   for (const Finding& finding : findings) {
     const bool missing = !finding.found && finding.needed;
     complete = complete && !missing;
-    const Cell mark = finding.found ? Cell("ok", Colour::good) : missing ? Cell("missing", Colour::bad) : Cell("-", Colour::faint);
+    const Cell mark = finding.found ? Cell("ok", Colour::good)
+                      : missing     ? Cell("missing", Colour::bad)
+                                    : Cell("-", Colour::faint);
     table.add({mark, {finding.name, Colour::strong}, {finding.text, finding.found ? Colour::none : Colour::faint}});
     if (missing) remedies.add({finding.name, finding.remedy});
     listed.push_back({{"name", finding.name},

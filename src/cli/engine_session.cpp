@@ -1,9 +1,9 @@
 // Joins the engine driver to the console.
 #include "cli/engine_session.hpp"
 
-#include <system_error>
-
 #include <fmt/format.h>
+
+#include <system_error>
 
 #include "cli/interrupts.hpp"
 #include "engine/driver.hpp"

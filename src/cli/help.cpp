@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "cli/console.hpp"
 
 namespace graft::cli {
@@ -10,13 +12,19 @@ namespace {
 
 constexpr std::size_t help_width = 110;
 
+/// "FILE"; the library appends what a check allows, which the description says better.
+std::string type_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.substr(0, type.find(':'));
+}
+
 /// "-o, --output FILE"
 std::string option_text(const CLI::Option& option) {
   std::string names;
   for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
   for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
   if (names.empty()) return option.get_name(true);
-  if (option.get_expected_max() != 0 && !option.get_type_name().empty()) names += " " + option.get_type_name();
+  if (option.get_expected_max() != 0 && !type_of(option).empty()) names += " " + type_of(option);
   return names;
 }
 
@@ -29,7 +37,7 @@ std::string usage(const CLI::App& app, const std::string& name) {
       const std::string positional = option->get_name(true) + (many ? "..." : "");
       text += option->get_required() ? " " + positional : " [" + positional + "]";
     } else if (option->get_required()) {
-      text += " " + option_text(*option).substr(0, option_text(*option).find(',')) + " " + option->get_type_name();
+      text += fmt::format(" -{} {}", option->get_snames().front(), type_of(*option));
     } else {
       has_options = true;
     }
@@ -47,18 +55,28 @@ std::string full_name(const CLI::App& app) {
 std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, CLI::AppFormatMode /*mode*/) const {
   const std::string called = full_name(*app);
   const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+  std::string description = app->get_description();
+  if (!description.empty())
+    description[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(description[0])));
   std::string text;
-  for (const std::string& line : wrap(app->get_description(), help_width)) text += line + "\n";
+  for (const std::string& line : wrap(description, help_width)) text += line + "\n";
   text += fmt::format("\n  {}\n", commands.empty() ? usage(*app, called) : called + " COMMAND ...");
 
   Table listed;
   for (const CLI::App* command : commands) listed.add({command->get_name(), command->get_description()});
   Table arguments;
   Table options;
+  Table common;  // what every command has comes last
   for (const CLI::Option* option : app->get_options()) {
-    (option->get_positional() ? arguments : options).add({option_text(*option), option->get_description()});
+    const bool is_common = option->get_group() == common_group;
+    (option->get_positional() ? arguments
+     : is_common              ? common
+                              : options)
+        .add({option_text(*option), option->get_description()});
   }
-  for (const auto& [title, table] : {std::pair{"Commands", &listed}, {"Arguments", &arguments}, {"Options", &options}}) {
+  options.append(common);
+  for (const auto& [title, table] :
+       {std::pair{"Commands", &listed}, {"Arguments", &arguments}, {"Options", &options}}) {
     if (!table->empty()) text += fmt::format("\n{}\n{}", title, table->text(false, help_width));
   }
   if (!app->get_footer().empty()) text += "\n" + app->get_footer() + "\n";

@@ -1,11 +1,13 @@
 // The text of --help.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 namespace graft::cli {
+
+/// The option group of what every command has.
+inline constexpr auto common_group = "common";
 
 /// Usage, arguments, options and example of a command, or the list of commands.
 class HelpFormatter : public CLI::FormatterBase {

@@ -1,11 +1,11 @@
 // graft inspect: how each node will run in TensorRT, by rule.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "cli/program.hpp"
 #include "cli/tensorrt_support.hpp"
@@ -115,7 +115,8 @@ class Inspector {
       if (replaced != replacements_.end()) {
         return {Verdict::lowered, *refusal, fmt::format("graft convert makes {} of it", replaced->second)};
       }
-      return {Verdict::unsupported, *refusal, "no operator of Graft stands in for it; write one: graft's guide \"add an operator\""};
+      return {Verdict::unsupported, *refusal,
+              "no operator of Graft stands in for it; write one: graft's guide \"add an operator\""};
     }
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
     return {Verdict::unsupported, fmt::format("{}{} is an operator neither of ONNX nor of Graft", node.op_type, domain),
@@ -165,7 +166,9 @@ void print_nodes(const Console& console, const std::vector<JudgedNode>& nodes) {
       ++native[node.op];
       continue;
     }
-    table.add({{std::string(name_of(judged.verdict)), colour_of(judged.verdict)}, {node.op, Colour::strong}, node.name,
+    table.add({{std::string(name_of(judged.verdict)), colour_of(judged.verdict)},
+               {node.op, Colour::strong},
+               node.name,
                {judged.reason, Colour::faint}});
   }
   if (!table.empty()) {
@@ -195,7 +198,8 @@ Exit inspect(const Console& console, const Arguments& arguments) {
   graph.for_each_node([&](const Node& node) {
     const Value* output = node.output(0);
     const std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : "";
-    nodes.push_back({name, node.domain.empty() ? node.op_type : node.domain + "::" + node.op_type, inspector.judge(node)});
+    nodes.push_back(
+        {name, node.domain.empty() ? node.op_type : node.domain + "::" + node.op_type, inspector.judge(node)});
   });
 
   bool runs = true;

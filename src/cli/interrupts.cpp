@@ -27,6 +27,8 @@ void install_interrupt_handlers() {
   action.sa_flags = SA_RESTART;
   (void)::sigaction(SIGINT, &action, nullptr);
   (void)::sigaction(SIGTERM, &action, nullptr);
+  // A file-size limit then is an error of the write, like a full disk, and not the end of the program.
+  (void)std::signal(SIGXFSZ, SIG_IGN);
 }
 
 DeferInterrupts::DeferInterrupts() { ++depth; }

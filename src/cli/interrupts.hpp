@@ -3,7 +3,7 @@
 
 namespace graft::cli {
 
-/// After this, SIGINT and SIGTERM end the program with exit code 128 + signal.
+/// After this, SIGINT and SIGTERM end the program with exit code 128 + signal, and SIGXFSZ is ignored.
 void install_interrupt_handlers();
 
 /// While one exists a signal is only remembered. The last one to go ends the program if there was one; objects that

@@ -1,11 +1,11 @@
 // graft ops: the operators, from their definitions.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <map>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "cli/program.hpp"
 #include "cli/suggest.hpp"
@@ -20,7 +20,8 @@ struct Arguments {
 };
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -60,7 +61,8 @@ std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& typ
     std::vector<AttributeValue> values;
     for (const std::string_view choice : info.choices) values.emplace_back(std::string(choice));
     if (info.type == AttributeType::integer && info.range.highest - info.range.lowest < few) {
-      for (auto v = static_cast<std::int64_t>(info.range.lowest); v <= static_cast<std::int64_t>(info.range.highest); ++v) {
+      for (auto v = static_cast<std::int64_t>(info.range.lowest); v <= static_cast<std::int64_t>(info.range.highest);
+           ++v) {
         values.emplace_back(v);
       }
     }
@@ -122,10 +124,18 @@ Json to_json(const OperatorType& type) {
         {{"name", drop_in.plugin_name}, {"version", drop_in.version}, {"fields", fields}, {"doc", drop_in.doc}});
   }
   const auto native = type.create()->native_form(DType::f32);
-  return {{"name", type.name},         {"version", type.version},         {"domain", onnx_domain},
-          {"doc", type.doc},           {"source", type.source},           {"why_plugin", type.why_plugin},
-          {"attributes", attributes},  {"ports", ports},                  {"type_rows", rows},
-          {"drop_ins", drop_ins},      {"functions", functions_of(type)}, {"native_form", native ? Json(*native) : Json()}};
+  return {{"name", type.name},
+          {"version", type.version},
+          {"domain", onnx_domain},
+          {"doc", type.doc},
+          {"source", type.source},
+          {"why_plugin", type.why_plugin},
+          {"attributes", attributes},
+          {"ports", ports},
+          {"type_rows", rows},
+          {"drop_ins", drop_ins},
+          {"functions", functions_of(type)},
+          {"native_form", native ? Json(*native) : Json()}};
 }
 
 void print_list(const Console& console) {
@@ -144,7 +154,7 @@ void print_list(const Console& console) {
 void print_one(const Console& console, const OperatorType& type) {
   console.print(fmt::format("{} {}", console.paint(type.name, Colour::strong), type.version));
   Table facts;
-  facts.add({"", std::string(type.doc)});
+  facts.add({std::string(type.doc)});
   console.print(facts);
 
   const auto section = [&](std::string_view title, const Table& table) {
@@ -155,14 +165,17 @@ void print_one(const Console& console, const OperatorType& type) {
   };
   Table ports;
   for (const Port& port : type.ports) {
-    ports.add({port.is_output ? "output" : "input", {std::string(port.name), Colour::strong}, std::string(port.shape),
+    ports.add({port.is_output ? "output" : "input",
+               {std::string(port.name), Colour::strong},
+               std::string(port.shape),
                std::string(port.doc)});
   }
   section("Tensors", ports);
   Table attributes;
   for (const AttributeInfo& info : type.attributes) {
     const std::string allowed = allowed_text(info);
-    attributes.add({{std::string(info.name), Colour::strong}, std::string(to_string(info.type)),
+    attributes.add({{std::string(info.name), Colour::strong},
+                    std::string(to_string(info.type)),
                     info.required ? "required" : to_string(info.default_value),
                     std::string(info.doc) + (allowed.empty() ? "" : fmt::format(" ({})", allowed))});
   }

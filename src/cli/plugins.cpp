@@ -1,7 +1,7 @@
 // graft plugins: the creators and fields in a TensorRT plugin library, as a real plugin registry sees them.
-#include <memory>
-
 #include <fmt/format.h>
+
+#include <memory>
 
 #include "cli/engine_session.hpp"
 #include "cli/program.hpp"
@@ -31,8 +31,11 @@ Exit plugins(const Console& console, const Arguments& arguments) {
   for (const auto& library : answer["plugin_libraries"]) {
     for (const auto& creator : library["creators"]) {
       const std::string space = creator.value("namespace", "");
-      table.add({{creator.value("name", ""), Colour::strong}, creator.value("version", ""),
-                 {space.empty() ? "-" : space, Colour::faint}, creator.value("generation", ""), fields_text(creator)});
+      table.add({{creator.value("name", ""), Colour::strong},
+                 creator.value("version", ""),
+                 {space.empty() ? "-" : space, Colour::faint},
+                 creator.value("generation", ""),
+                 fields_text(creator)});
       ++count;
     }
   }
@@ -42,8 +45,9 @@ Exit plugins(const Console& console, const Arguments& arguments) {
     console.print();
     console.print(table);
   }
-  console.result(
-      {{"library", arguments.library}, {"tensorrt", answer["tensorrt"]}, {"plugin_libraries", answer["plugin_libraries"]}});
+  console.result({{"library", arguments.library},
+                  {"tensorrt", answer["tensorrt"]},
+                  {"plugin_libraries", answer["plugin_libraries"]}});
   return Exit::done;
 }
 
@@ -53,8 +57,7 @@ void add_plugins(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_command(
       "plugins", "the creators and fields in any TensorRT plugin library, as a real plugin registry sees them",
-      "graft plugins build/lib/libgraft_plugins.so",
-      [arguments](const Console& c) { return plugins(c, *arguments); });
+      "graft plugins build/lib/libgraft_plugins.so", [arguments](const Console& c) { return plugins(c, *arguments); });
   command->add_option("LIBRARY", arguments->library, "a shared library with TensorRT plugins")->required();
   command->add_option("--tensorrt", arguments->tensorrt, "whose registry: auto, rtx, full, lean (auto)")
       ->type_name("WHICH")

@@ -1,11 +1,11 @@
 // Parses the command line, runs the command, and turns what went wrong into a message and an exit code.
 #include "cli/program.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
 #include <new>
-
-#include <fmt/format.h>
 
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
@@ -77,11 +77,11 @@ CLI::App* Program::add_command(const std::string& name, const std::string& descr
                                std::function<Exit(const Console&)> action) {
   CLI::App* command = app_.add_subcommand(name, description);
   command->formatter(std::make_shared<HelpFormatter>());
-  command->set_help_flag("-h,--help", "this text");
+  command->set_help_flag("-h,--help", "this text")->group(common_group);
   command->footer("Example\n  " + example);
-  command->add_flag("--json", console_.json, "the result as JSON on standard output");
-  command->add_flag("-v,--verbose", console_.verbose, "say more, on standard error");
-  command->add_flag("-q,--quiet", console_.quiet, "errors only");
+  command->add_flag("--json", console_.json, "the result as JSON on standard output")->group(common_group);
+  command->add_flag("-v,--verbose", console_.verbose, "say more, on standard error")->group(common_group);
+  command->add_flag("-q,--quiet", console_.quiet, "errors only")->group(common_group);
   command->callback([this, action = std::move(action)] { chosen_ = action; });
   return command;
 }
@@ -109,11 +109,12 @@ int Program::parse_failure(const CLI::ParseError& error) const {
   }
   const bool is_option = wrong.front() == '-';
   const auto meant = nearest(wrong, is_option ? option_names(where) : command_names(where));
-  const std::string what = is_option          ? "there is no option"
-                           : parsed.empty()   ? "there is no command"
-                                              : "one argument too many:";
-  return report(console_, Exit::bad_input,
-                fmt::format("{}: {} {}\n{}", name, what, wrong, meant ? fmt::format("Did you mean {}?", *meant) : help));
+  const std::string what = is_option        ? "there is no option"
+                           : parsed.empty() ? "there is no command"
+                                            : "one argument too many:";
+  return report(
+      console_, Exit::bad_input,
+      fmt::format("{}: {} {}\n{}", name, what, wrong, meant ? fmt::format("Did you mean {}?", *meant) : help));
 }
 
 int Program::run(int argument_count, char** arguments) {
@@ -136,7 +137,8 @@ int Program::run(int argument_count, char** arguments) {
   } catch (const std::bad_alloc&) {
     return report(console_, Exit::bad_input, "not enough memory\nUse a machine with more, or a smaller model");
   } catch (const std::exception& error) {
-    return report(console_, Exit::internal, fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));
+    return report(console_, Exit::internal,
+                  fmt::format("{}\nThis is a defect of Graft: please report it", error.what()));
   }
 }
 

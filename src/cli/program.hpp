@@ -1,11 +1,10 @@
 // The program as a whole: its commands, and what they share.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/console.hpp"
 

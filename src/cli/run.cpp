@@ -1,8 +1,8 @@
 // graft run: a model on the CPU, from NumPy's files into one.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "adapters/openvino/cpu_engine.hpp"
 #include "cli/interrupts.hpp"
@@ -47,7 +47,8 @@ Exit run(const Console& console, const Arguments& arguments) {
     table.add({name, type_text(tensor)});
     listed.push_back({{"name", name}, {"type", to_string(tensor.type)}, {"shape", tensor.dims}});
   }
-  console.say(fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Colour::strong), seconds * 1000));
+  console.say(
+      fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Colour::strong), seconds * 1000));
   console.say(table);
   console.result({{"model", arguments.model},
                   {"output", arguments.output},
@@ -61,10 +62,9 @@ Exit run(const Console& console, const Arguments& arguments) {
 
 void add_run(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command(
-      "run", "runs a model on the CPU",
-      "graft run digits.onnx --input image=digits_test.npz:images -o outputs.npz",
-      [arguments](const Console& c) { return run(c, *arguments); });
+  CLI::App* command = program.add_command("run", "runs a model on the CPU",
+                                          "graft run digits.onnx --input image=digits_test.npz:images -o outputs.npz",
+                                          [arguments](const Console& c) { return run(c, *arguments); });
   command->add_option("MODEL", arguments->model, "an ONNX model")->required();
   command
       ->add_option("-i,--input", arguments->inputs,
@@ -80,7 +80,9 @@ void add_run(Program& program) {
                    "kernels) (functions)")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"functions", "own"}));
-  command->add_option("--threads", arguments->threads, "0 takes every core (0)")->type_name("N")->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", arguments->threads, "0 takes every core (0)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
 }
 
 }  // namespace graft::cli

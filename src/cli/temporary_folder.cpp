@@ -1,11 +1,11 @@
 // mkdtemp and its removal.
 #include "cli/temporary_folder.hpp"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "graft/error.hpp"
 

@@ -1,32 +1,62 @@
 // The rules, as data where they can be. tests/cli compares the list with the real parser.
 #include "cli/tensorrt_support.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
-
-#include <fmt/format.h>
 
 namespace graft::cli {
 namespace {
 
 // Those of which OnnxParser.supports_operator says no, of the 203 operators in ONNX 1.23.
 constexpr auto refused = std::to_array<std::string_view>({
-    "AffineGrid",       "Bernoulli",         "BitCast",
-    "BitShift",         "BitwiseAnd",        "BitwiseNot",
-    "BitwiseOr",        "BitwiseXor",        "CenterCropPad",
-    "Col2Im",           "Compress",          "ConcatFromSequence",
-    "ConvInteger",      "CumProd",           "DFT",
-    "DeformConv",       "Det",               "DynamicQuantizeLinear",
-    "ImageDecoder",     "MatMulInteger",     "MaxRoiPool",
-    "MaxUnpool",        "MelWeightMatrix",   "Multinomial",
-    "NegativeLogLikelihoodLoss", "Optional", "OptionalGetElement",
-    "OptionalHasElement", "QLinearConv",     "QLinearMatMul",
-    "RegexFullMatch",   "SequenceAt",        "SequenceConstruct",
-    "SequenceEmpty",    "SequenceErase",     "SequenceInsert",
-    "SequenceLength",   "SequenceMap",       "SoftmaxCrossEntropyLoss",
-    "SplitToSequence",  "StringConcat",      "StringNormalizer",
-    "StringSplit",      "SwiGLU",            "TfIdfVectorizer",
+    "AffineGrid",
+    "Bernoulli",
+    "BitCast",
+    "BitShift",
+    "BitwiseAnd",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseXor",
+    "CenterCropPad",
+    "Col2Im",
+    "Compress",
+    "ConcatFromSequence",
+    "ConvInteger",
+    "CumProd",
+    "DFT",
+    "DeformConv",
+    "Det",
+    "DynamicQuantizeLinear",
+    "ImageDecoder",
+    "MatMulInteger",
+    "MaxRoiPool",
+    "MaxUnpool",
+    "MelWeightMatrix",
+    "Multinomial",
+    "NegativeLogLikelihoodLoss",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
+    "QLinearConv",
+    "QLinearMatMul",
+    "RegexFullMatch",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "SequenceMap",
+    "SoftmaxCrossEntropyLoss",
+    "SplitToSequence",
+    "StringConcat",
+    "StringNormalizer",
+    "StringSplit",
+    "SwiGLU",
+    "TfIdfVectorizer",
     "Unique",
 });
 
@@ -85,7 +115,8 @@ std::optional<std::string> refusal_of_tensorrt(const Node& node) {
 }
 
 std::string remark_on_native(const Node& node) {
-  if (node.is("RoiAlign")) return "native, but building it takes a GPU: NVIDIA's ROIAlign plugin calls CUDA when it is made";
+  if (node.is("RoiAlign"))
+    return "native, but building it takes a GPU: NVIDIA's ROIAlign plugin calls CUDA when it is made";
   return {};
 }
 

@@ -1,10 +1,10 @@
 // Between TensorMap and .npy and .npz files.
 #include "cli/tensors.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <filesystem>
-
-#include <fmt/format.h>
 
 #include "graft/error.hpp"
 #include "io/npy.hpp"
@@ -81,7 +81,8 @@ void write_tensors(const std::string& path, const TensorMap& tensors) {
   NpzArrays arrays;
   for (const auto& [name, tensor] : tensors) {
     if (bits_of(tensor.type) < 8) {
-      throw Error(fmt::format("{}: output {} is {}, which NumPy's files do not hold", path, name, to_string(tensor.type)));
+      throw Error(
+          fmt::format("{}: output {} is {}, which NumPy's files do not hold", path, name, to_string(tensor.type)));
     }
     NpyArray array{.type = tensor.type, .shape = tensor.dims, .data = std::vector<std::byte>(tensor.bytes.size())};
     if (!array.data.empty()) std::memcpy(array.data.data(), tensor.bytes.data(), array.data.size());

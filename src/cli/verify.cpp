@@ -1,9 +1,9 @@
 // graft verify: two models on the same inputs, compared output by output.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <memory>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "cli/dimensions.hpp"
 #include "cli/program.hpp"
@@ -71,7 +71,8 @@ Exit verify(const Console& console, const Arguments& arguments) {
   const Model candidate = read_onnx(arguments.candidate);
   Progress progress(console);
   options.progress = [&](std::size_t done, std::size_t total) {
-    progress.update(fmt::format("run {} of {}", done, total), total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+    progress.update(fmt::format("run {} of {}", done, total),
+                    total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
   const VerifyReport report = verify_models(reference, candidate, options);
   progress.clear();
@@ -82,8 +83,10 @@ Exit verify(const Console& console, const Arguments& arguments) {
     const std::string name = output.reference_name == output.candidate_name
                                  ? output.reference_name
                                  : fmt::format("{} / {}", output.reference_name, output.candidate_name);
-    table.add({output.equal() ? Cell("same", Colour::good) : Cell("differs", Colour::bad), {name, Colour::strong},
-               output.reference_type, output.worst.to_string()});
+    table.add({output.equal() ? Cell("same", Colour::good) : Cell("differs", Colour::bad),
+               {name, Colour::strong},
+               output.reference_type,
+               output.worst.to_string()});
     table.add({"", "", "", {"allowed: " + tolerance_text(output.tolerance), Colour::faint}});
     outputs.push_back(to_json(output));
   }
@@ -134,7 +137,8 @@ void add_verify(Program& program) {
                                    ->type_name("X")
                                    ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--kernels", arguments->kernels, "how the candidate's Graft operators are calculated: functions or own (functions)")
+      ->add_option("--kernels", arguments->kernels,
+                   "how the candidate's Graft operators are calculated: functions or own (functions)")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"functions", "own"}));
 }

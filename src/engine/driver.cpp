@@ -1,14 +1,13 @@
 // Finds the engine driver, runs it and turns its events into calls, a result or an error.
 #include "engine/driver.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <deque>
 #include <optional>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "engine/process.hpp"
 
@@ -118,7 +117,8 @@ fs::path executable_folder() {
 
 EngineDriver find_engine_driver() { return {.python = find_python(), .package_folder = find_package()}; }
 
-json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments, const DriverCallbacks& callbacks) {
+json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
+                const DriverCallbacks& callbacks) {
   std::vector<std::string> command{driver.python.string(), "-m", "graft.engine"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<std::string> environment;
@@ -150,8 +150,8 @@ json run_driver(const EngineDriver& driver, const std::vector<std::string>& argu
                             "Run `make build`, or set PYTHONPATH to the folder that holds it{}",
                             driver.python.string(), rest));
   }
-  const std::string how = ended.signal != 0 ? fmt::format("by signal {}", ended.signal)
-                                            : fmt::format("with exit code {}", ended.exit_code);
+  const std::string how =
+      ended.signal != 0 ? fmt::format("by signal {}", ended.signal) : fmt::format("with exit code {}", ended.exit_code);
   throw Error(Error::Kind::internal, fmt::format("the engine driver ended {} without a result{}", how, rest));
 }
 

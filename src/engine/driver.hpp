@@ -3,11 +3,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "graft/error.hpp"
 
@@ -47,9 +46,9 @@ struct DriverCallbacks {
   std::function<bool()> should_stop;
 };
 
-/// Runs one command of the driver ("build", "plugins", "probe" ...) and returns its result event. Throws EngineError for
-/// an error event, Error (missing_tool) where Python does not find the package, Error (internal) where the driver ends
-/// without a word, and Interrupted.
+/// Runs one command of the driver ("build", "plugins", "probe" ...) and returns its result event. Throws EngineError
+/// for an error event, Error (missing_tool) where Python does not find the package, Error (internal) where the driver
+/// ends without a word, and Interrupted.
 [[nodiscard]] nlohmann::json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                         const DriverCallbacks& callbacks = {});
 

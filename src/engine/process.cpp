@@ -2,6 +2,7 @@
 #include "engine/process.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -11,8 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "graft/error.hpp"
 

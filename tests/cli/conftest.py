@@ -1,0 +1,88 @@
+# Fixtures of the command-line tests: the real program, and small models made by the onnx package.
+import json
+import os
+import pathlib
+import subprocess
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+SOURCE = pathlib.Path(os.environ.get("GRAFT_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+PROGRAM = os.environ.get("GRAFT_BIN", str(SOURCE / "build" / "bin" / "graft"))
+PLUGIN_LIBRARY = pathlib.Path(os.environ.get("GRAFT_PLUGIN_LIBRARY", SOURCE / "build" / "lib" / "libgraft_plugins.so"))
+DIGITS = SOURCE / "examples" / "digits" / "digits.onnx"
+DIGITS_DATA = SOURCE / "examples" / "digits" / "digits_test.npz"
+DIGITS_SHAPES = "image=1x1x8x8..8x1x8x8..64x1x8x8"
+
+
+@dataclass
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def graft():
+    """Runs the program; `graft("ops", "--json").json`."""
+
+    def run(*arguments, env=None, **options):
+        done = subprocess.run(
+            [PROGRAM, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+            env={**os.environ, **(env or {})},
+            **options,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+needs_plugin_library = pytest.mark.skipif(not PLUGIN_LIBRARY.is_file(), reason="this build has no plugin library")
+
+
+def save(path, nodes, inputs, outputs, initializers=(), opset=17, functions=(), domains=()):
+    """Writes a model; inputs and outputs are (name, shape) of f32, or value infos."""
+
+    def info(item):
+        return (
+            item
+            if isinstance(item, onnx.ValueInfoProto)
+            else helper.make_tensor_value_info(item[0], TensorProto.FLOAT, item[1])
+        )
+
+    graph = helper.make_graph(nodes, "test", list(map(info, inputs)), list(map(info, outputs)), list(initializers))
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8, functions=list(functions))
+    onnx.save(model, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def session_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
+def converted(session_folder):
+    """The digits network as `graft convert` writes it."""
+    path = session_folder / "digits.graft.onnx"
+    done = subprocess.run([PROGRAM, "convert", DIGITS, "-o", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture(scope="session")
+def digits():
+    data = np.load(DIGITS_DATA)
+    return data["images"], data["labels"]

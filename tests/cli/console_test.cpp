@@ -1,0 +1,51 @@
+// Tables and texts of the command line.
+#include "cli/console.hpp"
+
+#include <gtest/gtest.h>
+
+namespace graft::cli {
+namespace {
+
+TEST(Table, columns_start_at_the_same_place) {
+  Table table;
+  table.add({"a", "long name", "x"});
+  table.add({"bcd", "y", "z"});
+  EXPECT_EQ(table.text(false, 80), "  a    long name  x\n  bcd  y          z\n");
+}
+
+TEST(Table, last_column_wraps_below_itself) {
+  Table table;
+  table.add({"key", "one two three four five six seven eight nine ten"});
+  EXPECT_EQ(table.text(false, 40), "  key  one two three four five six\n       seven eight nine ten\n");
+}
+
+TEST(Table, width_counts_characters_and_not_bytes) {
+  Table table;
+  table.add({"é", "1"});
+  table.add({"ab", "2"});
+  EXPECT_EQ(table.text(false, 80), "  é   1\n  ab  2\n");
+}
+
+TEST(Table, colour_does_not_change_the_alignment) {
+  Table table;
+  table.add({{"ok", Colour::good}, "1"});
+  table.add({"missing", "2"});
+  EXPECT_EQ(table.text(true, 80), "  \033[32mok\033[0m       1\n  missing  2\n");
+}
+
+TEST(Wrap, a_word_that_is_too_long_stays_whole) {
+  EXPECT_EQ(wrap("a verylongword b", 5), (std::vector<std::string>{"a", "verylongword", "b"}));
+}
+
+TEST(Text, sizes_and_counts) {
+  EXPECT_EQ(bytes_text(999), "999 bytes");
+  EXPECT_EQ(bytes_text(712740), "712.7 kB");
+  EXPECT_EQ(bytes_text(999'960), "1.0 MB");
+  EXPECT_EQ(bytes_text(3'000'000'000), "3.0 GB");
+  EXPECT_EQ(count_text(1, "node"), "1 node");
+  EXPECT_EQ(count_text(0, "node"), "0 nodes");
+  EXPECT_EQ(count_text(2, "entry", "entries"), "2 entries");
+}
+
+}  // namespace
+}  // namespace graft::cli

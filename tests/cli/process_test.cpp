@@ -1,0 +1,108 @@
+// Child processes, with the shell as the child.
+#include "engine/process.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "engine/driver.hpp"
+#include "graft/error.hpp"
+
+namespace graft {
+namespace {
+
+struct Output {
+  std::vector<std::string> lines;
+  std::vector<std::string> errors;
+  ProcessResult result;
+};
+
+Output run_shell(const std::string& script, const std::vector<std::string>& environment = {},
+                 const std::function<bool()>& should_stop = {}) {
+  Output output;
+  output.result = run_process({"sh", "-c", script}, environment,
+                              {.on_output = [&](std::string_view line) { output.lines.emplace_back(line); },
+                               .on_error = [&](std::string_view line) { output.errors.emplace_back(line); },
+                               .should_stop = should_stop});
+  return output;
+}
+
+TEST(RunProcess, both_outputs_line_by_line) {
+  const Output output = run_shell("echo one; echo two >&2; printf 'three\\n\\nfour'; exit 7");
+  EXPECT_EQ(output.lines, (std::vector<std::string>{"one", "three", "", "four"}));
+  EXPECT_EQ(output.errors, (std::vector<std::string>{"two"}));
+  EXPECT_EQ(output.result.exit_code, 7);
+  EXPECT_EQ(output.result.signal, 0);
+}
+
+TEST(RunProcess, long_lines_arrive_whole) {
+  const Output output = run_shell("head -c 300000 /dev/zero | tr '\\0' x; echo; echo end");
+  ASSERT_EQ(output.lines.size(), 2U);
+  EXPECT_EQ(output.lines[0], std::string(300000, 'x'));
+}
+
+TEST(RunProcess, environment_adds_and_replaces) {
+  ::setenv("GRAFT_TEST_KEPT", "kept", 1);
+  ::setenv("GRAFT_TEST_CHANGED", "old", 1);
+  const Output output = run_shell("echo $GRAFT_TEST_KEPT $GRAFT_TEST_CHANGED $GRAFT_TEST_NEW",
+                                  {"GRAFT_TEST_CHANGED=changed", "GRAFT_TEST_NEW=new"});
+  EXPECT_EQ(output.lines, (std::vector<std::string>{"kept changed new"}));
+}
+
+TEST(RunProcess, arguments_reach_the_child_as_they_are) {
+  std::string line;
+  (void)run_process({"printf", "%s", "a b; $HOME 'c'"}, {},
+                    {.on_output = [&](std::string_view l) { line = l; }, .on_error = {}, .should_stop = {}});
+  EXPECT_EQ(line, "a b; $HOME 'c'");
+}
+
+TEST(RunProcess, standard_input_is_empty) {
+  EXPECT_EQ(run_shell("cat; echo end").lines, (std::vector<std::string>{"end"}));
+}
+
+TEST(RunProcess, a_signal_is_told) { EXPECT_EQ(run_shell("kill -ABRT $$").result.signal, SIGABRT); }
+
+TEST(RunProcess, stop_ends_the_child) {
+  const Output output =
+      run_shell("trap 'echo stopped; exit 3' TERM; while :; do sleep 0.05; done", {}, [] { return true; });
+  EXPECT_TRUE(output.result.signal == SIGTERM || output.result.exit_code == 3);
+}
+
+TEST(RunProcess, a_program_that_is_not_there_is_a_missing_tool) {
+  try {
+    (void)run_process({"/nowhere/python"}, {}, {});
+    FAIL() << "started";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::missing_tool);
+    EXPECT_NE(std::string(error.what()).find("/nowhere/python"), std::string::npos);
+  }
+}
+
+TEST(RunProcess, no_descriptor_leaks_into_the_child) {
+  const Output output = run_shell("ls /proc/self/fd | wc -l");
+  EXPECT_EQ(output.lines.at(0), "4");  // three, and the folder that ls reads
+}
+
+TEST(FindEngineDriver, a_chosen_python_that_is_not_there_is_refused) {
+  ::setenv("GRAFT_PYTHON", "/nowhere/python", 1);
+  EXPECT_THROW((void)find_engine_driver(), Error);
+  ::setenv("GRAFT_PYTHON", "/bin/sh", 1);
+  EXPECT_EQ(find_engine_driver().python, "/bin/sh");
+  ::unsetenv("GRAFT_PYTHON");
+}
+
+TEST(RunDriver, lines_that_are_no_events_end_up_in_the_message) {
+  // `sh -m graft.engine` is no Python: it ends at once and says why.
+  try {
+    (void)run_driver({.python = "/bin/sh", .package_folder = {}}, {"probe"});
+    FAIL() << "succeeded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::internal);
+    EXPECT_NE(std::string(error.what()).find("graft.engine"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace graft

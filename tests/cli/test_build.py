@@ -1,0 +1,157 @@
+# graft build with the real TensorRT-RTX, which builds without a GPU.
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, PROGRAM, needs_plugin_library, save
+from onnx import helper
+
+TARGETS = ["--target", "sm89,sm120", "--shapes", DIGITS_SHAPES]
+
+
+@needs_plugin_library
+def test_the_engine_holds_the_plugin_and_says_why(graft, converted, tmp_path):
+    engine = tmp_path / "digits.engine"
+    answer = graft("build", converted, "-o", engine, *TARGETS, "--json")
+    assert answer.code == 0, answer.err
+    (plugin,) = answer.json["network"]["plugins"]
+    assert plugin["name"] == "L2Normalize"
+    assert "TensorRT" in plugin["why"]
+    assert answer.json["targets"] == ["sm89", "sm120"]
+    data = engine.read_bytes()
+    assert len(data) == answer.json["bytes"]
+    assert b"L2Normalize" in data and b"epsilon_mode" in data  # TensorRT stores plugin names and fields as plain bytes
+    assert [p.name for p in tmp_path.iterdir()] == ["digits.engine"]
+
+
+def test_never_builds_native_layers_of_the_functions(graft, converted, tmp_path):
+    engine = tmp_path / "digits.engine"
+    answer = graft("build", converted, "-o", engine, *TARGETS, "--plugins", "never", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["network"]["plugins"] == []
+    assert answer.json["plugin_libraries"] == []
+    assert b"epsilon_mode" not in engine.read_bytes()
+
+
+@needs_plugin_library
+def test_human_output_is_short_and_names_the_plugin(graft, converted, tmp_path):
+    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS)
+    assert answer.code == 0
+    assert len(answer.out.splitlines()) <= 12
+    assert "L2Normalize 1" in answer.out
+    assert "sm89, sm120" in answer.out
+
+
+def test_model_without_plugins_needs_no_library(graft, tmp_path):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["network"]["plugins"] == []
+
+
+def test_dynamic_input_without_shapes_is_explained(graft, tmp_path):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "sm89")
+    assert answer.code == 2
+    assert "image" in answer.err
+    assert "--shapes" in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--shapes", "image=1x1x8x8..4x1x8x8"], "image"),
+        (["--shapes", "picture=1x1x8x8"], "picture"),
+        (["--shapes", "image=1x3x8x8"], "image"),
+        (["--shapes", DIGITS_SHAPES, "--target", "sm90"], "sm90"),
+        (["--shapes", DIGITS_SHAPES, "--target", "big"], "big"),
+    ],
+)
+def test_wrong_options_are_named(graft, tmp_path, options, named):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *options)
+    assert answer.code == 2
+    assert named in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_tensorrt_names_the_command_that_installs_it(graft, tmp_path):
+    answer = graft(
+        "build", DIGITS, "-o", tmp_path / "e", *TARGETS, env={"GRAFT_PYTHON": sys.base_prefix + "/bin/python3"}
+    )
+    assert answer.code == 3
+    assert "pip install tensorrt-rtx-cu13" in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_flavour(graft, tmp_path):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--shapes", DIGITS_SHAPES, "--tensorrt", "full")
+    assert answer.code == 3
+    assert "pip install tensorrt" in answer.err
+
+
+def test_missing_plugin_library_is_named(graft, converted, tmp_path):
+    missing = tmp_path / "folder" / "libnothing.so"
+    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", missing)
+    assert answer.code == 2
+    assert str(missing) in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_own_plugin_library_that_was_not_built(graft, converted, tmp_path):
+    # The program looks for its library beside itself, so a copy elsewhere has none.
+    (tmp_path / "bin").mkdir()
+    program = pathlib.Path(shutil.copy2(PROGRAM, tmp_path / "bin" / "graft"))
+    answer = subprocess.run(
+        [program, "build", converted, "-o", tmp_path / "e", *TARGETS], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 3
+    assert "libgraft_plugins.so" in answer.stderr
+    assert "make build" in answer.stderr
+    assert "--plugins never" in answer.stderr
+    assert not (tmp_path / "e").exists()
+
+
+def test_node_that_tensorrt_refuses_is_named(graft, tmp_path):
+    node = helper.make_node("Det", ["x"], ["y"], name="determinant")
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 2])], [("y", [])])
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm89")
+    assert answer.code == 1
+    assert "determinant" in answer.err
+    assert not (tmp_path / "e").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_leaves_nothing(tmp_path, number):
+    # Enough layers that the build takes seconds.
+    nodes, previous = [], "x"
+    weight = helper.make_tensor("w", 1, [64, 64, 3, 3], [0.01] * (64 * 64 * 9))
+    for i in range(60):
+        nodes.append(helper.make_node("Conv", [previous, "w"], [f"c{i}"], pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Sigmoid", [f"c{i}"], [f"s{i}"]))
+        previous = f"s{i}"
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 64, 64, 64])], [(previous, None)], [weight])
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "out").mkdir()
+    process = subprocess.Popen(
+        [PROGRAM, "build", model, "-o", tmp_path / "out" / "e", "--target", "sm75,sm80,sm86,sm89,sm120", "-v"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )
+    time.sleep(0.7)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert not list((tmp_path / "out").iterdir())
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+@needs_plugin_library
+def test_the_library_may_be_named(graft, converted, tmp_path):
+    answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", PLUGIN_LIBRARY, "--json")
+    assert answer.code == 0, answer.err
+    assert len(answer.json["plugin_libraries"]) == 1

@@ -1,0 +1,44 @@
+# graft plugins: what a real plugin registry sees.
+import pathlib
+
+import pytest
+from conftest import PLUGIN_LIBRARY, needs_plugin_library
+
+
+@needs_plugin_library
+@pytest.mark.parametrize("tensorrt", ["rtx", "lean"])
+def test_every_operator_and_drop_in_is_a_creator_with_its_fields(graft, tensorrt):
+    answer = graft("plugins", PLUGIN_LIBRARY, "--tensorrt", tensorrt, "--json")
+    assert answer.code == 0, answer.err
+    (library,) = answer.json["plugin_libraries"]
+    found = {c["name"]: {f["name"] for f in c["fields"]} for c in library["creators"]}
+    for op in graft("ops", "--json").json["operators"]:
+        assert {a["name"] for a in op["attributes"]} <= found[op["name"]]
+        for drop_in in op["drop_ins"]:
+            assert {f["name"] for f in drop_in["fields"]} <= found[drop_in["name"]]
+
+
+@needs_plugin_library
+def test_listing_is_a_table(graft):
+    answer = graft("plugins", PLUGIN_LIBRARY)
+    assert answer.code == 0
+    assert "L2Normalize" in answer.out
+    assert "epsilon float32" in answer.out
+
+
+def test_a_library_of_someone_else(graft):
+    import tensorrt_lean_libs
+
+    library = pathlib.Path(next(iter(tensorrt_lean_libs.__path__))) / "libnvinfer_vc_plugin.so.11"
+    answer = graft("plugins", library, "--tensorrt", "lean", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["plugin_libraries"][0]["creators"]
+
+
+def test_what_is_no_plugin_library_is_refused(graft, tmp_path):
+    (tmp_path / "text.so").write_text("no library")
+    for path in (tmp_path / "text.so", tmp_path / "missing.so", "/lib/x86_64-linux-gnu/libm.so.6"):
+        answer = graft("plugins", path)
+        assert answer.code == 2
+        assert str(path) in answer.err
+        assert answer.out == ""

@@ -1,0 +1,108 @@
+# What holds for every command: help, flags, exit codes, where things are written.
+import re
+import subprocess
+
+import pytest
+from conftest import PROGRAM
+
+COMMANDS = ["doctor", "ops", "inspect", "convert", "verify", "run", "build", "plugins"]
+
+
+def test_version(graft):
+    answer = graft("--version")
+    assert answer.code == 0
+    assert re.fullmatch(r"graft \d+\.\d+\.\d+\n", answer.out)
+
+
+def test_help_lists_exactly_the_commands_that_work(graft):
+    answer = graft("--help")
+    assert answer.code == 0
+    listed = re.findall(r"^  (\w+)  ", answer.out.split("Commands\n")[1].split("\n\n")[0], re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_has_an_example_and_the_common_flags(graft, command):
+    answer = graft(command, "--help")
+    assert answer.code == 0
+    assert f"\nExample\n  graft {command}" in answer.out
+    for flag in ("--json", "--verbose", "--quiet", "--help"):
+        assert flag in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 120
+
+
+def test_no_command_is_wrong_use(graft):
+    answer = graft()
+    assert answer.code == 2
+    assert answer.out == ""
+    assert "Commands" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found", "suggested"),
+    [
+        (["bulid", "x.onnx"], "bulid", "build"),
+        (["ops", "--jsno"], "--jsno", "--json"),
+        (["build", "x.onnx", "-o", "y", "--tagret", "sm89"], "--tagret", "--target"),
+        (["convert", "x.onnx", "-o", "y", "--no-proof"], "--no-proof", "--no-prove"),
+        (["ops", "LeakyRLU"], "LeakyRLU", "LeakyReLU"),
+        (["convert", "x.onnx", "-o", "y", "--passes", "fuse_l2normalize"], "fuse_l2normalize", "fuse_l2_normalize"),
+    ],
+)
+def test_a_slip_is_named_with_a_suggestion(graft, arguments, found, suggested):
+    answer = graft(*arguments)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith("error: ")
+    assert found in answer.err
+    assert suggested in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["inspect"], "MODEL"),
+        (["build", "x.onnx"], "--output"),
+        (["convert", "x.onnx", "-o", "y", "--plugins", "sometimes"], "sometimes"),
+        (["verify", "a.onnx", "b.onnx", "--seeds", "0"], "--seeds"),
+        (["verify", "a.onnx", "b.onnx", "--rtol", "x"], "--rtol"),
+        (["ops", "LeakyReLU", "extra"], "extra"),
+    ],
+)
+def test_wrong_use_names_the_argument(graft, arguments, named):
+    answer = graft(*arguments)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith("error: ")
+    assert named in answer.err
+
+
+def test_an_error_is_an_object_with_json(graft, tmp_path):
+    answer = graft("inspect", tmp_path / "missing.onnx", "--json")
+    assert answer.code == 2
+    assert answer.json["error"]["kind"] == "bad_input"
+    assert "missing.onnx" in answer.json["error"]["message"]
+    assert answer.err.startswith("error: ")
+
+
+def test_standard_output_that_is_full_is_an_error():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PROGRAM, "ops"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert "standard output" in done.stderr
+
+
+def test_output_that_is_no_terminal_has_no_colour(graft):
+    answer = graft("ops", env={"TERM": "xterm-256color"})
+    assert "\033[" not in answer.out + answer.err
+
+
+def test_no_color_is_obeyed_on_a_terminal():
+    def on_terminal(extra):
+        command = f"env TERM=xterm {extra} {PROGRAM} ops"
+        return subprocess.run(
+            ["script", "-qec", command, "/dev/null"], capture_output=True, text=True, check=False
+        ).stdout
+
+    assert "\033[1m" in on_terminal("")
+    assert "\033[" not in on_terminal("NO_COLOR=1")

@@ -1,0 +1,116 @@
+# graft verify and graft run, against ONNX Runtime.
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from conftest import DIGITS, DIGITS_DATA
+from onnx import numpy_helper
+
+
+@pytest.fixture(scope="session")
+def changed(session_folder):
+    """The digits network with one weight of the last layer changed."""
+    model = onnx.load(DIGITS)
+    weight = next(t for t in model.graph.initializer if t.name == "onnx::MatMul_32")
+    values = numpy_helper.to_array(weight).copy()
+    values[0, 0] += 0.5
+    weight.CopyFrom(numpy_helper.from_array(values, weight.name))
+    path = session_folder / "changed.onnx"
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+def test_verify_agrees_on_the_converted_model(graft, converted, kernels):
+    answer = graft("verify", DIGITS, converted, "--kernels", kernels, "--json")
+    assert answer.code == 0, answer.out
+    assert answer.json["equal"]
+    assert {o["reference_name"] for o in answer.json["outputs"]} == {"logits", "embedding"}
+    assert answer.json["runs"] == 3
+
+
+def test_verify_on_real_data(graft, converted):
+    answer = graft("verify", DIGITS, converted, "--data", f"image={DIGITS_DATA}:images")
+    assert answer.code == 0, answer.err
+    assert "450" in answer.out
+
+
+def test_verify_finds_one_changed_weight(graft, changed):
+    answer = graft("verify", DIGITS, changed, "--json")
+    assert answer.code == 1
+    by_name = {o["reference_name"]: o for o in answer.json["outputs"]}
+    assert by_name["embedding"]["equal"]
+    assert not by_name["logits"]["equal"]
+    assert by_name["logits"]["first_index"][1] == 0  # the changed column comes first
+    text = graft("verify", DIGITS, changed).out
+    assert "not the same" in text
+    assert "differs" in text
+
+
+def test_verify_obeys_tolerances(graft, changed):
+    assert graft("verify", DIGITS, changed, "--atol", "100").code == 0
+    assert graft("verify", DIGITS, changed, "--atol", "1e-9", "--rtol", "1e-9").code == 1
+
+
+def test_verify_with_given_shape_and_seeds(graft, converted):
+    answer = graft("verify", DIGITS, converted, "--input", "image:5x1x8x8", "--seeds", "2", "--json")
+    assert answer.code == 0
+    assert answer.json["runs"] == 2
+    assert "5" in answer.json["inputs"][0]
+
+
+def test_run_agrees_with_onnx_runtime(graft, tmp_path, converted, digits):
+    images, _ = digits
+    session = ort.InferenceSession(str(DIGITS), providers=["CPUExecutionProvider"])
+    expected = dict(zip((o.name for o in session.get_outputs()), session.run(None, {"image": images})))
+    for model, kernels in ((DIGITS, "functions"), (converted, "functions"), (converted, "own")):
+        output = tmp_path / "out.npz"
+        answer = graft("run", model, "--input", f"image={DIGITS_DATA}:images", "-o", output, "--kernels", kernels)
+        assert answer.code == 0, answer.err
+        found = np.load(output)
+        assert set(found.files) == set(expected)
+        for name, values in expected.items():
+            np.testing.assert_allclose(found[name], values, rtol=1e-4, atol=1e-4)
+
+
+def test_run_takes_inputs_in_every_form(graft, tmp_path, digits):
+    images = digits[0][:3]
+    np.save(tmp_path / "image.npy", images)
+    np.savez(tmp_path / "one.npz", whatever=images)
+    np.savez(tmp_path / "named.npz", image=images)
+    np.savez_compressed(tmp_path / "several.npz", other=images[:1], image=images)
+    results = []
+    for text in ("image={}/image.npy", "image={}/one.npz", "{}/named.npz", "image={}/several.npz:image"):
+        output = tmp_path / "out.npz"
+        answer = graft("run", DIGITS, "--input", text.format(tmp_path), "-o", output, "--json")
+        assert answer.code == 0, answer.err
+        assert {o["name"]: o["shape"] for o in answer.json["outputs"]} == {"logits": [3, 10], "embedding": [3, 32]}
+        results.append(np.load(output)["logits"])
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+
+
+@pytest.mark.parametrize(
+    ("array", "named"),
+    [
+        (np.zeros((2, 1, 8, 9), np.float32), "image"),
+        (np.zeros((2, 8, 8), np.float32), "image"),
+        (np.zeros((2, 1, 8, 8), np.int64), "image"),
+    ],
+)
+def test_run_refuses_what_does_not_fit_the_input(graft, tmp_path, array, named):
+    np.save(tmp_path / "x.npy", array)
+    answer = graft("run", DIGITS, "--input", f"image={tmp_path}/x.npy", "-o", tmp_path / "out.npz")
+    assert answer.code == 2
+    assert named in answer.err
+    assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["image", "image=", "=x.npy", "image=nowhere.npy", "other={data}:images", "image={data}:nope"]
+)
+def test_run_refuses_input_texts(graft, tmp_path, text):
+    answer = graft("run", DIGITS, "--input", text.format(data=DIGITS_DATA), "-o", tmp_path / "out.npz")
+    assert answer.code == 2
+    assert answer.err.startswith("error: ")
+    assert not list(tmp_path.iterdir())
