@@ -42,7 +42,8 @@ One `libgraft_plugins.so`, compiled once, is tried with every TensorRT that can 
 
 NOTES = """
 TensorRT-RTX 1.4 to 1.6 have a plugin registry, but neither their ONNX parser nor their network interface adds a plugin to a network:
-there a model runs through the functions that Graft leaves in it. The lean runtime has no builder. The full TensorRT 10 and 11 share
+there a model runs through the functions that Graft leaves in it. RTX 1.4 asks for the machine's own GPU when a network holds
+QuantizeLinear, whatever the targets are; there was none. The lean runtime has no builder. The full TensorRT 10 and 11 share
 the plugin interfaces tried here; PyPI does not hold them, so they are not in the table.
 """
 
@@ -56,6 +57,7 @@ class Row:
     checks: tuple[int, int] = (0, 0)
     plugin_engines: tuple[int, int] | None = None
     function_engines: tuple[int, int] | None = None
+    need_gpu: int = 0
     failures: list[str] = field(default_factory=list)
     plugins_in_networks: bool = True
 
@@ -63,7 +65,8 @@ class Row:
         loads = "yes" if self.loads else "no"
         engines = counted(self.plugin_engines) if self.plugins_in_networks else "no plugins in networks"
         cells = [self.title, self.version, loads, str(self.plugins), counted(self.checks), engines]
-        return "| " + " | ".join([*cells, counted(self.function_engines)]) + " |"
+        functions = counted(self.function_engines) + (f", {self.need_gpu} more need a GPU" if self.need_gpu else "")
+        return "| " + " | ".join([*cells, functions]) + " |"
 
 
 def counted(pair: tuple[int, int] | None) -> str:
@@ -112,13 +115,15 @@ def check_registry(
 
 
 def build(installed: pathlib.Path, model: Any, folder: pathlib.Path, *flags: str) -> dict[str, Any]:
-    """The last event of one build by the engine driver."""
+    """The last event of one build by the engine driver; `needs_gpu` if TensorRT asked for this machine's own GPU."""
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
     command = [sys.executable, "-m", "graft.engine", "build", str(path), "--output", str(folder / "model.engine")]
     command += ["--tensorrt", "rtx", "--target", TARGETS, "--shapes", RANGE, *flags]
     done = subprocess.run(command, env=environment(installed), capture_output=True, text=True, check=False)
-    return json.loads(done.stdout.splitlines()[-1])
+    event = json.loads(done.stdout.splitlines()[-1])
+    event["needs_gpu"] = event["event"] == "error" and "generateForCurrent" in done.stdout
+    return event
 
 
 def build_all(
@@ -150,8 +155,11 @@ def build_all(
     for operator in operators:
         for dtype in operator_models.DTYPES:
             for model in operator_models.function_models(operator, dtype, SHAPE):
-                tried += 1
                 event = build(installed, model, folder)
+                if event["needs_gpu"]:
+                    row.need_gpu += 1
+                    continue
+                tried += 1
                 good = event["event"] == "result" and not event["network"]["plugins"]
                 built += good
                 if not good:

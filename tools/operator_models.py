@@ -102,19 +102,17 @@ def model(
     return helper.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=9)
 
 
+def call(op_type: str, attributes: dict[str, Any]) -> onnx.NodeProto:
+    node = helper.make_node(op_type, ["x"], ["y"], name="the_node", domain=DOMAIN)
+    # Not as keywords: an operator may have an attribute named op_type.
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+    return node
+
+
 def plugin_model(plugin: PluginName, dtype: str, shape: Sequence[int | str], quantise: bool = True) -> onnx.ModelProto:
     """The operator as a plugin node, without its function."""
-    attributes = plugin.attributes(dtype)
-    node = helper.make_node(
-        plugin.name,
-        ["x"],
-        ["y"],
-        name="the_node",
-        domain=DOMAIN,
-        plugin_version=plugin.version,
-        plugin_namespace="",
-        **attributes,
-    )
+    attributes = {"plugin_version": plugin.version, "plugin_namespace": "", **plugin.attributes(dtype)}
+    node = call(plugin.name, attributes)
     return model(node, dtype, shape, quantise=quantise)
 
 
@@ -128,7 +126,7 @@ def function_models(operator: dict[str, Any], dtype: str, shape: Sequence[int | 
             continue
         function = parse_function(listed["name"], listed["body"], types)
         used = {name: attributes[name] for name in function.attribute}
-        node = helper.make_node(listed["name"], ["x"], ["y"], name="the_node", domain=DOMAIN, **used)
+        node = call(listed["name"], used)
         made.append(model(node, dtype, shape, [function]))
     return made
 

@@ -137,7 +137,7 @@ def test_a_bad_attribute_is_named_in_the_error(
     assert not (tmp_path / "m.engine").exists()
 
 
-# TensorRT's formats by their number in NvInferRuntimeBase.h, and what the builder calls them in its log.
+# The driver has no option for the layout of a network's inputs and outputs, so this speaks to TensorRT itself.
 FORMAT_SCRIPT = """
 import sys
 import tensorrt_rtx as trt
@@ -158,28 +158,52 @@ assert builder.build_serialized_network(network, config) is not None
 """
 
 
+@pytest.fixture
+def build_with_layout(tmp_path: pathlib.Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    libraries = pytest.importorskip("tensorrt_rtx_libs")
+    core = next(pathlib.Path(libraries.__file__).parent.glob("libtensorrt_rtx.so.*"))
+    (tmp_path / "libtensorrt_rtx.so").symlink_to(core)
+    environment = driver_environment() | {"LD_LIBRARY_PATH": str(tmp_path)}
+
+    def build(model: pathlib.Path, library: pathlib.Path, form: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", FORMAT_SCRIPT, str(model), str(library), form]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    return build
+
+
 @pytest.mark.usefixtures("rtx")
 @pytest.mark.parametrize(("dtype", "form"), [("f16", "HWC8"), ("bf16", "HWC8"), ("i8", "CHW32")])
 def test_vector_layouts_build_without_a_reformat(
-    tmp_path: pathlib.Path, graft_library: pathlib.Path, operators: list[dict[str, Any]], dtype: str, form: str
+    tmp_path: pathlib.Path,
+    graft_library: pathlib.Path,
+    operators: list[dict[str, Any]],
+    build_with_layout: Callable[..., subprocess.CompletedProcess[str]],
+    dtype: str,
+    form: str,
 ) -> None:
     """With that layout at both ends of the network and reformats forbidden, only a plugin that takes it can build."""
-    libraries = pytest.importorskip("tensorrt_rtx_libs")
-    (tmp_path / "libtensorrt_rtx.so").symlink_to(
-        next(pathlib.Path(libraries.__file__).parent.glob("libtensorrt_rtx.so.*"))
-    )
-    environment = driver_environment() | {"LD_LIBRARY_PATH": str(tmp_path)}
     model = tmp_path / "m.onnx"
     tried = 0
     for operator in operators:
-        rows = [row[0] for row in operator["type_rows"]]
-        if {"dtype": dtype, "layout": form.lower()} not in rows:
+        if {"dtype": dtype, "layout": form.lower()} not in [row[0] for row in operator["type_rows"]]:
             continue
         plugin = operator_models.plugin_names(operator)[0]
         made = operator_models.plugin_model(plugin, dtype, FIXED, quantise=False)
         model.write_bytes(made.SerializeToString())
-        command = [sys.executable, "-c", FORMAT_SCRIPT, str(model), str(graft_library), form]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = build_with_layout(model, graft_library, form)
         assert done.returncode == 0, done.stderr[-2000:]
         tried += 1
     assert tried
+
+
+@pytest.mark.usefixtures("rtx")
+def test_a_plugin_that_lacks_the_layout_does_not_build(
+    tmp_path: pathlib.Path,
+    fixture_library: pathlib.Path,
+    build_with_layout: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """Or the test before this one would prove nothing: the fixture plugin is linear only."""
+    model = models.fixture(tmp_path / "m.onnx", "FixtureIdentity")
+    assert build_with_layout(model, fixture_library, "LINEAR").returncode == 0
+    assert build_with_layout(model, fixture_library, "HWC8").returncode != 0
