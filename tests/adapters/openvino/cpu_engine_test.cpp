@@ -1,0 +1,383 @@
+// Rules of the CPU engine; that its numbers are right is tested against ONNX Runtime in test_against_onnxruntime.py.
+#include "adapters/openvino/cpu_engine.hpp"
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/functions.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/operator_node.hpp"
+#include "io/npy.hpp"
+
+namespace graft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+struct Input {
+  std::string name;
+  ElementType type = ElementType::f32;
+  Shape shape;
+};
+
+/// A model of nodes written as text, opset 17.
+Model model_of(const std::vector<Input>& inputs, const std::string& nodes, const std::vector<std::string>& outputs) {
+  Model model;
+  model.source = "test.onnx";
+  model.graph().name = "test";
+  model.graph().opset_imports[""] = 17;
+  model.graph().opset_imports[std::string(onnx_domain)] = 1;
+  for (const Input& input : inputs) {
+    Value* value = model.graph().add_input(input.name);
+    value->type = input.type;
+    value->shape = input.shape;
+  }
+  parse_nodes(model.graph(), nodes, outputs, [](std::string_view) { return std::nullopt; });
+  return model;
+}
+
+TensorData tensor(ElementType type, const std::vector<std::int64_t>& dims, const std::vector<double>& values) {
+  return TensorData::from_numbers(type, dims, values);
+}
+
+std::vector<double> some_numbers(std::size_t count) {
+  std::vector<double> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = std::sin(static_cast<double>(i) * 1.7) * 3;
+  return numbers;
+}
+
+std::vector<double> numbers_of(const TensorMap& tensors, const std::string& name) { return *tensors.at(name).numbers(); }
+
+const Dim batch = Dim::symbol("batch");
+
+TEST(CpuEngine, ReturnsEveryOutputInItsDeclaredType) {
+  CpuModel model(model_of({{"x", ElementType::f32, {batch, 3}}},
+                          "big = ArgMax<axis=1, keepdims=0>(x)\n"
+                          "half = Cast<to=float16>(x)\n"
+                          "brain = Cast<to=bfloat16>(x)\n"
+                          "byte = Cast<to=int8>(x)\n"
+                          "half32 = Cast<to=float>(half)\n"
+                          "truth = Greater(x, half32)\n"
+                          "count = Shape(x)\n"
+                          "double = Cast<to=double>(x)\n",
+                          {"big", "half", "brain", "byte", "truth", "count", "double"}));
+  const TensorMap outputs = model.run({{"x", tensor(ElementType::f32, {2, 3}, {1, 5, 2, 7, -100, 3})}});
+  EXPECT_EQ(outputs.at("big").type, ElementType::i64);
+  EXPECT_THAT(*outputs.at("big").ints(), ElementsAre(1, 0));
+  EXPECT_EQ(outputs.at("half").type, ElementType::f16);
+  EXPECT_THAT(numbers_of(outputs, "half"), ElementsAre(1, 5, 2, 7, -100, 3));
+  EXPECT_EQ(outputs.at("brain").type, ElementType::bf16);
+  EXPECT_THAT(numbers_of(outputs, "brain"), ElementsAre(1, 5, 2, 7, -100, 3));
+  EXPECT_EQ(outputs.at("byte").type, ElementType::i8);
+  EXPECT_THAT(*outputs.at("byte").ints(), ElementsAre(1, 5, 2, 7, -100, 3));
+  EXPECT_EQ(outputs.at("truth").type, ElementType::boolean);
+  EXPECT_THAT(*outputs.at("truth").ints(), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_EQ(outputs.at("count").type, ElementType::i64);
+  EXPECT_THAT(*outputs.at("count").ints(), ElementsAre(2, 3));
+  EXPECT_EQ(outputs.at("double").type, ElementType::f64);
+  EXPECT_THAT(numbers_of(outputs, "double"), ElementsAre(1, 5, 2, 7, -100, 3));
+}
+
+TEST(CpuEngine, TakesEveryNumericInputType) {
+  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::f64, ElementType::i8,
+                                 ElementType::u8, ElementType::i32, ElementType::i64, ElementType::boolean}) {
+    SCOPED_TRACE(to_string(type));
+    CpuModel model(model_of({{"x", type, {batch}}}, "y = Identity(x)\nz = Cast<to=int64>(x)", {"y", "z"}));
+    const TensorMap outputs = model.run({{"x", tensor(type, {2}, {1, 0})}});
+    EXPECT_EQ(outputs.at("y").type, type);
+    EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(1, 0));
+    EXPECT_EQ(outputs.at("z").type, ElementType::i64);
+    EXPECT_THAT(*outputs.at("z").ints(), ElementsAre(1, 0));
+  }
+}
+
+TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
+  struct Case {
+    std::string node;
+    ElementType type;
+    double tolerance;
+  };
+  // f32: a few roundings in sums of at most 60 squares. i8: one step, where the function's f32 and the kernel's f64 round
+  // a tie to different sides.
+  const std::vector<Case> cases{
+      {"graft::LeakyReLU<alpha=0.1>(x)", ElementType::f32, 1e-6},
+      {"graft::L2Normalize<axes=[1]>(x)", ElementType::f32, 1e-6},
+      {"graft::L2Normalize<axes=[-1, 1], epsilon_mode=\"norm\">(x)", ElementType::f32, 1e-6},
+      {"graft::L2Normalize<axes=[1, 2, 3], epsilon_mode=\"add\", epsilon=1.0>(x)", ElementType::f32, 1e-6},
+      {"graft::LeakyReLU<alpha=0.1>(x)", ElementType::f16, 2e-3},
+      {"graft::L2Normalize<axes=[1]>(x)", ElementType::f16, 1e-3},
+      {"graft::LeakyReLU<alpha=0.1>(x)", ElementType::bf16, 2e-2},
+      {"graft::LeakyReLU<alpha=0.1, x_scale=0.5, y_scale=0.25>(x)", ElementType::i8, 1},
+      {"graft::L2Normalize<axes=[1], x_scale=0.1, y_scale=0.0078125>(x)", ElementType::i8, 1},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.node + " in " + to_string(one.type));
+    const Model model = model_of({{"x", one.type, {batch, 3, Dim::symbol("h"), 5}}}, "y = " + one.node, {"y"});
+    CpuModel functions(model, {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = 0});
+    CpuModel own(model, {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0});
+    for (const std::int64_t size : {1, 4, 7}) {
+      const auto count = static_cast<std::size_t>(2 * 3 * size * 5);
+      auto values = some_numbers(count);
+      if (one.type == ElementType::i8) {
+        for (double& value : values) value = std::round(value * 40);
+      }
+      const TensorMap inputs{{"x", tensor(one.type, {2, 3, size, 5}, values)}};
+      const TensorMap left = functions.run(inputs);
+      const TensorMap right = own.run(inputs);
+      ASSERT_EQ(left.at("y").type, one.type);
+      ASSERT_EQ(right.at("y").type, one.type);
+      ASSERT_EQ(right.at("y").dims, left.at("y").dims);
+      double largest = 0;
+      const auto a = numbers_of(left, "y");
+      const auto b = numbers_of(right, "y");
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_NEAR(a[i], b[i], one.tolerance * std::max(1.0, std::abs(a[i]))) << i;
+        largest = std::max(largest, std::abs(a[i]));
+      }
+      EXPECT_GT(largest, 0);
+    }
+  }
+}
+
+TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
+  const Model model = model_of({{"x", ElementType::i64, {batch, 2}}},
+                               "y, z = graft::DoubledPlus<bias=3>(x)\n"
+                               "s = ReduceSum<keepdims=0>(y)\n"
+                               "n = Not(z)",
+                               {"y", "z", "s", "n"});
+  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
+    CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+    const TensorMap outputs = engine.run({{"x", tensor(ElementType::i64, {2, 2}, {1, -2, 5, 1000000000})}});
+    EXPECT_EQ(outputs.at("y").type, ElementType::i64);
+    EXPECT_THAT(*outputs.at("y").ints(), ElementsAre(5, -1, 13, 2000000003));
+    EXPECT_EQ(outputs.at("z").type, ElementType::boolean);
+    EXPECT_THAT(*outputs.at("z").ints(), ElementsAre(0, 0, 1, 1));
+    EXPECT_THAT(*outputs.at("s").ints(), ElementsAre(2000000020));
+    EXPECT_THAT(*outputs.at("n").ints(), ElementsAre(1, 1, 0, 0));
+  }
+}
+
+TEST(CpuEngine, KnowsAPluginsNameAsTheOperatorItStandsFor) {
+  Model model = model_of({{"x", ElementType::f32, {3}}}, "y = custom::LReLU_TRT<negSlope=0.5>(x)", {"y"});
+  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
+    for (const char* domain : {"custom", ""}) {
+      model.graph().nodes()[0]->domain = domain;
+      CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+      EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {3}, {2, -2, -4})}}), "y"), ElementsAre(2, -1, -2));
+    }
+  }
+}
+
+TEST(CpuEngine, RunsOperatorsInsideBranches) {
+  Model model = model_of({{"c", ElementType::boolean, {}}, {"x", ElementType::f32, {3}}}, "unused = Identity(x)", {});
+  Graph& graph = model.graph();
+  Node* branch = graph.add_node("If", {graph.find("c")}, {"y"});
+  for (const auto& [name, text] : {std::pair("then_branch", "a = graft::LeakyReLU<alpha=0.5>(x)"), std::pair("else_branch", "a = Neg(x)")}) {
+    auto body = std::make_unique<Graph>(&graph);
+    parse_nodes(*body, text, {"a"}, [](std::string_view) { return std::nullopt; });
+    body->name = name;
+    branch->attributes.emplace(name, NodeAttribute(AttributeData(std::move(body))));
+  }
+  graph.add_output(*branch->output());
+  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
+    CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+    const TensorData x = tensor(ElementType::f32, {3}, {2, -2, -4});
+    EXPECT_THAT(numbers_of(engine.run({{"c", tensor(ElementType::boolean, {}, {1})}, {"x", x}}), "y"), ElementsAre(2, -1, -2));
+    EXPECT_THAT(numbers_of(engine.run({{"c", tensor(ElementType::boolean, {}, {0})}, {"x", x}}), "y"), ElementsAre(-2, 2, 4));
+  }
+}
+
+TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
+  const Model model = model_of({{"x", ElementType::f32, {batch, 2}}},
+                               "a = Relu(x)\nb = Dropout(a)\nc = Exp(b)\nd = Identity(c)\ny = Neg(d)", {"y"});
+  CpuModel engine(model, {.kernels = OperatorKernels::functions, .extra_outputs = {"a", "b", "d", "y", "x"}, .threads = 0});
+  const TensorMap outputs = engine.run({{"x", tensor(ElementType::f32, {1, 2}, {-1, 0})}});
+  EXPECT_EQ(outputs.size(), 5U);
+  EXPECT_THAT(numbers_of(outputs, "x"), ElementsAre(-1, 0));
+  EXPECT_THAT(numbers_of(outputs, "a"), ElementsAre(0, 0));
+  EXPECT_THAT(numbers_of(outputs, "b"), ElementsAre(0, 0));
+  EXPECT_THAT(numbers_of(outputs, "d"), ElementsAre(1, 1));
+  EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(-1, -1));
+  EXPECT_THAT([&] { CpuModel(model, {.kernels = OperatorKernels::own, .extra_outputs = {"nothing"}, .threads = 0}); },
+              ThrowsMessage<Error>(HasSubstr("test.onnx: there is no tensor 'nothing'")));
+}
+
+TEST(CpuEngine, RunsWithOtherShapes) {
+  CpuModel engine(model_of({{"x", ElementType::f32, {batch, Dim::symbol("n")}}}, "y = ReduceSum<keepdims=0>(x)\nz = Shape(x)", {"y", "z"}));
+  for (const auto& dims : std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 4}, {2, 100}, {3, 4}}) {
+    const auto count = static_cast<std::size_t>(dims[0] * dims[1]);
+    const TensorMap outputs = engine.run({{"x", tensor(ElementType::f32, dims, std::vector<double>(count, 2))}});
+    EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(2.0 * static_cast<double>(count)));
+    EXPECT_EQ(*outputs.at("z").ints(), dims);
+  }
+}
+
+TEST(CpuEngine, TakesAnEmptyBatch) {
+  const Model model = model_of({{"x", ElementType::f32, {batch, 3}}}, "y = graft::L2Normalize(x)", {"y"});
+  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
+    CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+    EXPECT_THAT(engine.run({{"x", tensor(ElementType::f32, {0, 3}, {})}}).at("y").dims, ElementsAre(0, 3));
+    EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {1, 3}, {0, 3, 4})}}), "y"), ElementsAre(0, testing::DoubleNear(0.6, 1e-6), testing::DoubleNear(0.8, 1e-6)));
+  }
+}
+
+TEST(CpuEngine, RefusesInputsThatDoNotFit) {
+  CpuModel engine(model_of({{"x", ElementType::f32, {batch, 2}}, {"n", ElementType::i64, {1}}}, "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
+  const auto run = [&](const TensorMap& inputs) { return [&engine, inputs] { (void)engine.run(inputs); }; };
+  const TensorData x = tensor(ElementType::f32, {1, 2}, {1, 2});
+  const TensorData n = tensor(ElementType::i64, {1}, {1});
+  EXPECT_THAT(run({{"x", x}}), ThrowsMessage<Error>(HasSubstr("test.onnx: input 'n' (i64[1]) is missing")));
+  EXPECT_THAT(run({{"x", x}, {"n", n}, {"m", n}}), ThrowsMessage<Error>(HasSubstr("there is no input 'm'; its inputs are 'x', 'n'")));
+  EXPECT_THAT(run({{"x", tensor(ElementType::f16, {1, 2}, {1, 2})}, {"n", n}}),
+              ThrowsMessage<Error>(HasSubstr("input 'x': found f16[1, 2], allowed is f32[batch, 2]")));
+  EXPECT_THAT(run({{"x", tensor(ElementType::f32, {2}, {1, 2})}, {"n", n}}),
+              ThrowsMessage<Error>(HasSubstr("found f32[2], allowed is f32[batch, 2]")));
+  EXPECT_THAT(run({{"x", tensor(ElementType::f32, {1, 3}, {1, 2, 3})}, {"n", n}}),
+              ThrowsMessage<Error>(HasSubstr("found f32[1, 3], allowed is f32[batch, 2]")));
+  const TensorData huge = TensorData::from_ints({std::int64_t{1} << 40});
+  EXPECT_THAT(run({{"x", x}, {"n", huge}}), ThrowsMessage<Error>(HasSubstr("element 0 is 1099511627776; the CPU engine holds integers in 32 bits")));
+}
+
+TEST(CpuEngine, NamesTheNodeThatItCannotRead) {
+  EXPECT_THAT([] { CpuModel(model_of({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"})); },
+              ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("Unheard"), HasSubstr("strange"))));
+  EXPECT_THAT([] { CpuModel(model_of({{"x", ElementType::f32, {2, 3}}, {"w", ElementType::f32, {2, 3}}}, "y = MatMul(x, w)", {"y"})); },
+              ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("MatMul"))));
+  EXPECT_THAT([] { CpuModel(model_of({{"x", ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"})); },
+              ThrowsMessage<Error>(HasSubstr("slope")));
+  EXPECT_THAT([] { CpuModel(model_of({{"x", ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
+                            {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0}); },
+              ThrowsMessage<Error>(HasSubstr("L2Normalize does not take inputs of type i32")));
+}
+
+TEST(CpuEngine, NamesTheOperatorThatRefusesAtRunTime) {
+  CpuModel engine(model_of({{"x", ElementType::f32, {batch, 2}}}, "y = graft::L2Normalize<axes=[4]>(x)", {"y"}),
+                  {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0});
+  EXPECT_THAT([&] { (void)engine.run({{"x", tensor(ElementType::f32, {1, 2}, {1, 2})}}); },
+              ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("L2Normalize"), HasSubstr("4"))));
+}
+
+TEST(CpuEngine, KeepsTheDefaultOfAnInput) {
+  Model model = model_of({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
+  model.graph().set_initializer(*model.graph().find("w"), tensor(ElementType::f32, {2}, {3, 4}));
+  ASSERT_TRUE(model.graph().find("w")->is_input);
+  CpuModel engine(model);
+  const TensorData x = tensor(ElementType::f32, {2}, {1, 2});
+  EXPECT_THAT(numbers_of(engine.run({{"x", x}}), "y"), ElementsAre(3, 8));
+  EXPECT_THAT([&] { (void)engine.run({{"x", x}, {"w", x}}); }, ThrowsMessage<Error>(HasSubstr("'w' has a default")));
+}
+
+TEST(CpuEngine, LeavesTheModelAsItIs) {
+  Model model = model_of({{"x", ElementType::f32, {2}}}, "y = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
+  const std::string before = serialize_onnx(model);
+  CpuModel functions(model);
+  CpuModel own(model, {.kernels = OperatorKernels::own, .extra_outputs = {"y"}, .threads = 0});
+  EXPECT_EQ(serialize_onnx(model), before);
+}
+
+TEST(CpuEngine, SeveralModelsRunInThreads) {
+  constexpr int thread_count = 4;
+  const Model model = model_of({{"x", ElementType::f32, {batch, 64}}},
+                               "a = graft::LeakyReLU<alpha=0.5>(x)\nb = graft::L2Normalize(a)\ny = graft::LeakyReLU<alpha=0.5>(b)", {"y"});
+  std::array<std::vector<double>, thread_count> results;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < thread_count; ++i) {
+    threads.emplace_back([&, i] {
+      CpuModel engine(model, {.kernels = i % 2 == 0 ? OperatorKernels::own : OperatorKernels::functions, .extra_outputs = {}, .threads = 0});
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        const std::int64_t rows = 1 + (i + repeat) % 3;
+        (void)engine.run({{"x", tensor(ElementType::f32, {rows, 64}, some_numbers(static_cast<std::size_t>(rows) * 64))}});
+      }
+      results[static_cast<std::size_t>(i)] = numbers_of(engine.run({{"x", tensor(ElementType::f32, {2, 64}, some_numbers(128))}}), "y");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& result : results) {
+    ASSERT_EQ(result.size(), 128U);
+    for (std::size_t i = 0; i < result.size(); ++i) EXPECT_NEAR(result[i], results[0][i], 1e-6);
+  }
+}
+
+double digits_accuracy(const Model& model, OperatorKernels kernels) {
+  const auto folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "../../examples/digits";
+  const NpzArrays arrays = read_npz(folder / "digits_test.npz");
+  const NpyArray& images = arrays.at("images");
+  TensorData input;
+  input.type = images.type;
+  input.dims = images.shape;
+  input.bytes = Bytes(std::string(reinterpret_cast<const char*>(images.data.data()), images.data.size()));
+  CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+  const auto logits = numbers_of(engine.run({{"image", input}}), "logits");
+  const auto* labels = reinterpret_cast<const std::int64_t*>(arrays.at("labels").data.data());
+  const auto count = static_cast<std::size_t>(images.shape[0]);
+  int right = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto row = logits.begin() + static_cast<std::ptrdiff_t>(i * 10);
+    if (std::max_element(row, row + 10) - row == labels[i]) ++right;
+  }
+  return static_cast<double>(right) / static_cast<double>(count);
+}
+
+TEST(CpuEngine, RecognisesDigitsWithOperatorsInside) {
+  Model model = read_onnx(std::filesystem::path(GRAFT_GOLDEN_DIR) / "../../examples/digits/digits.onnx");
+  EXPECT_GE(digits_accuracy(model, OperatorKernels::functions), 0.97);
+  int replaced = 0;
+  for (Node* node : model.graph().nodes()) {
+    if (!node->is("LeakyRelu")) continue;
+    node->op_type = "LeakyReLU";
+    node->domain = onnx_domain;
+    ++replaced;
+  }
+  ASSERT_EQ(replaced, 3);
+  model.graph().opset_imports[std::string(onnx_domain)] = 1;
+  EXPECT_GE(digits_accuracy(model, OperatorKernels::functions), 0.97);
+  EXPECT_GE(digits_accuracy(model, OperatorKernels::own), 0.97);
+}
+
+TEST(ConstantGraph, IsCalculatedExactly) {
+  const Model model = model_of({}, "a = Constant<value=int64([9007199254740993, -1])>()\n"
+                                   "b = Constant<value=int64(2)>()\n"
+                                   "product = Mul(a, b)\n"
+                                   "quotient = Div(a, b)\n"
+                                   "truth = Less(a, b)\n"
+                                   "d = Constant<value=double([0.1, 3.0])>()\n"
+                                   "wide = Add(d, d)\n"
+                                   "h = Constant<value=float16([1.0, 2.0])>()\n"
+                                   "h3 = Constant<value=float16(3.0)>()\n"
+                                   "narrow = Div(h, h3)\n"
+                                   "size = Shape(a)\n",
+                               {"product", "quotient", "truth", "wide", "narrow", "size"});
+  const TensorMap outputs = evaluate_constant_graph(model);
+  EXPECT_EQ(outputs.at("product").type, ElementType::i64);
+  EXPECT_THAT(*outputs.at("product").ints(), ElementsAre(18014398509481986, -2));
+  EXPECT_THAT(*outputs.at("quotient").ints(), ElementsAre(4503599627370496, 0));
+  EXPECT_EQ(outputs.at("truth").type, ElementType::boolean);
+  EXPECT_THAT(*outputs.at("truth").ints(), ElementsAre(0, 1));
+  EXPECT_EQ(outputs.at("wide").type, ElementType::f64);
+  EXPECT_THAT(numbers_of(outputs, "wide"), ElementsAre(0.2, 6.0));
+  EXPECT_EQ(outputs.at("narrow").type, ElementType::f16);
+  EXPECT_THAT(numbers_of(outputs, "narrow"), ElementsAre(0.333251953125, 0.66650390625));  // nearest to 1/3 and 2/3 in f16
+  EXPECT_THAT(*outputs.at("size").ints(), ElementsAre(2));
+}
+
+TEST(ConstantGraph, MayHoldOperators) {
+  const Model model = model_of({}, "x = Constant<value=float([-2.0, 2.0])>()\ny = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
+  EXPECT_THAT(numbers_of(evaluate_constant_graph(model), "y"), ElementsAre(-1, 2));
+}
+
+TEST(ConstantGraph, RefusesInputsAndChance) {
+  EXPECT_THROW((void)evaluate_constant_graph(model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"})), Error);
+  EXPECT_THAT([] { (void)evaluate_constant_graph(model_of({}, "y = RandomNormal<shape=[2]>()", {"y"})); },
+              ThrowsMessage<Error>(HasSubstr("RandomNormal")));
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,30 @@
+// OpenVINO's messages, shortened. The texts are what OpenVINO 2026.4.1 throws.
+#include "adapters/openvino/message.hpp"
+
+#include <gtest/gtest.h>
+
+namespace graft {
+namespace {
+
+TEST(Message, KeepsTheNodeAndTheReason) {
+  const std::string text = shorten_openvino_message(
+      "Exception from src/frontends/onnx/frontend/src/frontend.cpp:123:\n"
+      "Check 'are_all_ok' failed at src/frontends/onnx/frontend/src/core/graph.cpp:334:\n"
+      "While validating ONNX node '<Node(Conv): y>':\n"
+      "Data batch channel count (3) does not match filter input channel count (4)\n\n");
+  EXPECT_EQ(text, "While validating ONNX node '<Node(Conv): y>'; Data batch channel count (3) does not match filter input channel count (4)");
+}
+
+TEST(Message, SaysWhereThereIsNoReason) {
+  EXPECT_EQ(shorten_openvino_message(""), "no reason given");
+  EXPECT_EQ(shorten_openvino_message("Exception from src/inference/src/cpp/core.cpp:90:\n"), "no reason given");
+}
+
+TEST(Message, IsCutOff) {
+  const std::string text = shorten_openvino_message(std::string(5000, 'x'));
+  EXPECT_LT(text.size(), 620U);
+  EXPECT_TRUE(text.ends_with("..."));
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,34 @@
+// Operators that exist in these tests only: what Graft's own do not have yet, an operator that has no function and one of
+// integers.
+#pragma once
+
+#include "graft/define_operator.hpp"
+
+namespace graft_test {
+
+/// y = 2 x + bias, z = x > bias; in i64, with a boolean output.
+struct DoubledPlus {
+  static constexpr auto name = "DoubledPlus";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = 2 x + bias, z = x > bias";
+  static constexpr auto source = "these tests";
+  static constexpr auto why_plugin = "these tests";
+
+  std::int64_t bias = 0;
+
+  static constexpr auto attributes() { return std::tuple{graft::attribute("bias", &DoubledPlus::bias, "added")}; }
+  static constexpr auto ports() {
+    return std::array{graft::input("x", "any", ""), graft::output("y", "as x", ""), graft::output("z", "as x", "")};
+  }
+  static constexpr auto type_rows() {
+    using enum graft::DType;
+    return std::array{graft::TypeRow(i64, i64, boolean)};
+  }
+  static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) { return {inputs[0], inputs[0]}; }
+};
+
+[[nodiscard]] graft::Status run(const DoubledPlus& op, const graft::Problem& problem, const graft::Buffers& buffers,
+                                const graft::CpuContext& context);
+[[nodiscard]] std::span<const graft::Variant<DoubledPlus>> cuda_kernels(const DoubledPlus& op);
+
+}  // namespace graft_test

@@ -1,0 +1,114 @@
+// The arithmetic of comparisons, on numbers worked out by hand.
+#include "verify/compare.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace graft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+TensorData f32(const std::vector<std::int64_t>& dims, const std::vector<double>& values) {
+  return TensorData::from_numbers(ElementType::f32, dims, values);
+}
+
+TEST(Compare, CountsWhatIsOutside) {
+  const Difference difference =
+      compare(f32({2, 3}, {1, 2, 3, 4, 5, 8}), f32({2, 3}, {1, 2, 3.5, 4.25, 5, 4}), {.relative = 0.1, .absolute = 0, .of_largest = 0});
+  EXPECT_EQ(difference.count, 6);
+  EXPECT_EQ(difference.mismatched, 2);
+  EXPECT_THAT(difference.first_index, ElementsAre(0, 2));
+  EXPECT_EQ(difference.first_reference, 3);
+  EXPECT_EQ(difference.first_candidate, 3.5);
+  EXPECT_EQ(difference.max_absolute, 4);
+  EXPECT_EQ(difference.max_relative, 0.5);
+  EXPECT_DOUBLE_EQ(difference.excess, 4 / 0.8);
+  // 1 + 4 + 10.5 + 17 + 25 + 32 over the norms
+  EXPECT_DOUBLE_EQ(*difference.cosine, 89.5 / (std::sqrt(119.0) * std::sqrt(1 + 4 + 12.25 + 18.0625 + 25 + 16)));
+  EXPECT_FALSE(difference.equal());
+  EXPECT_THAT(difference.to_string(), HasSubstr("2 of 6 elements differ, first at [0, 2]: 3 against 3.5"));
+}
+
+TEST(Compare, EachPartOfTheToleranceCounts) {
+  const TensorData reference = f32({2}, {100, 1});
+  const TensorData candidate = f32({2}, {100, 1.5});
+  EXPECT_FALSE(compare(reference, candidate, {}).equal());
+  EXPECT_FALSE(compare(reference, candidate, {.relative = 0.4, .absolute = 0, .of_largest = 0}).equal());
+  EXPECT_TRUE(compare(reference, candidate, {.relative = 0.5, .absolute = 0, .of_largest = 0}).equal());
+  EXPECT_FALSE(compare(reference, candidate, {.relative = 0, .absolute = 0.4, .of_largest = 0}).equal());
+  EXPECT_TRUE(compare(reference, candidate, {.relative = 0, .absolute = 0.5, .of_largest = 0}).equal());
+  EXPECT_FALSE(compare(reference, candidate, {.relative = 0, .absolute = 0, .of_largest = 0.004}).equal());
+  EXPECT_TRUE(compare(reference, candidate, {.relative = 0, .absolute = 0, .of_largest = 0.005}).equal());
+}
+
+TEST(Compare, NaNAndInfinityHaveToAgree) {
+  const Tolerance generous{.relative = 1e9, .absolute = 1e9, .of_largest = 1e9};
+  EXPECT_TRUE(compare(f32({3}, {nan, infinity, -infinity}), f32({3}, {nan, infinity, -infinity}), {}).equal());
+  const Difference difference =
+      compare(f32({6}, {nan, 1, infinity, infinity, 2, nan}), f32({6}, {1, nan, -infinity, 5, infinity, nan}), generous);
+  EXPECT_EQ(difference.mismatched, 5);
+  EXPECT_EQ(difference.nan_disagreements, 2);
+  EXPECT_EQ(difference.infinity_disagreements, 3);
+  EXPECT_EQ(difference.excess, infinity);
+  EXPECT_FALSE(difference.cosine.has_value());
+}
+
+TEST(Compare, AnInfinityDoesNotWidenTheToleranceOfTheOthers) {
+  EXPECT_FALSE(compare(f32({2}, {infinity, 1}), f32({2}, {infinity, 2}), {.relative = 0, .absolute = 0, .of_largest = 0.5}).equal());
+}
+
+TEST(Compare, IntegersAreExactBeyondDouble) {
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;
+  const Difference difference = compare(TensorData::from_ints({large, 5}), TensorData::from_ints({large - 1, 5}), {});
+  EXPECT_EQ(difference.mismatched, 1);
+  EXPECT_EQ(difference.max_absolute, 1);
+  EXPECT_TRUE(compare(TensorData::from_ints({large}), TensorData::from_ints({large}), {}).equal());
+}
+
+TEST(Compare, WorksAcrossPieces) {
+  constexpr std::int64_t count = (1 << 17) + 3;
+  std::vector<double> values(count, 1);
+  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::i8, ElementType::i4}) {
+    SCOPED_TRACE(to_string(type));
+    auto changed = values;
+    changed[count - 1] = 3;
+    changed[(1 << 16) + 1] = -1;
+    const Difference difference =
+        compare(TensorData::from_numbers(type, {count}, values), TensorData::from_numbers(type, {count}, changed), {});
+    EXPECT_EQ(difference.count, count);
+    EXPECT_EQ(difference.mismatched, 2);
+    EXPECT_THAT(difference.first_index, ElementsAre((1 << 16) + 1));
+  }
+}
+
+TEST(Compare, OtherDimensionsAreNotCompared) {
+  const Difference difference = compare(f32({2}, {1, 2}), f32({2, 1}, {1, 2}), {});
+  EXPECT_FALSE(difference.equal());
+  EXPECT_EQ(difference.to_string(), "dimensions differ: [2] against [2, 1]");
+}
+
+TEST(Compare, TextHasToBeTheSame) {
+  EXPECT_TRUE(compare(TensorData::from_strings({"a"}), TensorData::from_strings({"a"}), {}).equal());
+  EXPECT_FALSE(compare(TensorData::from_strings({"a"}), TensorData::from_strings({"b"}), {}).equal());
+}
+
+TEST(Compare, NothingAgreesWithNothing) { EXPECT_TRUE(compare(f32({0, 3}, {}), f32({0, 3}, {}), {}).equal()); }
+
+TEST(Tolerance, FollowsTheType) {
+  EXPECT_EQ(Tolerance::of_rewrite(ElementType::f32).relative, 64 * std::numeric_limits<float>::epsilon());
+  EXPECT_EQ(Tolerance::of_rewrite(ElementType::f16).relative, 2.0 / 1024);
+  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i8).absolute, 1);
+  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).absolute, 0);
+  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).relative, 0);
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,102 @@
+// Made-up inputs: shapes, ranges, repeatability.
+#include "verify/inputs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "text_model.hpp"
+
+namespace graft {
+namespace {
+
+using graft_test::model_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+const Dim batch = Dim::symbol("batch");
+
+Model one_input(ElementType type, const Shape& shape) { return model_of({{"x", type, shape}}, "y = Identity(x)", {"y"}); }
+
+TEST(Inputs, SymbolsGetSizes) {
+  const Model model = model_of({{"x", ElementType::f32, {batch, 3, Dim::symbol("h"), Dim::symbol("h") * Dim(2)}}, {"s", ElementType::f32, {1, batch}}},
+                               "y = Identity(x)\nz = Identity(s)", {"y", "z"});
+  TensorMap inputs = make_inputs(model);
+  EXPECT_THAT(inputs.at("x").dims, ElementsAre(2, 3, 16, 32));
+  EXPECT_THAT(inputs.at("s").dims, ElementsAre(1, 2));
+  inputs = make_inputs(model, {.dims = {{"h", 5}}, .shapes = {}, .first_size = 7});
+  EXPECT_THAT(inputs.at("x").dims, ElementsAre(7, 3, 5, 10));
+  inputs = make_inputs(model, {.dims = {}, .shapes = {{"x", {4, 3, 6, 12}}}});
+  EXPECT_THAT(inputs.at("x").dims, ElementsAre(4, 3, 6, 12));
+  EXPECT_THAT(inputs.at("s").dims, ElementsAre(1, 4)) << "batch is one symbol";
+  EXPECT_THAT(symbols_of_inputs(model), ElementsAre("batch", "h"));
+}
+
+TEST(Inputs, RefuseWhatContradictsTheModel) {
+  const Model model = one_input(ElementType::f32, {batch, 3});
+  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {{"n", 5}}, .shapes = {}}); },
+              ThrowsMessage<Error>(HasSubstr("no input has a dimension 'n'; found: batch")));
+  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {{"batch", -5}}, .shapes = {}}); }, ThrowsMessage<Error>(HasSubstr("-5")));
+  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {}, .shapes = {{"z", {1}}}}); }, ThrowsMessage<Error>(HasSubstr("no input 'z'")));
+  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {1, 4}}}}); },
+              ThrowsMessage<Error>(HasSubstr("input 'x' cannot have the shape [1, 4]; the model says [batch, 3]")));
+  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {3}}}}); }, ThrowsMessage<Error>(HasSubstr("[3]")));
+  EXPECT_THROW((void)make_inputs(one_input(ElementType::string, {2})), Error);
+  Model unranked = one_input(ElementType::f32, {2});
+  unranked.graph().find("x")->shape.reset();
+  EXPECT_THAT([&] { (void)make_inputs(unranked); }, ThrowsMessage<Error>(HasSubstr("the shape of input 'x' is unknown")));
+  EXPECT_THAT(make_inputs(unranked, {.dims = {}, .shapes = {{"x", {1, 4}}}}).at("x").dims, ElementsAre(1, 4));
+}
+
+TEST(Inputs, AreNormallyDistributed) {
+  const auto values = *make_inputs(one_input(ElementType::f32, {100000}), {.scale = 3}).at("x").numbers();
+  const double count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double variance = 0;
+  double within = 0;
+  for (const double value : values) {
+    variance += (value - mean) * (value - mean) / count;
+    within += std::abs(value) < 3 ? 1 / count : 0;
+  }
+  EXPECT_NEAR(mean, 0, 3 * 5 / std::sqrt(count));
+  EXPECT_NEAR(variance, 9, 9 * 5 * std::sqrt(2 / count));
+  EXPECT_NEAR(within, 0.6827, 0.01);
+}
+
+TEST(Inputs, DependOnSeedAndNameAlone) {
+  const Model both = model_of({{"a", ElementType::f32, {4}}, {"b", ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
+  const Model turned = model_of({{"b", ElementType::f32, {4}}, {"a", ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
+  EXPECT_TRUE(make_inputs(both, {.seed = 3}).at("a").same_as(make_inputs(turned, {.seed = 3}).at("a")));
+  EXPECT_FALSE(make_inputs(both, {.seed = 3}).at("a").same_as(make_inputs(both, {.seed = 4}).at("a")));
+  EXPECT_FALSE(make_inputs(both).at("a").same_as(make_inputs(both).at("b")));
+}
+
+TEST(Inputs, StayInTheRangeOfTheirType) {
+  const auto range = [](ElementType type, const InputOptions& options) {
+    const auto values = *make_inputs(one_input(type, {5000}), options).at("x").numbers();
+    const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+    return std::pair(*lowest, *highest);
+  };
+  EXPECT_EQ(range(ElementType::i8, {}), std::pair(-128.0, 127.0));
+  EXPECT_EQ(range(ElementType::u8, {}), std::pair(0.0, 255.0));
+  EXPECT_EQ(range(ElementType::i64, {}), std::pair(0.0, 3.0));
+  EXPECT_EQ(range(ElementType::boolean, {}), std::pair(0.0, 1.0));
+  EXPECT_EQ(range(ElementType::f16, {.scale = 1e9}), std::pair(-65504.0, 65504.0));
+  EXPECT_EQ(range(ElementType::f32, {.values = InputValues::zeros}), std::pair(0.0, 0.0));
+  EXPECT_EQ(range(ElementType::f32, {.values = InputValues::ones}), std::pair(1.0, 1.0));
+  EXPECT_LE(range(ElementType::f32, {.values = InputValues::negative}).second, 0);
+  EXPECT_LT(range(ElementType::f32, {.values = InputValues::negative}).first, -3);
+}
+
+TEST(Inputs, LeaveOutThoseWithADefault) {
+  Model model = model_of({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
+  model.graph().set_initializer(*model.graph().find("w"), TensorData::from_floats({1, 2}));
+  EXPECT_EQ(make_inputs(model).size(), 1U);
+}
+
+}  // namespace
+}  // namespace graft

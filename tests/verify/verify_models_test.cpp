@@ -1,0 +1,114 @@
+// Comparison of whole models: pairing, worst case, problems.
+#include "verify/verify_models.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "text_model.hpp"
+
+namespace graft {
+namespace {
+
+using graft_test::model_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Dim batch = Dim::symbol("batch");
+
+Model with(const std::string& nodes, const std::vector<std::string>& outputs) {
+  return model_of({{"x", ElementType::f32, {batch, 4}}}, nodes, outputs);
+}
+
+TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
+  std::size_t calls = 0;
+  VerifyOptions options;
+  options.progress = [&](std::size_t done, std::size_t total) {
+    EXPECT_EQ(done, ++calls);
+    EXPECT_EQ(total, 3U);
+  };
+  const VerifyReport report = verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("b = Exp(x)\na = Neg(x)", {"b", "a"}), options);
+  EXPECT_TRUE(report.equal());
+  EXPECT_THAT(report.problems, IsEmpty());
+  EXPECT_EQ(report.runs, 3U);
+  EXPECT_EQ(calls, 3U);
+  EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 4]"));
+  ASSERT_EQ(report.outputs.size(), 2U);
+  EXPECT_EQ(report.outputs[0].reference_name, "a");
+  EXPECT_EQ(report.outputs[0].candidate_name, "a");
+  EXPECT_EQ(report.outputs[0].reference_type, "f32[2, 4]");
+}
+
+TEST(VerifyModels, PairsByOrderWhereNamesDiffer) {
+  const VerifyReport report = verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));
+  EXPECT_TRUE(report.equal());
+  EXPECT_EQ(report.outputs[1].candidate_name, "d");
+  const Model other = model_of({{"input", ElementType::f32, {batch, 4}}}, "a = Neg(input)\nb = Exp(input)", {"a", "b"});
+  EXPECT_TRUE(verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), other).equal());
+}
+
+TEST(VerifyModels, ReportsTheOutputThatDiffers) {
+  const VerifyReport report = verify_models(with("a = Neg(x)\nb = LeakyRelu<alpha=0.1>(x)", {"a", "b"}),
+                                            with("a = Neg(x)\nb = LeakyRelu<alpha=0.11>(x)", {"a", "b"}));
+  EXPECT_FALSE(report.equal());
+  EXPECT_TRUE(report.outputs[0].equal());
+  EXPECT_FALSE(report.outputs[1].equal());
+  EXPECT_EQ(report.outputs[1].failed_runs, 3U);
+  EXPECT_NEAR(report.outputs[1].worst.max_relative, 0.1, 1e-4);
+  VerifyOptions generous;
+  generous.relative = 0.2;
+  EXPECT_TRUE(verify_models(with("a = LeakyRelu<alpha=0.1>(x)", {"a"}), with("a = LeakyRelu<alpha=0.11>(x)", {"a"}), generous).equal());
+}
+
+TEST(VerifyModels, UsesDataThatItIsGiven) {
+  VerifyOptions options;
+  options.data = {{{"x", TensorData::from_numbers(ElementType::f32, {1, 4}, {1, 2, 3, 4})}},
+                  {{"x", TensorData::from_numbers(ElementType::f32, {1, 4}, {1, 2, -3, 4})}}};
+  const Model reference = with("a = Relu(x)", {"a"});
+  const Model candidate = with("a = Identity(x)", {"a"});
+  const VerifyReport report = verify_models(reference, candidate, options);
+  EXPECT_EQ(report.runs, 2U);
+  EXPECT_EQ(report.outputs[0].failed_runs, 1U);
+  EXPECT_EQ(report.outputs[0].worst_run, 1U);
+  EXPECT_THAT(report.outputs[0].worst.first_index, ElementsAre(0, 2));
+  options.data.pop_back();
+  EXPECT_TRUE(verify_models(reference, candidate, options).equal());
+  options.data[0]["z"] = options.data[0]["x"];
+  EXPECT_THAT([&] { (void)verify_models(reference, candidate, options); }, testing::ThrowsMessage<Error>(HasSubstr("no input 'z'")));
+}
+
+TEST(VerifyModels, SaysWhatOneModelLacks) {
+  const VerifyReport report = verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("a = Neg(x)", {"a"}));
+  EXPECT_FALSE(report.equal());
+  EXPECT_THAT(report.problems, ElementsAre("the candidate has no output 'b'"));
+  EXPECT_EQ(report.outputs.size(), 1U);
+  EXPECT_TRUE(report.outputs[0].equal()) << "what both have is compared all the same";
+}
+
+TEST(VerifyModels, SaysThatInputsDiffer) {
+  const Model half = model_of({{"x", ElementType::f16, {batch, 4}}}, "a = Neg(x)", {"a"});
+  const VerifyReport report = verify_models(with("a = Neg(x)", {"a"}), half);
+  EXPECT_FALSE(report.equal());
+  EXPECT_EQ(report.runs, 0U);
+  EXPECT_THAT(report.problems, ElementsAre("input 'x' is f32[batch, 4] in the reference and f16[batch, 4] in the candidate"));
+}
+
+TEST(VerifyModels, SaysThatTypesAndShapesOfOutputsDiffer) {
+  const VerifyReport report = verify_models(with("a = Neg(x)\nb = Neg(x)", {"a", "b"}),
+                                            with("n = Neg(x)\na = Cast<to=float16>(n)\nb = Transpose(n)", {"a", "b"}));
+  EXPECT_FALSE(report.equal());
+  EXPECT_EQ(report.outputs[0].worst.to_string(), "element types differ: f32 against f16");
+  EXPECT_EQ(report.outputs[1].worst.to_string(), "dimensions differ: [2, 4] against [4, 2]");
+  EXPECT_EQ(report.outputs[1].candidate_type, "f32[4, 2]");
+}
+
+TEST(VerifyModels, FindsASizeThatTheModelRunsWith) {
+  const Model model = model_of({{"x", ElementType::f32, {batch, 1, Dim::symbol("h"), Dim::symbol("w")}}},
+                               "a = MaxPool<kernel_shape=[40, 40]>(x)", {"a"});
+  const VerifyReport report = verify_models(model, model);
+  EXPECT_TRUE(report.equal());
+  EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 1, 64, 64]"));
+}
+
+}  // namespace
+}  // namespace graft
