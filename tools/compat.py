@@ -42,8 +42,8 @@ One `libgraft_plugins.so`, compiled once, is tried with every TensorRT that can 
 
 NOTES = """
 TensorRT-RTX 1.4 to 1.6 have a plugin registry, but neither their ONNX parser nor their network interface adds a plugin to a network:
-there a model runs through the functions that Graft leaves in it. RTX 1.4 asks for the machine's own GPU when a network holds
-QuantizeLinear, whatever the targets are; there was none. The lean runtime has no builder. The full TensorRT 10 and 11 share
+there a model runs through the functions that Graft leaves in it. RTX 1.4 ended the int8 engines with a CUDA error while it looked for
+the GPU of the machine, which has none; 1.5 and later do not. The lean runtime has no builder. The full TensorRT 10 and 11 share
 the plugin interfaces tried here; PyPI does not hold them, so they are not in the table.
 """
 
