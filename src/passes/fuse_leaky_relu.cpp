@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,12 @@ const std::vector<Form>& forms() {
       result.push_back({why, alpha, negated, Pattern(text, fmt::format("LeakyReLU, {}", name))});
     };
     add("where", "x where x > 0, alpha * x elsewhere", Alpha::any, false, R"(
-      below = Mul(x, @alpha)
-      y = Where(Greater(x, 0) | GreaterOrEqual(x, 0) | Less(0, x) | LessOrEqual(0, x) | Not(Less(x, 0)) | Not(Greater(0, x)), x, below)
-        | Where(Less(x, 0) | LessOrEqual(x, 0) | Greater(0, x) | GreaterOrEqual(0, x) | Not(Greater(x, 0)) | Not(Less(0, x)), below, x)
+      positive = Greater(x, 0) | GreaterOrEqual(x, 0) | Less(0, x) | LessOrEqual(0, x) | Not(Less(x, 0)) | Not(Greater(0, x))
+      y = Where(positive, x, Mul(x, @alpha))
+    )");
+    add("where, negative first", "alpha * x where x < 0, x elsewhere", Alpha::any, false, R"(
+      negative = Less(x, 0) | LessOrEqual(x, 0) | Greater(0, x) | GreaterOrEqual(0, x) | Not(Greater(x, 0)) | Not(Less(0, x))
+      y = Where(negative, Mul(x, @alpha), x)
     )");
     add("masks", "x * (x > 0) + alpha * x * (x <= 0), as tf2onnx writes tf.where; the same for every finite x",
         Alpha::any, false, R"(
@@ -48,16 +52,16 @@ const std::vector<Form>& forms() {
     add("maximum", "max(x, alpha * x) with alpha at most 1", Alpha::at_most_one, false, "y = Max(x, Mul(x, @alpha))");
     add("minimum", "min(x, alpha * x) with alpha at least 1", Alpha::at_least_one, false, "y = Min(x, Mul(x, @alpha))");
     add("clips", "max(x, 0) + alpha * min(x, 0)", Alpha::any, false, R"(
-      above = Relu(x) | Max(x, 0) | Clip(x, 0)
-      below = Min(x, 0) | Clip(x, _?, 0) | Neg(Relu(Neg(x)))
+      above = Relu(x) | Max(x, 0) | Clip(x, 0, @ceiling?)
+      below = Min(x, 0) | Clip(x, @floor?, 0) | Neg(Relu(Neg(x)))
       y = Add(above, Mul(below, @alpha))
     )");
     add("two Relu", "relu(x) - alpha * relu(-x)", Alpha::any, false, R"(
-      above = Relu(x) | Max(x, 0) | Clip(x, 0)
+      above = Relu(x) | Max(x, 0) | Clip(x, 0, @ceiling?)
       y = Sub(above, Mul(Relu(Neg(x)), @alpha))
     )");
     add("two Relu, added", "relu(x) + (-alpha) * relu(-x)", Alpha::any, true, R"(
-      above = Relu(x) | Max(x, 0) | Clip(x, 0)
+      above = Relu(x) | Max(x, 0) | Clip(x, 0, @ceiling?)
       y = Add(above, Mul(Relu(Neg(x)), @alpha))
     )");
     add("PRelu", "PRelu with one slope", Alpha::any, false, "y = PRelu(x, @alpha)");
@@ -68,6 +72,13 @@ const std::vector<Form>& forms() {
 
 Fusion read(const Form& form, const Match& match) {
   if (std::string obstacle = obstacle_of_x(match, "LeakyReLU"); !obstacle.empty()) return obstacle;
+  // Old operator sets give Clip's other bound a default, which limits nothing.
+  if (match.has("ceiling") && !(match.scalar("ceiling").value_or(0) >= std::numeric_limits<float>::max())) {
+    return Fusion("the Clip from below limits from above as well");
+  }
+  if (match.has("floor") && !(match.scalar("floor").value_or(0) <= std::numeric_limits<float>::lowest())) {
+    return Fusion("the Clip from above limits from below as well");
+  }
   const auto number = match.scalar("alpha");
   if (!number) {
     return Fusion(fmt::format("alpha holds {} values, the operator takes one",

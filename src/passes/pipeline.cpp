@@ -19,6 +19,8 @@ namespace {
 constexpr std::array passes = {
     Pass{"inline_functions", "functions of exporters hide what the other passes look for",
          inline_functions_of_exporters},
+    Pass{"raise_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
+         raise_model_opset},
     Pass{"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
     Pass{"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},
     Pass{"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities},

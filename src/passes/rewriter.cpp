@@ -11,11 +11,14 @@
 #include "graph/extract.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/opset.hpp"
 #include "passes/pipeline.hpp"
 #include "verify/verify_models.hpp"
 
 namespace graft {
 namespace {
+
+constexpr std::string_view as_asked = "not proven, as asked for";
 
 /// Nodes that the matcher looks through, so that they can lie inside a region without having been matched.
 bool is_transparent(const Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
@@ -91,6 +94,52 @@ std::string anchor_of(const Node& node) {
   return describe(node);
 }
 
+/// A sub-graph as a model of its own: what it reads from the graphs around it becomes inputs, or constants.
+Model model_of_subgraph(const Model& model, const Graph& graph) {
+  Model result;
+  result.ir_version = model.ir_version;
+  result.source = model.source;
+  result.graph().opset_imports = model.graph().opset_imports;
+  const auto describe_as = [](const Value& original, Value* made) {
+    made->type = original.type;
+    made->shape = original.shape;
+    return made;
+  };
+  const auto input_for = [&](const Value* value) -> Value* {
+    if (value == nullptr) return nullptr;
+    if (Value* known = result.graph().find_local(value->name)) return known;
+    const auto constant = value->constant();
+    if (!constant) return describe_as(*value, result.graph().add_input(value->name));
+    Value* made = describe_as(*value, result.graph().add_value(value->name));
+    result.graph().set_initializer(*made, *constant);
+    return made;
+  };
+  const auto output_for = [&](const Value* value) -> Value* {
+    return value == nullptr ? nullptr : describe_as(*value, result.graph().add_value(value->name));
+  };
+  for (const Node* node : graph.nodes()) {
+    if (!node->subgraphs().empty() || node->is("Constant")) continue;
+    std::vector<Value*> inputs;
+    std::vector<Value*> outputs;
+    for (const Value* value : node->inputs) inputs.push_back(input_for(value));
+    for (const Value* value : node->outputs) outputs.push_back(output_for(value));
+    Node* copy = result.graph().add_node_with_outputs(node->op_type, inputs, outputs, nullptr, node->domain);
+    copy->name = node->name;
+    for (const auto& [name, attribute] : node->attributes) copy->attributes.emplace(name, copy_attribute(attribute));
+  }
+  return result;
+}
+
+std::vector<const Value*> values_named(const Model& model, const std::vector<const Value*>& values) {
+  std::vector<const Value*> result;
+  for (const Value* value : values) {
+    const Value* found = model.graph().find_local(value->name);
+    if (found == nullptr) throw Error(fmt::format("'{}' lies inside a sub-graph of a sub-graph", value->name));
+    result.push_back(found);
+  }
+  return result;
+}
+
 void collect_graphs(Graph& graph, std::vector<Graph*>& result) {
   result.push_back(&graph);
   for (Node* node : graph.nodes()) {
@@ -137,9 +186,18 @@ void Rewriter::record(std::vector<std::string> nodes, std::string replacement, s
                               .proof = std::move(proof)});
 }
 
+void Rewriter::record_undone(std::vector<std::string> nodes, std::string replacement, std::string reason,
+                             std::string why) {
+  report_.undone.push_back({.pass = pass_,
+                            .nodes = std::move(nodes),
+                            .replacement = std::move(replacement),
+                            .reason = std::move(reason),
+                            .proof = std::move(why)});
+}
+
 Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
   if (!proposal.by_definition.empty()) return {true, proposal.by_definition};
-  if (!options_.prove) return {true, "not proven, as asked for"};
+  if (!options_.prove) return {true, std::string(as_asked)};
   const std::vector<const Value*> inputs = boundary_of(proposal);
   for (const Value* input : inputs) {
     if (!input->type || !input->shape) {
@@ -154,7 +212,15 @@ Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
 }
 
 Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std::vector<const Value*>& inputs) {
-  const Model before = extract(model_, inputs, {proposal.outputs.begin(), proposal.outputs.end()});
+  const Graph& graph = *proposal.outputs.front()->graph;
+  const std::vector<const Value*> outputs(proposal.outputs.begin(), proposal.outputs.end());
+  Model before;
+  if (&graph == &model_.graph()) {
+    before = extract(model_, inputs, outputs);
+  } else {
+    const Model alone = model_of_subgraph(model_, graph);
+    before = extract(alone, values_named(alone, inputs), values_named(alone, outputs));
+  }
   Model after = before.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
@@ -179,22 +245,27 @@ Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const st
                                whole_model_proofs_)};
   }
   ++whole_model_proofs_;
+  Model after = model_.clone();
+  proposal.edit(after.graph());
+  after.graph().remove_dead();
+  const Verdict verdict = prove_models(model_, after);
+  return {verdict.proven, prefix + "; " + verdict.text};
+}
+
+Rewriter::Verdict Rewriter::prove_models(const Model& before, const Model& after) {
+  if (!options_.prove) return {true, std::string(as_asked)};
   ++report_.proofs_run;
   try {
-    Model after = model_.clone();
-    proposal.edit(after.graph());
-    after.graph().remove_dead();
-    const VerifyReport report = verify_models(model_, after);
-    if (report.equal())
-      return {true, fmt::format("{}; the whole model was run {} times and agrees", prefix, report.runs)};
-    std::string found;
+    const VerifyReport report = verify_models(before, after);
+    if (report.equal()) return {true, fmt::format("the whole model was run {} times and agrees", report.runs)};
+    std::string text = "the whole model disagrees";
     for (const OutputReport& output : report.outputs) {
-      if (!output.equal()) found += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
+      if (!output.equal()) text += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
     }
-    for (const std::string& problem : report.problems) found += "; " + problem;
-    return {false, prefix + "; the whole model disagrees" + found};
+    for (const std::string& problem : report.problems) text += "; " + problem;
+    return {false, std::move(text)};
   } catch (const Error& error) {
-    return {false, fmt::format("{}, nor can the whole model: {}", prefix, error.what())};
+    return {false, fmt::format("the whole model cannot be run: {}", error.what())};
   }
 }
 
@@ -231,6 +302,7 @@ void Rewriter::choose(const std::string& node, std::string_view op, OperatorChoi
 }
 
 bool Rewriter::is_wanted(const Operator& op, DType dtype) const {
+  if (model_.graph().opset() < working_opset) return false;
   return options_.plugins != PluginMode::never || op.native_form(dtype).has_value();
 }
 

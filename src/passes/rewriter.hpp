@@ -36,6 +36,11 @@ class Rewriter {
  public:
   Rewriter(Model& model, const ConvertOptions& options, ConvertReport& report);
 
+  struct Verdict {
+    bool proven = false;
+    std::string text;
+  };
+
   [[nodiscard]] Model& model() { return model_; }
   [[nodiscard]] const ConvertOptions& options() const { return options_; }
   /// The main graph and all sub-graphs, outer ones first. Bodies of functions are not among them.
@@ -51,10 +56,15 @@ class Rewriter {
   /// Writes down a change that needs no run to prove it, and has been made already.
   void record(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string proof);
 
+  void record_undone(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string why);
+  /// Runs two whole models, which may take long; for changes to the model as a whole.
+  [[nodiscard]] Verdict prove_models(const Model& before, const Model& after);
+
   /// Keeps the best of each anchor node. Those of nodes that are rewritten after all are dropped.
   void near_miss(const std::string& pattern, const NearMiss& near);
 
-  /// Whether a fusion into `op` leads anywhere: without plugins, only where TensorRT has the operator itself.
+  /// Whether a fusion into `op` leads anywhere: without plugins, only where TensorRT has the operator itself; and only
+  /// in an operator set that functions can be written in.
   [[nodiscard]] bool is_wanted(const Operator& op, DType dtype) const;
   void choose(const std::string& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
 
@@ -62,10 +72,6 @@ class Rewriter {
   void finish();  ///< Of all passes: the near misses go to the report.
 
  private:
-  struct Verdict {
-    bool proven = false;
-    std::string text;
-  };
   [[nodiscard]] Verdict prove(const Proposal& proposal);
   [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const Value*>& inputs);
   [[nodiscard]] Verdict prove_whole_model(const Proposal& proposal, const std::string& why);

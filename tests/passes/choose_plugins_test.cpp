@@ -1,0 +1,121 @@
+// Native layer, plugin or standard operators: what is chosen, and what is left in the model.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "passes/pipeline.hpp"
+#include "tests/passes/models.hpp"
+
+namespace graft {
+namespace {
+
+/// One normalisation, one leaky ReLU in pieces, one of ONNX itself.
+constexpr auto network = R"(
+zero = Constant<value=float(0.0)>()
+slope = Constant<value=float(0.1)>()
+below = Min(x, zero)
+above = Max(x, zero)
+scaled = Mul(below, slope)
+a = Add(above, scaled)
+b = LeakyRelu<alpha=0.3>(a)
+norm = ReduceL2<axes=[1], keepdims=1>(b)
+epsilon = Constant<value=float(1e-12)>()
+bounded = Max(norm, epsilon)
+y = Div(b, bounded)
+)";
+
+Model make_network() { return make_model({{"x", ElementType::f32, image_shape()}}, network, {"y"}); }
+
+ConvertReport convert_and_verify(Model& model, PluginMode mode) {
+  const Model original = model.clone();
+  ConvertOptions options;
+  options.plugins = mode;
+  ConvertReport report = convert(model, options);
+  EXPECT_TRUE(report.undone.empty()) << report.undone.front().proof;
+  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
+    VerifyOptions verify;
+    verify.candidate_kernels = kernels;
+    const VerifyReport verified = verify_models(original, model, verify);
+    EXPECT_TRUE(verified.equal()) << first_difference(verified);
+  }
+  return report;
+}
+
+std::size_t count_of(const ConvertReport& report, OperatorChoice::Kind kind) {
+  return static_cast<std::size_t>(std::count_if(report.choices.begin(), report.choices.end(),
+                                                [&](const OperatorChoice& choice) { return choice.kind == kind; }));
+}
+
+bool has_standard_operators_only(const Model& model) {
+  bool only = true;
+  model.graph().for_each_node([&](const Node& node) { only = only && node.domain.empty(); });
+  return only;
+}
+
+TEST(ChoosePlugins, AutomaticTakesAPluginOnlyWhereThereIsNoLayer) {
+  Model model = make_network();
+  const ConvertReport report = convert_and_verify(model, PluginMode::automatic);
+  EXPECT_EQ(count_of(model, "LeakyRelu"), 2U);
+  ASSERT_EQ(operators_in(model).size(), 1U);
+  EXPECT_EQ(operators_in(model)[0]->type().name, "L2Normalize");
+  EXPECT_EQ(count_of(report, OperatorChoice::Kind::native), 2U);
+  EXPECT_EQ(count_of(report, OperatorChoice::Kind::plugin), 1U);
+  for (const OperatorChoice& choice : report.choices) EXPECT_FALSE(choice.reason.empty());
+}
+
+TEST(ChoosePlugins, AlwaysTakesPluginsForStandardOperatorsToo) {
+  Model model = make_network();
+  const ConvertReport report = convert_and_verify(model, PluginMode::always);
+  EXPECT_EQ(count_of(model, "LeakyRelu"), 0U);
+  EXPECT_EQ(operators_in(model).size(), 3U);
+  EXPECT_EQ(count_of(report, OperatorChoice::Kind::plugin), 3U);
+}
+
+TEST(ChoosePlugins, NeverLeavesStandardOperatorsOnly) {
+  Model model = make_network();
+  const ConvertReport report = convert_and_verify(model, PluginMode::never);
+  EXPECT_TRUE(has_standard_operators_only(model));
+  EXPECT_TRUE(model.functions.empty());
+  EXPECT_EQ(count_of(model, "LeakyRelu"), 2U);
+  EXPECT_EQ(count_of(report, OperatorChoice::Kind::plugin), 0U);
+}
+
+TEST(ChoosePlugins, NeverTakesTheOperatorsOfAConvertedModelApart) {
+  Model model = make_network();
+  convert(model);
+  ASSERT_EQ(operators_in(model).size(), 1U);
+  const ConvertReport report = convert_and_verify(model, PluginMode::never);
+  EXPECT_TRUE(has_standard_operators_only(model));
+  EXPECT_TRUE(model.functions.empty());
+  EXPECT_EQ(count_of(report, OperatorChoice::Kind::function), 1U);
+}
+
+TEST(ChoosePlugins, EveryPluginCarriesItsFunction) {
+  Model model = make_network();
+  convert(model);
+  bool found = false;
+  model.graph().for_each_node([&](const Node& node) {
+    if (node.domain != onnx_domain) return;
+    found = true;
+    EXPECT_NE(model.find_function(node), nullptr) << describe(node);
+    EXPECT_EQ(node.string_or("epsilon_mode", ""), "norm");
+    EXPECT_FLOAT_EQ(node.float_or("epsilon", 0), 1e-12F);
+  });
+  EXPECT_TRUE(found);
+  EXPECT_GE(model.ir_version, 8);
+}
+
+TEST(ChoosePlugins, DropInsOfOtherLibrariesBecomeOperators) {
+  Model model = make_model({{"x", ElementType::f32, image_shape()}}, "", {});
+  Graph& graph = model.graph();
+  graph.opset_imports["trt.plugins"] = 1;
+  Node* node = graph.add_node("LReLU_TRT", {graph.find("x")}, {"y"}, nullptr, "trt.plugins");
+  node->attributes["negSlope"] = NodeAttribute(AttributeData(0.25F));
+  graph.add_output(*node->output());
+  const ConvertReport report = convert(model);
+  EXPECT_EQ(report.count("lower_drop_ins"), 1U);
+  ASSERT_EQ(count_of(model, "LeakyRelu"), 1U);
+  EXPECT_FLOAT_EQ(graph.nodes()[0]->float_or("alpha", 0), 0.25F);
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,193 @@
+// Dead code, constants and identities: what goes, what stays, and that sub-graphs are treated the same way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/functions.hpp"
+#include "passes/pipeline.hpp"
+#include "tests/passes/models.hpp"
+
+namespace graft {
+namespace {
+
+using testing::ElementsAre;
+
+const std::vector<InputSpec> image = {{"x", ElementType::f32, image_shape()}};
+
+ConvertReport convert_and_verify(Model& model, const ConvertOptions& options = {}) {
+  const Model original = model.clone();
+  ConvertReport report = convert(model, options);
+  model.graph().check();
+  EXPECT_TRUE(report.undone.empty()) << report.undone.front().pass << ": " << report.undone.front().proof;
+  const VerifyReport verified = verify_models(original, model);
+  EXPECT_TRUE(verified.equal()) << first_difference(verified);
+  return report;
+}
+
+TEST(RemoveDead, NodesThatNoOutputNeeds) {
+  Model model = make_model(image, "y = Exp(x)\nlost = Log(x)\nlost_too = Abs(lost)\n", {"y"});
+  const ConvertReport report = convert_and_verify(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp"));
+  EXPECT_EQ(report.count("remove_dead"), 1U);
+}
+
+TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
+  // 2^53 + 1 is lost in f64, 2^31 in i32.
+  Model model = make_model({{"x", ElementType::i64, {3}}},
+                           "a = Constant<value=int64([9007199254740993, 2147483648, -5])>()\n"
+                           "b = Constant<value=int64([2, 2, 2])>()\n"
+                           "c = Mul(a, b)\n"
+                           "y = Max(x, c)\n",
+                           {"y"}, 13);
+  const ConvertReport report = convert(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Max"));
+  const auto folded = model.graph().nodes()[0]->input(1)->constant();
+  ASSERT_TRUE(folded.has_value());
+  EXPECT_EQ(folded->type, ElementType::i64);
+  EXPECT_THAT(*folded->ints(), ElementsAre(18014398509481986, 4294967296, -10));
+  EXPECT_TRUE(report.undone.empty());
+}
+
+TEST(FoldConstants, KeepsNamesOfTensors) {
+  Model model = make_model(image, "a = Constant<value=float(2.0)>()\nslope = Exp(a)\ny = Mul(x, slope)\n", {"y"});
+  convert_and_verify(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Mul"));
+  EXPECT_EQ(model.graph().nodes()[0]->input(1)->name, "slope");
+  EXPECT_NEAR(*model.graph().find("slope")->constant()->scalar(), 7.38905609893, 1e-6);
+}
+
+TEST(FoldConstants, ShapeOfFixedDimensionsOnly) {
+  Model model = make_model(image,
+                           "fixed = Shape<start=1>(x)\n"
+                           "open = Shape(x)\n"
+                           "sizes = Cast<to=float>(fixed)\n"
+                           "all = Cast<to=float>(open)\n"
+                           "a = ReduceSum<keepdims=0>(sizes)\n"
+                           "b = ReduceSum<keepdims=0>(all)\n"
+                           "c = Add(a, b)\n"
+                           "y = Add(x, c)\n",
+                           {"y"});
+  convert_and_verify(model);
+  EXPECT_EQ(count_of(model, "Shape"), 1U);
+  EXPECT_EQ(count_of(model, "ReduceSum"), 1U);
+  EXPECT_EQ(model.graph().find("a")->constant()->scalar(), 12.0);  // 4 + 3 + 5
+}
+
+TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
+  Model random = make_model(image,
+                            "shape = Constant<value=int64([3, 5])>()\n"
+                            "zeros = ConstantOfShape(shape)\n"
+                            "noise = RandomNormalLike<scale=0.0>(zeros)\n"
+                            "y = Add(x, noise)\n",
+                            {"y"});
+  convert(random);
+  EXPECT_EQ(count_of(random, "RandomNormalLike"), 1U);
+  EXPECT_EQ(count_of(random, "ConstantOfShape"), 0U);
+
+  Model quantised = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
+                               "stored = Constant<value=int8([[1, 2], [3, 4]])>()\n"
+                               "scale = Constant<value=float(0.5)>()\n"
+                               "w = DequantizeLinear(stored, scale)\n"
+                               "y = MatMul(x, w)\n",
+                               {"y"});
+  convert_and_verify(quantised);
+  EXPECT_EQ(count_of(quantised, "DequantizeLinear"), 1U);
+}
+
+TEST(FoldConstants, DoesNotBlowUpTheFile) {
+  Model model = make_model({{"x", ElementType::f32, {1024, 1024}}},
+                           "shape = Constant<value=int64([1024, 1024])>()\n"
+                           "many = ConstantOfShape(shape)\n"
+                           "y = Add(x, many)\n",
+                           {"y"});
+  convert(model);
+  EXPECT_EQ(count_of(model, "ConstantOfShape"), 1U);
+}
+
+TEST(RemoveIdentities, WhatCopiesItsInput) {
+  Model model = make_model(image,
+                           "a = Exp(x)\n"
+                           "b = Identity(a)\n"
+                           "c, mask = Dropout(b)\n"
+                           "d = Cast<to=float>(c)\n"
+                           "one = Constant<value=float(1.0)>()\n"
+                           "e = Mul(one, d)\n"
+                           "f = Div(e, one)\n"
+                           "zero = Constant<value=float(0.0)>()\n"
+                           "g = Sub(f, zero)\n"
+                           "h = Transpose<perm=[0, 2, 3, 1]>(g)\n"
+                           "i = Transpose<perm=[0, 3, 1, 2]>(h)\n"
+                           "j = Transpose<perm=[0, 1, 2, 3]>(i)\n"
+                           "k = Concat<axis=1>(j)\n"
+                           "y = Log(k)\n",
+                           {"y"});
+  const ConvertReport report = convert_and_verify(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Log"));
+  EXPECT_EQ(report.count("remove_identities"), 9U);
+}
+
+TEST(RemoveIdentities, NotWhatChangesAZerosSign) {
+  // -0 + 0 is +0, so 1 / (x + 0) differs from 1 / x where x is -0. Adding -0 changes nothing.
+  Model plus = make_model(image, "zero = Constant<value=float(0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
+  convert(plus);
+  EXPECT_EQ(count_of(plus, "Add"), 1U);
+
+  Model minus = make_model(image, "zero = Constant<value=float(-0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
+  convert(minus);
+  EXPECT_EQ(count_of(minus, "Add"), 0U);
+}
+
+TEST(RemoveIdentities, NotWhatBroadcasts) {
+  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 4}}},
+                           "ones = Constant<value=float([[[1.0]], [[1.0]]])>()\na = Mul(x, ones)\ny = Exp(a)\n", {"y"});
+  convert_and_verify(model);
+  EXPECT_EQ(count_of(model, "Mul"), 1U);
+}
+
+TEST(RemoveIdentities, ReshapeToTheShapeThatIsThere) {
+  Model model = make_model({{"x", ElementType::f32, {2, 8}}},
+                           "a = Exp(x)\nshape = Constant<value=int64([2, 8])>()\nb = Reshape(a, shape)\ny = Log(b)\n", {"y"});
+  convert_and_verify(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Log"));
+}
+
+TEST(RemoveIdentities, OutputsKeepTheirNames) {
+  Model model = make_model(image, "a = Exp(x)\ny = Identity(a)\nz = Identity(x)\n", {"y", "z"});
+  convert_and_verify(model);
+  EXPECT_EQ(model.graph().outputs()[0]->name, "y");
+  EXPECT_EQ(model.graph().outputs()[1]->name, "z");
+  EXPECT_EQ(count_of(model, "Identity"), 1U);  // an output cannot be an input
+}
+
+TEST(SubGraphs, AreConvertedWithWhatTheySee) {
+  Model model = make_model({{"x", ElementType::f32, {2, 8}}, {"choice", ElementType::boolean, {}}}, "a = Exp(x)\n", {});
+  Graph& main = model.graph();
+  const auto branch = [&](const char* text) {
+    auto graph = std::make_unique<Graph>(&main);
+    graph->name = "branch";
+    parse_nodes(*graph, text, {}, [](std::string_view) { return std::optional<AttributeType>{}; });
+    graph->add_output(*graph->nodes().back()->output());
+    return graph;
+  };
+  Node* node = main.add_node("If", {main.find("choice")}, {"y"});
+  // The first branch is a leaky ReLU of a value from outside; the second has a Dropout.
+  node->attributes.emplace("then_branch", AttributeData(branch("zero = Constant<value=float(0.0)>()\n"
+                                                               "slope = Constant<value=float(0.1)>()\n"
+                                                               "positive = Greater(a, zero)\n"
+                                                               "scaled = Mul(a, slope)\n"
+                                                               "then_y = Where(positive, a, scaled)\n")));
+  node->attributes.emplace("else_branch", AttributeData(branch("e = Neg(a)\nd, mask = Dropout(e)\nelse_y = Abs(d)\n")));
+  main.add_output(*main.find("y"));
+  infer_shapes(model);
+  const Model original = model.clone();
+  const ConvertReport report = convert(model);
+  model.graph().check();
+  EXPECT_EQ(count_of(model, "LeakyRelu"), 1U);
+  EXPECT_EQ(count_of(model, "Where"), 0U);
+  EXPECT_EQ(count_of(model, "Dropout"), 0U);
+  EXPECT_TRUE(report.undone.empty()) << report.undone.front().proof;
+  const VerifyReport verified = verify_models(original, model);
+  EXPECT_TRUE(verified.equal()) << first_difference(verified);
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,140 @@
+// What exporters write fuses into exactly what tests/golden/exports/manifest.json says, and computes what it did.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "graph/onnx_io.hpp"
+#include "passes/pipeline.hpp"
+#include "tests/passes/models.hpp"
+
+namespace graft {
+namespace {
+
+const std::filesystem::path folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "exports";
+
+nlohmann::json manifest() {
+  std::ifstream file(folder / "manifest.json");
+  return nlohmann::json::parse(file);
+}
+
+void expect_attributes(const Operator& op, const nlohmann::json& attributes) {
+  for (const auto& [name, expected] : attributes.items()) {
+    const AttributeValue value = op.get(name).value();
+    if (const auto* number = std::get_if<float>(&value)) {
+      EXPECT_NEAR(*number, expected.get<double>(), 1e-6 * expected.get<double>()) << name;
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      EXPECT_EQ(*text, expected.get<std::string>()) << name;
+    } else {
+      EXPECT_EQ(std::get<std::vector<std::int64_t>>(value), expected.get<std::vector<std::int64_t>>()) << name;
+    }
+  }
+}
+
+/// The files whose names begin so.
+void expect_fusions(const std::string& exporter, std::size_t least) {
+  std::size_t files = 0;
+  for (const auto& entry : manifest().at("exports")) {
+    const auto name = entry.at("file").get<std::string>();
+    if (!name.starts_with(exporter)) continue;
+    SCOPED_TRACE(name + ": " + entry.at("expression").get<std::string>());
+    ++files;
+    const Model original = read_onnx(folder / name);
+    Model model = original.clone();
+    const ConvertReport report = convert(model);
+    model.graph().check();
+
+    const auto wanted = entry.at("fusions").get<std::size_t>();
+    const auto kind = entry.at("operator").get<std::string>();
+    const std::string pass = kind == "LeakyReLU" ? "fuse_leaky_relu" : "fuse_l2_normalize";
+    EXPECT_EQ(report.count("fuse_l2_normalize") + report.count("fuse_leaky_relu"), wanted);
+    EXPECT_EQ(report.count(pass), wanted);
+    for (const Rewrite& rewrite : report.undone) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
+
+    const auto ops = operators_in(model);
+    const auto native = entry.at("native").get<std::size_t>();
+    if (kind == "LeakyReLU") {
+      EXPECT_TRUE(ops.empty());  // TensorRT has LeakyRelu itself
+      EXPECT_EQ(count_of(model, "LeakyRelu"), wanted + native);
+      model.graph().for_each_node([&](const Node& node) {
+        if (!node.is("LeakyRelu")) return;
+        EXPECT_NEAR(node.float_or("alpha", 0.01F), entry.at("attributes").at("alpha").get<double>(), 1e-7);
+      });
+    } else {
+      ASSERT_EQ(ops.size(), wanted);
+      EXPECT_EQ(count_of(model, "LeakyRelu"), native);
+      if (wanted == 1) expect_attributes(*ops[0], entry.at("attributes"));
+    }
+    EXPECT_EQ(report.choices.size(), wanted + native);
+
+    const VerifyReport verified = verify_models(original, model);
+    EXPECT_TRUE(verified.equal()) << first_difference(verified);
+  }
+  EXPECT_GE(files, least);
+}
+
+TEST(Exports, TensorFlowAndKeras) { expect_fusions("tf2onnx", 20); }
+TEST(Exports, TorchScript) { expect_fusions("torch2.8.0_script", 30); }
+TEST(Exports, TorchDynamo) { expect_fusions("torch2.8.0_dynamo", 25); }
+TEST(Exports, NewestTorchDynamo) { expect_fusions("torch2.15.0", 15); }
+
+TEST(Exports, EveryFileIsInOneOfTheTests) {
+  for (const auto& entry : manifest().at("exports")) {
+    const auto name = entry.at("file").get<std::string>();
+    EXPECT_TRUE(name.starts_with("tf2onnx") || name.starts_with("torch2.8.0_script") ||
+                name.starts_with("torch2.8.0_dynamo") || name.starts_with("torch2.15.0"))
+        << name;
+  }
+}
+
+TEST(Exports, ConvertingTwiceChangesNothing) {
+  for (const std::string name : {"torch2.8.0_script_opset17_network.onnx", "torch2.8.0_dynamo_opset18_network.onnx",
+                                 "tf2onnx1.17.0_opset13_network.onnx", "torch2.8.0_script_opset11_f_normalize.onnx"}) {
+    SCOPED_TRACE(name);
+    Model model = read_onnx(folder / name);
+    const ConvertReport first = convert(model);
+    const std::string once = serialize_onnx(model);
+    Model again = parse_onnx(once, {}, name);
+    const ConvertReport second = convert(again);
+    EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
+    EXPECT_TRUE(second.undone.empty());
+    EXPECT_EQ(second.choices.size(), first.choices.size());
+    EXPECT_EQ(serialize_onnx(again), once);
+  }
+}
+
+TEST(Exports, IdenticalRegionsAreProvenOnce) {
+  Model model = read_onnx(folder / "torch2.8.0_script_opset17_network.onnx");
+  const ConvertReport report = convert(model);
+  ASSERT_EQ(report.count("fuse_l2_normalize"), 3U);
+  EXPECT_GE(report.proofs_reused, 1U);  // two of the three normalise [batch, 4]
+}
+
+TEST(Digits, OneNormalisationAndItsLeakyRelus) {
+  const auto path = std::filesystem::path(GRAFT_GOLDEN_DIR).parent_path().parent_path() / "examples/digits/digits.onnx";
+  const Model original = read_onnx(path);
+  Model model = original.clone();
+  const std::size_t leaky = count_of(original, "LeakyRelu");
+  ASSERT_GE(leaky, 1U);
+  const ConvertReport report = convert(model);
+  EXPECT_EQ(report.count("fuse_l2_normalize"), 1U);
+  const auto ops = operators_in(model);
+  ASSERT_EQ(ops.size(), 1U);
+  EXPECT_EQ(ops[0]->type().name, "L2Normalize");
+  EXPECT_EQ(count_of(model, "LeakyRelu"), leaky);
+  ASSERT_EQ(report.choices.size(), leaky + 1);
+  for (const OperatorChoice& choice : report.choices) {
+    EXPECT_EQ(choice.kind, choice.op == "L2Normalize" ? OperatorChoice::Kind::plugin : OperatorChoice::Kind::native);
+    EXPECT_FALSE(choice.reason.empty());
+  }
+  const VerifyReport verified = verify_models(original, model);
+  EXPECT_TRUE(verified.equal()) << first_difference(verified);
+  VerifyOptions own;
+  own.candidate_kernels = OperatorKernels::own;
+  const VerifyReport by_kernels = verify_models(original, model, own);
+  EXPECT_TRUE(by_kernels.equal()) << first_difference(by_kernels);
+}
+
+}  // namespace
+}  // namespace graft
