@@ -617,8 +617,9 @@ void Graph::check() const {
 
 void Graph::for_each_node(const std::function<void(Node&)>& f) {
   for (Node* node : nodes()) {
+    const std::vector<Graph*> inner = node->subgraphs();
     f(*node);
-    for (Graph* inner : node->subgraphs()) inner->for_each_node(f);
+    for (Graph* graph : inner) graph->for_each_node(f);
   }
 }
 

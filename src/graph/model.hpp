@@ -223,7 +223,8 @@ class Graph {
   /// Links, order, scopes and names. Throws Error (internal) naming the first violation; for tests and debug builds.
   void check() const;
 
-  /// Calls `f` for each node, also inside sub-graphs, outer nodes first.
+  /// Calls `f` for each node, also inside sub-graphs, outer nodes first. `f` may remove that node if it holds no
+  /// sub-graph; nodes that it adds are not visited.
   void for_each_node(const std::function<void(Node&)>& f);
   void for_each_node(const std::function<void(const Node&)>& f) const;
 

@@ -223,9 +223,12 @@ class Reader {
     const auto known = files_.find(location);
     if (known != files_.end()) return known->second;
     if (folder_.empty()) fail(fmt::format("{}: external data '{}' of a model that was not read from a file", what, location));
+    if (location.find('\0') != std::string::npos) {
+      fail(fmt::format("{}: external data at a path that holds a zero byte; allowed is a path inside the model's folder", what));
+    }
     const std::filesystem::path relative(location);
     const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
-    if (location.empty() || relative.is_absolute() || climbs || location.find('\0') != std::string::npos) {
+    if (location.empty() || relative.is_absolute() || climbs) {
       fail(fmt::format("{}: external data lies at '{}'; allowed is a path inside the model's folder, without '..'", what,
                        location));
     }
@@ -238,7 +241,11 @@ class Reader {
     if (home_end != home.end()) {
       fail(fmt::format("{}: external data '{}' is a link to {}, outside the model's folder", what, location, target.string()));
     }
-    return files_.emplace(location, MappedFile::open(target)).first->second;
+    try {
+      return files_.emplace(location, MappedFile::open(target)).first->second;
+    } catch (const Error& file_error) {
+      fail(fmt::format("{}: external data: {}", what, file_error.what()));
+    }
   }
 
   Bytes read_external(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements, const std::string& what) {

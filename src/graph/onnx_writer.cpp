@@ -84,7 +84,7 @@ class Writer {
   static void write_opsets(const Graph& graph, Imports& imports) {
     for (const auto& [domain, version] : graph.opset_imports) {
       auto* import = imports.Add();
-      import->set_domain(domain);
+      set(domain, [&](const auto& v) { import->set_domain(v); });
       import->set_version(version);
     }
   }

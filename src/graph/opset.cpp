@@ -96,14 +96,15 @@ class Raiser {
     Node* flat = graph.add_node("Flatten", {x}, {name + "_flat"}, &node);
     flat->attributes["axis"] = NodeAttribute(AttributeData(axis));
     Node* shape = graph.add_node("Shape", {x}, {name + "_shape"}, &node);
-    graph.set_input(node, 0, flat->output());
-    node.attributes["axis"] = NodeAttribute(AttributeData(std::int64_t{-1}));
-    Node* reshape = graph.add_node("Reshape", {nullptr, shape->output()}, {}, &node);
-    graph.move_output(node, 0, *reshape, 0);
-    Value* inner = graph.make_value(name + "_softmax");
-    node.outputs[0] = inner;
-    inner->producer = &node;
-    graph.set_input(*reshape, 0, inner);
+    Node* softmax = graph.add_node(node.op_type, {flat->output()}, {name + "_" + node.op_type}, &node);
+    softmax->attributes["axis"] = NodeAttribute(AttributeData(std::int64_t{-1}));
+    softmax->name = node.name;
+    // The node itself becomes the last of them, which keeps its output in place.
+    node.op_type = "Reshape";
+    node.name += node.name.empty() ? "" : "_shape";
+    node.attributes.clear();
+    graph.set_input(node, 0, softmax->output());
+    graph.add_input_to(node, shape->output());
   }
 
   void raise(Node& node) const {

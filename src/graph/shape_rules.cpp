@@ -50,12 +50,11 @@ Dim divide(const Factors& dividend, Factors divisor) {
     }
   }
   if (!divisor.others.empty() || divisor.constant == 0) return unknown_dim();
-  Dim result(dividend.constant);
+  if (dividend.constant == 0) return 0;
+  Dim result(1);
   for (const Dim& dim : rest) result = result * dim;
-  if (dividend.constant % divisor.constant != 0) return floor_div(result, divisor.constant);
-  result = dividend.constant / divisor.constant;
-  for (const Dim& dim : rest) result = result.is_constant() && result.value() == 1 ? dim : dim * result;
-  return result;
+  if (dividend.constant % divisor.constant != 0) return floor_div(result * dividend.constant, divisor.constant);
+  return result * (dividend.constant / divisor.constant);
 }
 
 // ---- Elementwise
@@ -111,7 +110,7 @@ void arithmetic(NodeTypes& t) {
     if (!b.is_constant() || b.value() <= 0) return std::nullopt;
     Factors dividend;
     dividend.multiply(a);
-    return dividend.constant % b.value() == 0 ? divide(dividend, {b.value(), {}}) : floor_div(a, b);
+    return dividend.constant % b.value() == 0 ? divide(dividend, Factors{b.value(), {}}) : floor_div(a, b);
   });
 }
 
@@ -736,8 +735,14 @@ void gather_nd(NodeTypes& t) {
 
 void expand(NodeTypes& t) {
   t.set_type(0, t.type(0));
-  const auto target = t.contents(1);
+  auto target = t.contents(1);
   const Shape* x = t.shape(0);
+  const Shape* target_shape = t.shape(1);
+  if (!target && target_shape != nullptr && target_shape->size() == 1 && (*target_shape)[0].is_constant() &&
+      (*target_shape)[0].value() <= 64) {
+    target.emplace();
+    for (std::int64_t i = 0; i < (*target_shape)[0].value(); ++i) target->push_back(unknown_dim());
+  }
   if (x == nullptr || !target) return;
   Shape result = *x;
   Shape other = *target;

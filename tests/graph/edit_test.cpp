@@ -1,0 +1,159 @@
+// Editing a graph keeps its links, names, order and outputs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "build.hpp"
+#include "graph/extract.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/shape_inference.hpp"
+#include "graph/text.hpp"
+
+namespace graft::test {
+namespace {
+
+std::vector<std::string> op_types(const Graph& graph) {
+  std::vector<std::string> types;
+  for (const Node* node : graph.nodes()) types.push_back(node->op_type);
+  return types;
+}
+
+/// An If whose branches use the outer value `a`; one of them returns it.
+Model model_with_branches() {
+  Model model = make_model({{"x", ElementType::f32, Shape{2}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
+  Graph& graph = model.graph();
+  Node* node = graph.add_node("If", {graph.find("c")}, {"y"});
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    auto inner = std::make_unique<Graph>(&graph);
+    parse_nodes(*inner, "r = Neg(a)", {"r"}, nullptr);
+    node->attributes[branch] = NodeAttribute(AttributeData(std::move(inner)));
+  }
+  graph.add_output(*node->output());
+  graph.check();
+  return model;
+}
+
+TEST(Edit, UsesFollowTheInputs) {
+  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Add(a, a)", {"y"});
+  Value& a = *model.graph().find("a");
+  Node& add = producer(model, "y");
+  EXPECT_EQ(a.uses.size(), 2U);
+  model.graph().set_input(add, 1, model.graph().find("x"));
+  ASSERT_EQ(a.uses.size(), 1U);
+  EXPECT_EQ(a.uses[0], (Use{&add, 0}));
+  model.graph().check();
+}
+
+TEST(Edit, ANodeWhoseOutputIsUsedIsNotRemoved) {
+  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
+  EXPECT_NE(error_of([&] { model.graph().remove_node(producer(model, "a")); }), "");
+  EXPECT_NE(error_of([&] { model.graph().remove_node(producer(model, "y")); }), "");
+  model.graph().check();
+}
+
+TEST(Edit, AGraphOutputKeepsItsNameWhenReplaced) {
+  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Neg(a)\nb = Abs(x)", {"y"});
+  Value& b = *model.graph().find("b");
+  model.graph().replace_all_uses(*model.graph().find("y"), b);
+  EXPECT_EQ(b.name, "y");
+  EXPECT_EQ(model.graph().outputs(), std::vector<Value*>{&b});
+  EXPECT_EQ(model.graph().remove_dead(), 2U);
+  EXPECT_EQ(op_types(model.graph()), std::vector<std::string>{"Abs"});
+  model.graph().check();
+}
+
+TEST(Edit, AnOutputReplacedByAnInputGetsAnIdentity) {
+  Model model = make_model({{"x"}}, "y = Relu(x)\nz = Neg(y)", {"y", "z"});
+  model.graph().replace_all_uses(*model.graph().find("y"), *model.graph().find("x"));
+  model.graph().remove_dead();
+  EXPECT_EQ(op_types(model.graph()), (std::vector<std::string>{"Identity", "Neg"}));
+  EXPECT_EQ(model.graph().outputs()[0]->name, "y");
+  EXPECT_EQ(producer(model, "z").inputs[0]->name, "x");
+  model.graph().check();
+}
+
+TEST(Edit, ReplacingCanSpareTheNodeThatMakesTheReplacement) {
+  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
+  Value& a = *model.graph().find("a");
+  Node* cast = model.graph().add_node("Cast", {&a}, {"c"}, &producer(model, "y"));
+  model.graph().replace_all_uses(a, *cast->output(), cast);
+  EXPECT_EQ(producer(model, "y").inputs[0], cast->output());
+  EXPECT_EQ(cast->inputs[0], &a);
+  model.graph().check();
+}
+
+TEST(Edit, SubGraphsCountAsUses) {
+  Model model = model_with_branches();
+  EXPECT_EQ(model.graph().find("a")->uses.size(), 2U);
+  EXPECT_EQ(model.graph().remove_dead(), 0U);
+  Node* abs = model.graph().add_node("Abs", {model.graph().find("x")}, {"b"}, &producer(model, "y"));
+  model.graph().replace_all_uses(*model.graph().find("a"), *abs->output());
+  for (const Graph* branch : producer(model, "y").subgraphs()) EXPECT_EQ(branch->nodes()[0]->inputs[0], abs->output());
+  EXPECT_EQ(model.graph().remove_dead(), 1U);
+  model.graph().check();
+}
+
+TEST(Edit, RemovingANodeWithSubGraphsFreesWhatTheyUsed) {
+  Model model = model_with_branches();
+  while (!model.graph().outputs().empty()) model.graph().remove_output(0);
+  model.graph().add_output(*model.graph().find("a"));
+  EXPECT_EQ(model.graph().remove_dead(), 1U);
+  EXPECT_TRUE(model.graph().find("a")->uses.empty());
+  EXPECT_EQ(model.graph().unique_name("r"), "r");  // the branches' names are free again
+  model.graph().check();
+}
+
+TEST(Edit, NamesAreUniqueAcrossSubGraphs) {
+  Model model = model_with_branches();
+  EXPECT_EQ(model.graph().make_value("r")->name, "r_1");
+  EXPECT_EQ(model.graph().make_value("r")->name, "r_2");
+  EXPECT_EQ(model.graph().make_value("new")->name, "new");
+  EXPECT_NE(error_of([&] { model.graph().rename(*model.graph().find("a"), "x"); }), "");
+}
+
+TEST(Edit, SortingMovesOnlyWhatHasTo) {
+  Model model = make_model({{"x"}}, "a = Relu(x)\nb = Neg(x)\ny = Add(a, b)", {"y"});
+  Node* late = model.graph().add_node("Abs", {model.graph().find("x")}, {"c"});
+  model.graph().set_input(producer(model, "a"), 0, late->output());
+  model.graph().topological_sort();
+  EXPECT_EQ(op_types(model.graph()), (std::vector<std::string>{"Neg", "Abs", "Relu", "Add"}));
+  model.graph().check();
+}
+
+TEST(Edit, ACycleIsNamed) {
+  Model model = make_model({{"x"}}, "a = Relu(x)\nb = Neg(a)\ny = Abs(b)", {"y"});
+  model.graph().set_input(producer(model, "a"), 0, model.graph().find("b"));
+  const std::string error = error_of([&] { model.graph().topological_sort(); });
+  EXPECT_TRUE(error.find("'a' (Relu)") != std::string::npos || error.find("'b' (Neg)") != std::string::npos) << error;
+}
+
+TEST(Edit, ACopyIsIndependent) {
+  Model model = model_with_branches();
+  Model copy = model.clone();
+  copy.graph().check();
+  EXPECT_EQ(to_text(model), to_text(copy));
+  const std::string before = to_text(model);
+  copy.graph().rename(*copy.graph().find("a"), "changed");
+  EXPECT_EQ(to_text(model), before);
+  model = Model();
+  copy.graph().check();
+}
+
+TEST(Extract, TakesWhatTheOutputsNeed) {
+  Model model = make_model({{"x", ElementType::f32, Shape{Dim::symbol("n"), 4}}},
+                           "two = Constant<value=float(2)>()\na = Relu(x)\nb = Pow(a, two)\nc = Sqrt(b)\ny = Neg(c)\nz = Abs(a)",
+                           {"y", "z"});
+  infer_shapes(model);
+  const Model part = extract(model, {model.graph().find("a")}, {model.graph().find("c")});
+  part.graph().check();
+  EXPECT_EQ(op_types(part.graph()), (std::vector<std::string>{"Constant", "Pow", "Sqrt"}));
+  EXPECT_EQ(type_text(*part.graph().inputs().at(0)), "f32[n, 4]");
+  EXPECT_EQ(part.graph().outputs().at(0)->name, "c");
+  const Model again = parse_onnx(serialize_onnx(part), "", "part");
+  EXPECT_EQ(op_types(again.graph()), (std::vector<std::string>{"Constant", "Pow", "Sqrt"}));
+  EXPECT_NE(error_of([&] { (void)extract(model, {model.graph().find("b")}, {model.graph().find("z")}); }).find("'x'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace graft::test
