@@ -22,8 +22,8 @@ struct InputOptions {
   std::uint64_t seed = 0;
   InputValues values = InputValues::normal;
   double scale = 1;  ///< Of floating-point inputs; numbers beyond the range of the type become its largest.
-  std::map<std::string, std::int64_t, std::less<>> dims;                 ///< Sizes of symbolic dimensions, by name.
-  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Whole shapes, by input.
+  std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< Sizes of symbolic dimensions, by name.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Whole shapes, by input.
   std::int64_t first_size = 2;  ///< Of a first dimension that nothing above gives a size.
   std::int64_t size = 16;       ///< Of any other such dimension.
 };

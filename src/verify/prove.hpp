@@ -14,7 +14,7 @@ namespace graft {
 struct ProofOptions {
   std::uint64_t seed = 0;
   std::size_t seeds = 2;                ///< Of each shape and magnitude.
-  std::optional<Tolerance> tolerance;   ///< Instead of Tolerance::of_rewrite of each output's type.
+  std::optional<Tolerance> tolerance = {};   ///< Instead of Tolerance::of_rewrite of each output's type.
   std::int64_t max_elements = 1 << 20;  ///< Of one input; symbolic dimensions are made smaller to stay below.
 };
 

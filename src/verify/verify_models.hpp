@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,15 +17,15 @@ namespace graft {
 
 struct VerifyOptions {
   std::size_t seeds = 3;          ///< Runs with made-up inputs, where there is no data.
-  std::vector<TensorMap> data;    ///< Inputs to run with; a name that the models do not have is refused.
-  std::map<std::string, std::int64_t, std::less<>> dims;                 ///< As in InputOptions.
-  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< As in InputOptions.
-  std::optional<double> relative;  ///< Instead of Tolerance::of_network of each output's type; the other one is then 0.
-  std::optional<double> absolute;
+  std::vector<TensorMap> data = {};    ///< Inputs to run with; a name that the models do not have is refused.
+  std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
+  std::optional<double> relative = {};  ///< Instead of Tolerance::of_network of each output's type; the other one is then 0.
+  std::optional<double> absolute = {};
   OperatorKernels reference_kernels = OperatorKernels::functions;
   OperatorKernels candidate_kernels = OperatorKernels::functions;
   int threads = 0;  ///< As in CpuOptions.
-  std::function<void(std::size_t done, std::size_t total)> progress;  ///< Called after each run.
+  std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
 struct OutputReport {

@@ -2,11 +2,14 @@
 #include "adapters/openvino/cpu_engine.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <utility>
 
 #include <openvino/op/constant.hpp>
+#include <openvino/op/convert.hpp>
 #include <openvino/pass/constant_folding.hpp>
 #include <openvino/pass/manager.hpp>
 #include <openvino/runtime/core.hpp>
@@ -98,6 +101,20 @@ TensorData unwrap(const ov::Tensor& tensor) {
   return result;
 }
 
+/// The plugin cuts off the lower half of an f32 to make a bf16 of it, instead of rounding; so it hands out f32 and the
+/// rounding is done here. Returns which outputs need that.
+std::set<std::size_t> widen_bf16_outputs(ov::Model& model) {
+  std::set<std::size_t> widened;
+  for (std::size_t i = 0; i < model.get_results().size(); ++i) {
+    const auto& result = model.get_results()[i];
+    if (result->get_element_type() != ov::element::bf16) continue;
+    result->input(0).replace_source_output(std::make_shared<ov::op::v0::Convert>(result->input_value(0), ov::element::f32));
+    widened.insert(i);
+  }
+  if (!widened.empty()) model.validate_nodes_and_infer_types();
+  return widened;
+}
+
 std::string joined(const std::vector<Declared>& inputs) {
   std::string names;
   for (const Declared& input : inputs) names += (names.empty() ? "'" : ", '") + input.name + "'";
@@ -143,6 +160,7 @@ struct CpuModel::Implementation {
   std::vector<Declared> inputs;
   std::set<std::string, std::less<>> defaults;
   std::vector<std::string> outputs;
+  std::set<std::size_t> bf16_outputs;
   ov::CompiledModel compiled;
   ov::InferRequest request;
 };
@@ -163,6 +181,7 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options) : implementati
                                            " inputs and " + std::to_string(read->get_results().size()) + " outputs of " +
                                            std::to_string(own.inputs.size()) + " and " + std::to_string(own.outputs.size()));
   }
+  own.bf16_outputs = widen_bf16_outputs(*read);
   ov::AnyMap properties{ov::hint::inference_precision(ov::element::f32),
                         ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
                         ov::hint::enable_cpu_pinning(false),
@@ -211,7 +230,11 @@ TensorMap CpuModel::run(const TensorMap& inputs) {
                 shorten_openvino_message(failed.what()));
   }
   TensorMap outputs;
-  for (std::size_t i = 0; i < own.outputs.size(); ++i) outputs[own.outputs[i]] = unwrap(own.request.get_output_tensor(i));
+  for (std::size_t i = 0; i < own.outputs.size(); ++i) {
+    TensorData output = unwrap(own.request.get_output_tensor(i));
+    if (own.bf16_outputs.contains(i)) output = TensorData::from_numbers(ElementType::bf16, output.dims, *output.numbers());
+    outputs[own.outputs[i]] = std::move(output);
+  }
   return outputs;
 }
 

@@ -8,15 +8,23 @@ namespace graft {
 namespace {
 
 std::string trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r.:");
+  const std::size_t first = text.find_first_not_of(" \t\r.:-");
   if (first == std::string_view::npos) return {};
   return std::string(text.substr(first, text.find_last_not_of(" \t\r.:") - first + 1));
+}
+
+/// Lines that say nothing of the model.
+bool is_noise(std::string_view line) {
+  for (const std::string_view start : {"FrontEnd API failed with", "Model wasn't fully converted", "Summary", "To facilitate the conversion"}) {
+    if (line.starts_with(start)) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 std::string shorten_openvino_message(std::string_view text) {
-  static const std::regex place(R"((Exception from \S+:\d+:?)|(Check '.*' failed at \S+:\d+:?)|(\bat \S+\.[ch]pp:\d+:?)|(\[ *(GENERAL_ERROR|NOT_FOUND|NOT_IMPLEMENTED) *\])|(\S+\.cpp:\d+:?))");
+  static const std::regex place(R"((Exception from \S+:\d+:?)|(Check '.*' failed at \S+:\d+:?)|(\bat \S+\.[ch]pp:\d+:?)|(\S+\.cpp:\d+:?))");
   static const std::regex address("0x[0-9a-f]{6,}");
   constexpr std::size_t longest = 600;
 
@@ -28,7 +36,7 @@ std::string shorten_openvino_message(std::string_view text) {
     std::string line(text.substr(begin, end - begin));
     line = std::regex_replace(line, place, "");
     line = trim(std::regex_replace(line, address, "..."));
-    if (!line.empty() && (lines.empty() || lines.back() != line)) lines.push_back(std::move(line));
+    if (!line.empty() && !is_noise(line) && (lines.empty() || lines.back() != line)) lines.push_back(std::move(line));
     begin = end + 1;
   }
 

@@ -57,6 +57,13 @@ ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
   return result[0];
 }
 
+/// The plugin has no i64 and no booleans inside, and narrows only what its own operations make: an operator shows the
+/// narrower type, with a Convert to the declared one behind it.
+DType shown_type(DType declared) {
+  if (declared == DType::i64) return DType::i32;
+  return declared == DType::boolean ? DType::u8 : declared;
+}
+
 /// The types that one call of a kernel works in.
 struct KernelTypes {
   std::vector<DType> inputs;
@@ -103,7 +110,7 @@ class OperatorNode : public ov::op::Op {
           if (outputs[i][axis].is_constant()) shape[axis] = outputs[i][axis].value();
         }
       }
-      set_output_type(i, shown_type(types.outputs[i]), shape);
+      set_output_type(i, to_openvino(to_element_type(shown_type(types.outputs[i]))), shape);
     }
   }
 
@@ -189,11 +196,6 @@ class OperatorNode : public ov::op::Op {
     OPENVINO_THROW(placed_.node, ": ", op().type().name, " does not take inputs of type ", found);
   }
 
-  /// The plugin has no i64 inside; whoever makes the node puts a Convert behind it.
-  [[nodiscard]] static ov::element::Type shown_type(DType dtype) {
-    return to_openvino(to_element_type(dtype == DType::i64 ? DType::i32 : dtype));
-  }
-
   PlacedOperator placed_;
   std::vector<ov::element::Type> declared_;
 };
@@ -210,7 +212,10 @@ ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node, const
   ov::OutputVector outputs = std::make_shared<OperatorNode>(inputs, placed)->outputs();
   const auto declared = placed.op->type().output_dtypes(dtypes);
   for (std::size_t i = 0; declared && i < outputs.size(); ++i) {
-    if ((*declared)[i] == DType::i64) outputs[i] = std::make_shared<ov::op::v0::Convert>(outputs[i], ov::element::i64);
+    const DType type = (*declared)[i];
+    if (shown_type(type) != type) {
+      outputs[i] = std::make_shared<ov::op::v0::Convert>(outputs[i], to_openvino(to_element_type(type)));
+    }
   }
   return outputs;
 }
@@ -269,16 +274,12 @@ std::string foreign_nodes(const Model& model) {
   std::set<std::string> found;
   model.graph().for_each_node([&](const Node& node) {
     if (node.domain != engine_domain && !is_standard_operator(node.domain, node.op_type)) {
-      found.insert(describe(node) + (node.domain.empty() ? "" : " of domain '" + node.domain + "'"));
+      found.insert(describe(node));
     }
   });
   if (found.empty()) return "";
-  std::string text = ". Neither ONNX nor Graft has";
-  const char* separator = " ";
-  for (const std::string& node : found) {
-    text += separator + node;
-    separator = ", ";
-  }
+  std::string text;
+  for (const std::string& node : found) text += (text.empty() ? "; unknown to ONNX and to Graft: " : ", ") + node;
   return text;
 }
 

@@ -349,20 +349,20 @@ TEST(ConstantGraph, IsCalculatedExactly) {
                                    "quotient = Div(a, b)\n"
                                    "truth = Less(a, b)\n"
                                    "d = Constant<value=double([0.1, 3.0])>()\n"
-                                   "wide = Add(d, d)\n"
+                                   "narrower = Cast<to=float>(d)\n"
                                    "h = Constant<value=float16([1.0, 2.0])>()\n"
                                    "h3 = Constant<value=float16(3.0)>()\n"
                                    "narrow = Div(h, h3)\n"
                                    "size = Shape(a)\n",
-                               {"product", "quotient", "truth", "wide", "narrow", "size"});
+                               {"product", "quotient", "truth", "narrower", "narrow", "size"});
   const TensorMap outputs = evaluate_constant_graph(model);
   EXPECT_EQ(outputs.at("product").type, ElementType::i64);
   EXPECT_THAT(*outputs.at("product").ints(), ElementsAre(18014398509481986, -2));
   EXPECT_THAT(*outputs.at("quotient").ints(), ElementsAre(4503599627370496, 0));
   EXPECT_EQ(outputs.at("truth").type, ElementType::boolean);
   EXPECT_THAT(*outputs.at("truth").ints(), ElementsAre(0, 1));
-  EXPECT_EQ(outputs.at("wide").type, ElementType::f64);
-  EXPECT_THAT(numbers_of(outputs, "wide"), ElementsAre(0.2, 6.0));
+  EXPECT_EQ(outputs.at("narrower").type, ElementType::f32);
+  EXPECT_THAT(numbers_of(outputs, "narrower"), ElementsAre(0.1F, 3.0));
   EXPECT_EQ(outputs.at("narrow").type, ElementType::f16);
   EXPECT_THAT(numbers_of(outputs, "narrow"), ElementsAre(0.333251953125, 0.66650390625));  // nearest to 1/3 and 2/3 in f16
   EXPECT_THAT(*outputs.at("size").ints(), ElementsAre(2));
@@ -377,6 +377,11 @@ TEST(ConstantGraph, RefusesInputsAndChance) {
   EXPECT_THROW((void)evaluate_constant_graph(model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"})), Error);
   EXPECT_THAT([] { (void)evaluate_constant_graph(model_of({}, "y = RandomNormal<shape=[2]>()", {"y"})); },
               ThrowsMessage<Error>(HasSubstr("RandomNormal")));
+}
+
+TEST(ConstantGraph, RefusesWhatItCannotCalculateExactly) {
+  EXPECT_THAT([] { (void)evaluate_constant_graph(model_of({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"})); },
+              ThrowsMessage<Error>(HasSubstr("'y' cannot be calculated ahead")));
 }
 
 }  // namespace

@@ -20,6 +20,13 @@ TEST(Message, SaysWhereThereIsNoReason) {
   EXPECT_EQ(shorten_openvino_message("Exception from src/inference/src/cpp/core.cpp:90:\n"), "no reason given");
 }
 
+TEST(Message, LeavesOutAdviceToProgrammers) {
+  EXPECT_EQ(shorten_openvino_message("FrontEnd API failed with OpConversionFailure:\nModel wasn't fully converted.\nSummary:\n"
+                                     "-- No conversion rule found for operations: strange.Unheard\n"
+                                     "To facilitate the conversion of unsupported operations, refer to ...\n"),
+            "No conversion rule found for operations: strange.Unheard");
+}
+
 TEST(Message, IsCutOff) {
   const std::string text = shorten_openvino_message(std::string(5000, 'x'));
   EXPECT_LT(text.size(), 620U);
