@@ -81,9 +81,11 @@ ConvertReport convert(Model& model, const ConvertOptions& options) {
     const std::size_t before = report.rewrites.size();
     rewriter.begin(std::string(pass.name));
     pass.run(rewriter);
-    rewriter.end();
     const std::size_t made = report.rewrites.size() - before;
-    if (made != 0) infer(model, options);
+    if (made != 0) {
+      rewriter.end();
+      infer(model, options);
+    }
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     report.passes.push_back(
         {.pass = std::string(pass.name), .why = std::string(pass.why), .rewrites = made, .seconds = spent.count()});

@@ -68,7 +68,7 @@ class Rewriter {
   [[nodiscard]] bool is_wanted(const Operator& op, DType dtype) const;
   void choose(const std::string& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
 
-  void end();     ///< Of a pass: removes what became unused.
+  void end();     ///< Of a pass that changed something: removes what became unused.
   void finish();  ///< Of all passes: the near misses go to the report.
 
  private:

@@ -32,12 +32,14 @@ TEST(RemoveDead, NodesThatNoOutputNeeds) {
 
 TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
   // 2^53 + 1 is lost in f64, 2^31 in i32.
-  Model model = make_model({{"x", ElementType::i64, {3}}},
-                           "a = Constant<value=int64([9007199254740993, 2147483648, -5])>()\n"
+  Model model = make_model({{"x", ElementType::i64, {3}}, {"a", ElementType::i64, {3}}},
                            "b = Constant<value=int64([2, 2, 2])>()\n"
                            "c = Mul(a, b)\n"
                            "y = Max(x, c)\n",
-                           {"y"}, 13);
+                           {"y"});
+  Value& a = *model.graph().find("a");
+  model.graph().set_is_input(a, false);
+  model.graph().set_initializer(a, TensorData::from_ints({9007199254740993, 2147483648, -5}));
   const ConvertReport report = convert(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Max"));
   const auto folded = model.graph().nodes()[0]->input(1)->constant();
@@ -84,7 +86,9 @@ TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
   EXPECT_EQ(count_of(random, "ConstantOfShape"), 0U);
 
   Model quantised = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
-                               "stored = Constant<value=int8([[1, 2], [3, 4]])>()\n"
+                               "numbers = Constant<value=int8([1, 2, 3, 4])>()\n"
+                               "square = Constant<value=int64([2, 2])>()\n"
+                               "stored = Reshape(numbers, square)\n"
                                "scale = Constant<value=float(0.5)>()\n"
                                "w = DequantizeLinear(stored, scale)\n"
                                "y = MatMul(x, w)\n",
@@ -138,7 +142,8 @@ TEST(RemoveIdentities, NotWhatChangesAZerosSign) {
 
 TEST(RemoveIdentities, NotWhatBroadcasts) {
   Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 4}}},
-                           "ones = Constant<value=float([[[1.0]], [[1.0]]])>()\na = Mul(x, ones)\ny = Exp(a)\n", {"y"});
+                           "numbers = Constant<value=float([1.0, 1.0])>()\nshape = Constant<value=int64([2, 1, 1])>()\n"
+                           "ones = Reshape(numbers, shape)\na = Mul(x, ones)\ny = Exp(a)\n", {"y"});
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "Mul"), 1U);
 }

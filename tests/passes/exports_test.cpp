@@ -14,9 +14,12 @@ namespace {
 
 const std::filesystem::path folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "exports";
 
-nlohmann::json manifest() {
-  std::ifstream file(folder / "manifest.json");
-  return nlohmann::json::parse(file);
+const nlohmann::json& manifest() {
+  static const nlohmann::json parsed = [] {
+    std::ifstream file(folder / "manifest.json");
+    return nlohmann::json::parse(file);
+  }();
+  return parsed;
 }
 
 void expect_attributes(const Operator& op, const nlohmann::json& attributes) {

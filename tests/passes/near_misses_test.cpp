@@ -18,9 +18,12 @@ namespace {
 
 const std::filesystem::path folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "near_misses";
 
-nlohmann::json manifest() {
-  std::ifstream file(folder / "manifest.json");
-  return nlohmann::json::parse(file);
+const nlohmann::json& manifest() {
+  static const nlohmann::json parsed = [] {
+    std::ifstream file(folder / "manifest.json");
+    return nlohmann::json::parse(file);
+  }();
+  return parsed;
 }
 
 /// Words that the reason has to contain. Files that are not here match too little of any pattern to be worth a word.
