@@ -2,26 +2,29 @@
 #include "graph/atomic_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "graft/error.hpp"
 
 namespace graft {
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  std::string name = path_.string() + ".XXXXXX";
-  descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor_ < 0) fail("cannot be written");
-  temporary_ = name;
+  static std::atomic<unsigned> next{0};
+  do {
+    temporary_ = fmt::format("{}.{}-{}.tmp", path_.string(), ::getpid(), next++);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0) {
+    temporary_.clear();
+    fail("cannot be written");
+  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -50,17 +53,10 @@ void AtomicFile::flush() {
 
 void AtomicFile::commit() {
   flush();
-  // mkostemp makes the file readable by its owner only; a finished file has the mode that any new file would have.
   struct ::stat existing {};
-  ::mode_t mode = 0;
-  if (::stat(path_.c_str(), &existing) == 0) {
-    mode = existing.st_mode & 0777U;
-  } else {
-    const ::mode_t mask = ::umask(0);
-    ::umask(mask);
-    mode = 0666U & ~mask;
+  if (::stat(path_.c_str(), &existing) == 0 && ::fchmod(descriptor_, existing.st_mode & 0777U) != 0) {
+    fail("cannot be given the mode of the file it replaces");
   }
-  if (::fchmod(descriptor_, mode) != 0) fail("cannot be given its mode");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();
 }

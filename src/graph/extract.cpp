@@ -1,11 +1,11 @@
 // Cuts a region out of a graph, as a model that runs on its own.
 #include "graph/extract.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "graph/functions.hpp"
 
@@ -27,8 +27,8 @@ Model extract(const Model& model, const std::vector<const Value*>& inputs, const
     }
     if (value->producer == nullptr) {
       throw Error(Error::Kind::internal,
-                  fmt::format("{}: the region depends on '{}', which is neither among its inputs nor constant", model.source,
-                              value->name));
+                  fmt::format("{}: the region depends on '{}', which is neither among its inputs nor constant",
+                              model.source, value->name));
     }
     if (value->graph != &model.graph()) {
       throw Error(Error::Kind::internal, fmt::format("{}: '{}' lies inside a sub-graph", model.source, value->name));
@@ -61,7 +61,8 @@ Model extract(const Model& model, const std::vector<const Value*>& inputs, const
     if (input->producer != nullptr) cut.insert(input->name);
     if (!input->type) {
       throw Error(Error::Kind::internal,
-                  fmt::format("{}: the element type of '{}' is unknown; infer_shapes has to come first", model.source, input->name));
+                  fmt::format("{}: the element type of '{}' is unknown; infer_shapes has to come first", model.source,
+                              input->name));
     }
   }
   for (std::size_t i = nodes.size(); i-- > 0;) {

@@ -1,12 +1,12 @@
 // Inlining of model-local functions.
 #include "graph/functions.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "graph/opset.hpp"
 #include "graph/standard_operators.hpp"
@@ -23,7 +23,8 @@ const FunctionDefinition* function_of(const std::map<FunctionKey, FunctionDefini
 
 /// AttributeProto.AttributeType of a value, as references declare it; 0 for kinds that are not compared.
 std::int32_t onnx_type_of(const NodeAttribute& attribute) {
-  static constexpr std::array<std::int32_t, std::variant_size_v<AttributeData>> types{1, 2, 3, 6, 7, 8, 4, 9, 5, 10, 0, 0};
+  static constexpr std::array<std::int32_t, std::variant_size_v<AttributeData>> types{1, 2, 3, 6,  7, 8,
+                                                                                      4, 9, 5, 10, 0, 0};
   return types[attribute.data.index()];
 }
 
@@ -49,7 +50,8 @@ class Inliner {
       if (call_.outputs[i] == nullptr) continue;
       Value* inner = map_.at(body.outputs()[i]);
       const bool can_take = inner != nullptr && inner->producer != nullptr && inner->graph == &graph_ &&
-                            std::find(made.begin(), made.end(), inner->producer) != made.end() && !taken_.contains(inner);
+                            std::find(made.begin(), made.end(), inner->producer) != made.end() &&
+                            !taken_.contains(inner);
       if (!can_take) {
         if (inner == nullptr) throw Error(describe(call_) + ": an output is an input that the call leaves out");
         Node* identity = graph_.add_node("Identity", {inner}, {}, &call_);
@@ -85,7 +87,8 @@ class Inliner {
     if (value == nullptr) return nullptr;
     const auto found = map_.find(value);
     if (found == map_.end()) {
-      throw Error(Error::Kind::internal, fmt::format("function {}: '{}' is not defined", to_string(function_.key), value->name));
+      throw Error(Error::Kind::internal,
+                  fmt::format("function {}: '{}' is not defined", to_string(function_.key), value->name));
     }
     return found->second;
   }
@@ -120,8 +123,8 @@ class Inliner {
       }
       const std::int32_t type = onnx_type_of(*given);
       if (type != 0 && reference->onnx_type != 0 && type != reference->onnx_type) {
-        throw Error(fmt::format("{}: attribute `{}`: found type {}, which the body of function {} does not take", describe(call_),
-                                reference->name, given->kind(), to_string(function_.key)));
+        throw Error(fmt::format("{}: attribute `{}`: found type {}, which the body of function {} does not take",
+                                describe(call_), reference->name, given->kind(), to_string(function_.key)));
       }
       copy.attributes[name] = graft::copy_attribute(*given);
       return;
@@ -216,8 +219,9 @@ void agree_on_opsets(Model& model, const InlineOptions& options) {
       const bool only_functions = std::any_of(model.functions.begin(), model.functions.end(),
                                               [&, d = domain](const auto& f) { return f.first.domain == d; });
       if (!is_new && entry->second != imported && !only_functions) {
-        throw Error(fmt::format("{}: function {} imports operator set {} of '{}', the model imports {}; it cannot be inlined",
-                                model.source, to_string(key), imported, domain, entry->second));
+        throw Error(
+            fmt::format("{}: function {} imports operator set {} of '{}', the model imports {}; it cannot be inlined",
+                        model.source, to_string(key), imported, domain, entry->second));
       }
     }
   }
@@ -255,9 +259,10 @@ void check_function_calls(const Model& model) {
       top.callees.pop_back();
       State& state = states[callee->key];
       if (state == State::open) {
-        throw Error(fmt::format("{}: function {} calls itself, directly or through another; allowed are functions without "
-                                "recursion",
-                                model.source, to_string(callee->key)));
+        throw Error(
+            fmt::format("{}: function {} calls itself, directly or through another; allowed are functions without "
+                        "recursion",
+                        model.source, to_string(callee->key)));
       }
       if (state == State::unseen) {
         state = State::open;

@@ -1,11 +1,11 @@
 // Splits the text of nodes and patterns into tokens.
 #include "graph/lexer.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cctype>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace graft {
 namespace {

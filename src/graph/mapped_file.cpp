@@ -2,14 +2,13 @@
 #include "graph/mapped_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "graft/error.hpp"
 

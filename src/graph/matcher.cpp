@@ -1,6 +1,8 @@
 // Patterns: their text, and the search with backtracking.
 #include "graph/matcher.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -8,8 +10,6 @@
 #include <set>
 #include <utility>
 #include <variant>
-
-#include <fmt/format.h>
 
 #include "graph/lexer.hpp"
 #include "graph/operator_node.hpp"
@@ -115,7 +115,9 @@ class PatternParser {
       std::string name = lexer_.expect_name("a name");
       const bool is_new = name != "_" && !names_.contains(name) && !free_.contains(name) &&
                           std::find(line.names.begin(), line.names.end(), name) == line.names.end();
-      if (!is_new) lexer_.fail_at(token, free_.contains(name) ? "the name is used above as a free one" : "the name is defined twice");
+      if (!is_new)
+        lexer_.fail_at(token,
+                       free_.contains(name) ? "the name is used above as a free one" : "the name is defined twice");
       line.names.push_back(std::move(name));
     } while (lexer_.accept(","));
     lexer_.expect("=");
@@ -270,7 +272,8 @@ class PatternParser {
 // ---- Search
 
 bool is_commutative(std::string_view op_type) {
-  static constexpr std::array<std::string_view, 9> names{"Add", "Mul", "Max", "Min", "Sum", "And", "Or", "Xor", "Equal"};
+  static constexpr std::array<std::string_view, 9> names{"Add", "Mul", "Max", "Min",  "Sum",
+                                                         "And", "Or",  "Xor", "Equal"};
   return std::find(names.begin(), names.end(), op_type) != names.end();
 }
 
@@ -288,7 +291,8 @@ bool is_transparent(const Node& node) {
 }
 
 Value* skip_transparent(Value* value) {
-  while (value != nullptr && value->producer != nullptr && value->output_index == 0 && is_transparent(*value->producer)) {
+  while (value != nullptr && value->producer != nullptr && value->output_index == 0 &&
+         is_transparent(*value->producer)) {
     value = value->producer->input(0);
   }
   return value;
@@ -445,8 +449,10 @@ class Search {
     }
     matched_.push_back(&node);
     const Continuation done = [&] { return next(node); };
-    const bool both_orders = call.domain.empty() && is_commutative(call.op_type) && call.arguments.size() == 2 && slots.size() == 2;
-    const bool found = arguments(call, node, slots, 0, false, done) || (both_orders && arguments(call, node, slots, 0, true, done));
+    const bool both_orders =
+        call.domain.empty() && is_commutative(call.op_type) && call.arguments.size() == 2 && slots.size() == 2;
+    const bool found =
+        arguments(call, node, slots, 0, false, done) || (both_orders && arguments(call, node, slots, 0, true, done));
     if (!found) {
       matched_.erase(std::find(matched_.begin(), matched_.end(), &node));
       constants_ = before;
@@ -510,7 +516,8 @@ class Search {
                          operators_of(expression, pattern_.lines)));
         break;
       }
-      if (at_node(expression, *value->producer, value->output_index, [&](Node& /*node*/) { return next(); })) return true;
+      if (at_node(expression, *value->producer, value->output_index, [&](Node& /*node*/) { return next(); }))
+        return true;
       if (value->output_index != 0 || !is_transparent(*value->producer)) break;
       passed_.push_back(value->producer);
     }
@@ -538,7 +545,8 @@ class Search {
     }
     if (node.domain.empty()) {
       for (const AttributeInput& entry : attribute_inputs(node.op_type)) {
-        if (entry.attribute != condition.attribute || entry.input >= slots.size() || slots[entry.input].absent()) continue;
+        if (entry.attribute != condition.attribute || entry.input >= slots.size() || slots[entry.input].absent())
+          continue;
         found = slots[entry.input].constant();
         listed[entry.input] = true;
         if (!found) return fail(where + " is an input that is no constant");
@@ -553,11 +561,13 @@ class Search {
     if (!condition.bind.empty()) return bind(condition.bind, *found, where, [] { return true; });
     if (condition.text) {
       const bool equal = found->strings && found->strings->size() == 1 && found->strings->front() == *condition.text;
-      return equal || fail(fmt::format("{} is {}, the pattern wants \"{}\"", where, short_text(*found), *condition.text));
+      return equal ||
+             fail(fmt::format("{} is {}, the pattern wants \"{}\"", where, short_text(*found), *condition.text));
     }
     const auto numbers = found->numbers();
-    const bool equal = numbers && (condition.is_list || found->element_count() == 1) &&
-                       std::equal(numbers->begin(), numbers->end(), condition.numbers.begin(), condition.numbers.end(), same_number);
+    const bool equal =
+        numbers && (condition.is_list || found->element_count() == 1) &&
+        std::equal(numbers->begin(), numbers->end(), condition.numbers.begin(), condition.numbers.end(), same_number);
     return equal || fail(fmt::format("{} is {}, the pattern wants {}", where, short_text(*found),
                                      fmt::join(condition.numbers, ", ")));
   }
@@ -606,9 +616,9 @@ class Search {
   Node* root_ = nullptr;
   std::map<std::string, Value*, std::less<>> values_;
   std::map<std::string, TensorData, std::less<>> constants_;
-  std::vector<Node*> line_nodes_;      // what each line of the pattern stands for
+  std::vector<Node*> line_nodes_;  // what each line of the pattern stands for
   std::vector<const Node*> matched_;
-  std::vector<const Node*> passed_;    // looked through, between matched nodes
+  std::vector<const Node*> passed_;  // looked through, between matched nodes
   int steps_ = 0;
   std::size_t furthest_ = 0;
   std::string reason_;
@@ -672,7 +682,8 @@ MatchResult find_matches(const Pattern& pattern, Graph& graph) {
       if (near.matched_nodes >= 2) result.near_misses.push_back(std::move(near));
       continue;
     }
-    if (std::any_of(found->nodes.begin(), found->nodes.end(), [&](const Node* n) { return taken.contains(n); })) continue;
+    if (std::any_of(found->nodes.begin(), found->nodes.end(), [&](const Node* n) { return taken.contains(n); }))
+      continue;
     taken.insert(found->nodes.begin(), found->nodes.end());
     result.matches.push_back(std::move(*found));
   }

@@ -24,8 +24,8 @@ namespace graft {
 /// everywhere. A number takes a constant of one element with that value. `a | b` takes either, and may stand in
 /// parentheses. `x?` may be absent; inputs that the pattern does not list must be absent. `Op(...){attr=1, mode="max",
 /// axes=[1], alpha=@alpha}` sets conditions on attributes, or binds them; ONNX's defaults count, and an attribute that
-/// is not mentioned may have any value. `*` as the last argument takes any further inputs. `domain::Op` names another domain. `a, b = Split(x)` names several outputs; the
-/// root's first output is what is matched.
+/// is not mentioned may have any value. `*` as the last argument takes any further inputs. `domain::Op` names another
+/// domain. `a, b = Split(x)` names several outputs; the root's first output is what is matched.
 ///
 /// Add, Mul, Max, Min, Sum, And, Or, Xor and Equal with two inputs are tried in both orders. Where older operator sets
 /// have an attribute and newer ones an input (axes, min and max of Clip, pads, split, starts and ends), the input's
@@ -55,13 +55,13 @@ class Pattern {
 /// What a pattern's names stand for.
 struct Match {
   Node* root = nullptr;
-  std::map<std::string, Value*, std::less<>> values;          ///< Free names and outputs of named nodes.
-  std::map<std::string, Node*, std::less<>> named_nodes;      ///< Absent where another alternative matched.
-  std::map<std::string, TensorData, std::less<>> constants;   ///< `@name`, from constants and attributes; texts too.
-  std::vector<Node*> nodes;                                   ///< All that were matched, in topological order.
+  std::map<std::string, Value*, std::less<>> values;         ///< Free names and outputs of named nodes.
+  std::map<std::string, Node*, std::less<>> named_nodes;     ///< Absent where another alternative matched.
+  std::map<std::string, TensorData, std::less<>> constants;  ///< `@name`, from constants and attributes; texts too.
+  std::vector<Node*> nodes;                                  ///< All that were matched, in topological order.
 
   [[nodiscard]] bool has(std::string_view name) const;
-  [[nodiscard]] Value& value(std::string_view name) const;    ///< Throws Error (internal) for an unbound name.
+  [[nodiscard]] Value& value(std::string_view name) const;  ///< Throws Error (internal) for an unbound name.
   [[nodiscard]] std::optional<double> scalar(std::string_view name) const;
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::string_view name) const;
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::string_view name) const;
@@ -70,10 +70,10 @@ struct Match {
 
 /// The furthest that an attempt came, for --explain.
 struct NearMiss {
-  Node* node = nullptr;            ///< Where the root was tried.
+  Node* node = nullptr;  ///< Where the root was tried.
   std::size_t matched_nodes = 0;
-  std::size_t pattern_nodes = 0;   ///< That the pattern has in all, alternatives counted once.
-  std::string reason;              ///< "node 'Pow_3' (Pow): input 1 is 3, the pattern wants 2"
+  std::size_t pattern_nodes = 0;  ///< That the pattern has in all, alternatives counted once.
+  std::string reason;             ///< "node 'Pow_3' (Pow): input 1 is 3, the pattern wants 2"
 };
 
 /// Matches with `root` as the pattern's last node. Where it fails and `near` is given, says how far it came.

@@ -1,14 +1,14 @@
 // The links between nodes and values, and the edits that keep them.
 #include "graph/model.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
 #include <queue>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace graft {
 namespace {
@@ -320,7 +320,8 @@ void Graph::remove_output(std::size_t index) {
 
 void Graph::set_is_input(Value& value, bool is_input) {
   if (value.is_input == is_input) return;
-  if (is_input && value.producer != nullptr) internal("the output of " + describe(*value.producer) + " cannot be an input");
+  if (is_input && value.producer != nullptr)
+    internal("the output of " + describe(*value.producer) + " cannot be an input");
   value.is_input = is_input;
   if (is_input) {
     inputs_.push_back(&value);
@@ -585,10 +586,11 @@ void Graph::check() const {
       internal(fmt::format("the value '{}' is not an output of its producer", value->name));
     }
     for (const Use& use : value->uses) {
-      if (use.node->input(use.index) != value.get()) internal(fmt::format("the value '{}' counts a use too many", value->name));
+      if (use.node->input(use.index) != value.get())
+        internal(fmt::format("the value '{}' counts a use too many", value->name));
     }
-    const bool defined = value->producer != nullptr || value->is_input || value->initializer ||
-                         !value->sparse_initializer.empty();
+    const bool defined =
+        value->producer != nullptr || value->is_input || value->initializer || !value->sparse_initializer.empty();
     if (!defined && !value->is_unused()) internal(fmt::format("the value '{}' is used and never defined", value->name));
   }
   for (const auto& node : nodes_) {
@@ -601,7 +603,8 @@ void Graph::check() const {
       }
       const Graph* scope = this;
       while (scope != nullptr && scope != value->graph) scope = scope->parent_;
-      if (scope == nullptr) internal(fmt::format("{} uses '{}' of a graph that it cannot see", describe(*node), value->name));
+      if (scope == nullptr)
+        internal(fmt::format("{} uses '{}' of a graph that it cannot see", describe(*node), value->name));
     }
     for_each_dependency(*node, *this, [&](const Value& value) {
       if (value.producer != nullptr && index.at(value.producer) >= index.at(node.get())) {
@@ -635,12 +638,13 @@ void Graph::for_each_node(const std::function<void(const Node&)>& f) const {
 NodeAttribute copy_attribute(const NodeAttribute& attribute) {
   NodeAttribute copy;
   copy.doc = attribute.doc;
-  std::visit(Overloaded{[&](const std::unique_ptr<Graph>&) { internal("a graph attribute was copied without its graph"); },
-                        [&](const std::vector<std::unique_ptr<Graph>>&) {
-                          internal("a graph attribute was copied without its graph");
-                        },
-                        [&](const auto& value) { copy.data = value; }},
-             attribute.data);
+  std::visit(
+      Overloaded{[&](const std::unique_ptr<Graph>&) { internal("a graph attribute was copied without its graph"); },
+                 [&](const std::vector<std::unique_ptr<Graph>>&) {
+                   internal("a graph attribute was copied without its graph");
+                 },
+                 [&](const auto& value) { copy.data = value; }},
+      attribute.data);
   return copy;
 }
 
@@ -672,7 +676,8 @@ std::unique_ptr<Graph> clone_graph(const Graph& graph, Graph* new_parent, const 
     std::vector<Value*> outputs;
     for (Value* value : node->inputs) inputs.push_back(look_up(value));
     for (Value* value : node->outputs) outputs.push_back(look_up(value));
-    Node* made = copy->add_node_with_outputs(node->op_type, std::move(inputs), std::move(outputs), nullptr, node->domain);
+    Node* made =
+        copy->add_node_with_outputs(node->op_type, std::move(inputs), std::move(outputs), nullptr, node->domain);
     made->overload = node->overload;
     made->name = node->name;
     made->doc = node->doc;

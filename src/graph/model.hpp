@@ -44,13 +44,13 @@ struct Value {
   std::string opaque;               ///< Type or annotations that Graft does not model (sequences, maps), in wire form.
   std::string sparse_initializer;   ///< A SparseTensorProto in wire form; such a value is not constant to Graft.
 
-  Graph* graph = nullptr;  ///< Whose own it is.
+  Graph* graph = nullptr;    ///< Whose own it is.
   Node* producer = nullptr;  ///< Null for inputs and initialisers.
   std::size_t output_index = 0;
-  std::vector<Use> uses;                   ///< Also those by nodes of sub-graphs inside `graph`.
-  std::optional<TensorData> initializer;   ///< With is_input: only the default of that input, not a constant.
-  bool is_input = false;                   ///< Of its graph.
-  std::size_t output_count = 0;            ///< How many graph outputs, of this graph or of sub-graphs, are this value.
+  std::vector<Use> uses;                  ///< Also those by nodes of sub-graphs inside `graph`.
+  std::optional<TensorData> initializer;  ///< With is_input: only the default of that input, not a constant.
+  bool is_input = false;                  ///< Of its graph.
+  std::size_t output_count = 0;           ///< How many graph outputs, of this graph or of sub-graphs, are this value.
 
   [[nodiscard]] bool is_output() const { return output_count != 0; }
   [[nodiscard]] bool is_unused() const { return uses.empty() && output_count == 0; }
@@ -98,9 +98,9 @@ struct NodeAttribute {
 /// Owned by a graph; made and removed through it. Inputs and outputs change through Graph, the rest freely.
 struct Node {
   std::string op_type;
-  std::string domain;    ///< "" for ai.onnx.
-  std::string overload;  ///< IR 10; TensorRT ignores it.
-  std::string name;      ///< May be empty, and need not be unique.
+  std::string domain;           ///< "" for ai.onnx.
+  std::string overload;         ///< IR 10; TensorRT ignores it.
+  std::string name;             ///< May be empty, and need not be unique.
   std::vector<Value*> inputs;   ///< Null where an optional input is absent.
   std::vector<Value*> outputs;  ///< Null where an optional output is absent.
   std::map<std::string, NodeAttribute, std::less<>> attributes;
@@ -208,7 +208,8 @@ class Graph {
   void remove_last_input(Node& node);
   /// `to` takes the place of `from` everywhere: in nodes, in sub-graphs and as graph output. A graph output keeps its
   /// name: the name moves to `to` where `to` is an inner value, otherwise an Identity between them makes the output.
-  /// What is known of the type of `from` is kept where nothing is known of `to`. `except` keeps its inputs: the node that makes `to` from `from`, say.
+  /// What is known of the type of `from` is kept where nothing is known of `to`. `except` keeps its inputs: the node
+  /// that makes `to` from `from`, say.
   void replace_all_uses(Value& from, Value& to, const Node* except = nullptr);
   /// Gives a node's output another producer, keeping the value itself (name, uses, type).
   void move_output(Node& from, std::size_t from_index, Node& to, std::size_t to_index);

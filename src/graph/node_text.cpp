@@ -1,9 +1,9 @@
 // Reads nodes from text; see parse_nodes in functions.hpp.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-
-#include <fmt/format.h>
 
 #include "graph/functions.hpp"
 #include "graph/lexer.hpp"
@@ -91,7 +91,8 @@ class NodeParser {
     // Names of the text are exact: they are looked up by later lines.
     std::vector<Value*> values;
     for (const std::string& name : outputs) values.push_back(name.empty() ? nullptr : graph_.add_value(name));
-    Node* node = graph_.add_node_with_outputs(std::move(op_type), std::move(inputs), std::move(values), nullptr, domain);
+    Node* node =
+        graph_.add_node_with_outputs(std::move(op_type), std::move(inputs), std::move(values), nullptr, domain);
     node->attributes = std::move(attributes);
   }
 

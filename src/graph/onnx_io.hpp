@@ -22,7 +22,8 @@ inline constexpr std::int64_t oldest_opset = 7;
 /// rule; such a file is read as IR 4, where those are constants (runtimes treat them so).
 [[nodiscard]] Model read_onnx(const std::filesystem::path& path);
 
-/// The same from memory. `base_folder` is where external data lies; empty refuses external data. `name` is for messages.
+/// The same from memory. `base_folder` is where external data lies; empty refuses external data. `name` is for
+/// messages.
 [[nodiscard]] Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name);
 
 enum class ExternalData : std::uint8_t {
@@ -36,8 +37,8 @@ struct WriteOptions {
   std::size_t external_above = 4096;  ///< Bytes; smaller tensors stay in the file.
 };
 
-/// Writes the model, with external data to `<path>.data` beside it. Each file is whole or not there: it is written under
-/// a temporary name, flushed to disk, then renamed. Throws Error for a full disk and the like.
+/// Writes the model, with external data to `<path>.data` beside it. Each file is whole or not there: it is written
+/// under a temporary name, flushed to disk, then renamed. Throws Error for a full disk and the like.
 void write_onnx(const Model& model, const std::filesystem::path& path, const WriteOptions& options = {});
 
 /// The file's bytes, all data inside.

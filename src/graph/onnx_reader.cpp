@@ -1,4 +1,6 @@
 // From ONNX's protobuf to a Model, refusing whatever does not hold together.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,8 +10,6 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "graph/functions.hpp"
 #include "graph/mapped_file.hpp"
@@ -88,11 +88,13 @@ class Reader {
     for (const auto& import : imports) {
       std::string domain = standard_domain(import.domain());
       if (import.version() < 1) {
-        fail(fmt::format("the operator set of domain '{}' has version {}; allowed are 1 and above", domain, import.version()));
+        fail(fmt::format("the operator set of domain '{}' has version {}; allowed are 1 and above", domain,
+                         import.version()));
       }
       const auto [entry, is_new] = graph.opset_imports.emplace(std::move(domain), import.version());
       if (!is_new && entry->second != import.version()) {
-        fail(fmt::format("the domain '{}' is imported in versions {} and {}", entry->first, entry->second, import.version()));
+        fail(fmt::format("the domain '{}' is imported in versions {} and {}", entry->first, entry->second,
+                         import.version()));
       }
     }
   }
@@ -108,9 +110,10 @@ class Reader {
       });
       const std::int64_t version = graph.opset();
       if (version != 0 && version < oldest_opset) {
-        fail(fmt::format("{}operator set {} of ai.onnx; {} and above are allowed. Convert the file with "
-                         "onnx.version_converter or export it again",
-                         where, version, oldest_opset));
+        fail(
+            fmt::format("{}operator set {} of ai.onnx; {} and above are allowed. Convert the file with "
+                        "onnx.version_converter or export it again",
+                        where, version, oldest_opset));
       }
     };
     check(model.graph(), "");
@@ -166,7 +169,8 @@ class Reader {
   }
 
   /// The typed fields (float_data and the others), which hold fewer kinds of number than there are element types.
-  Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements, const std::string& what) const {
+  Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
+                   const std::string& what) const {
     const auto expect = [&](int found, std::int64_t wanted) { check_count(found, wanted, "elements", what, proto); };
     switch (type) {
       case ElementType::f32:
@@ -177,18 +181,14 @@ class Reader {
       case ElementType::complex128:
         expect(proto.double_data_size(), type == ElementType::f64 ? elements : elements * 2);
         return pack<double>(proto.double_data());
-      case ElementType::i64:
-        expect(proto.int64_data_size(), elements);
-        return pack<std::int64_t>(proto.int64_data());
+      case ElementType::i64: expect(proto.int64_data_size(), elements); return pack<std::int64_t>(proto.int64_data());
       case ElementType::u64:
         expect(proto.uint64_data_size(), elements);
         return pack<std::uint64_t>(proto.uint64_data());
       case ElementType::u32:
         expect(proto.uint64_data_size(), elements);
         return pack<std::uint32_t>(proto.uint64_data());
-      case ElementType::i32:
-        expect(proto.int32_data_size(), elements);
-        return pack<std::int32_t>(proto.int32_data());
+      case ElementType::i32: expect(proto.int32_data_size(), elements); return pack<std::int32_t>(proto.int32_data());
       case ElementType::f6e2m3:
       case ElementType::f6e3m2:
         if (elements != 0) fail(fmt::format("{}: 6-bit elements have to be raw data", what));
@@ -222,15 +222,17 @@ class Reader {
   const std::shared_ptr<const MappedFile>& external_file(const std::string& location, const std::string& what) {
     const auto known = files_.find(location);
     if (known != files_.end()) return known->second;
-    if (folder_.empty()) fail(fmt::format("{}: external data '{}' of a model that was not read from a file", what, location));
+    if (folder_.empty())
+      fail(fmt::format("{}: external data '{}' of a model that was not read from a file", what, location));
     if (location.find('\0') != std::string::npos) {
-      fail(fmt::format("{}: external data at a path that holds a zero byte; allowed is a path inside the model's folder", what));
+      fail(fmt::format(
+          "{}: external data at a path that holds a zero byte; allowed is a path inside the model's folder", what));
     }
     const std::filesystem::path relative(location);
     const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
     if (location.empty() || relative.is_absolute() || climbs) {
-      fail(fmt::format("{}: external data lies at '{}'; allowed is a path inside the model's folder, without '..'", what,
-                       location));
+      fail(fmt::format("{}: external data lies at '{}'; allowed is a path inside the model's folder, without '..'",
+                       what, location));
     }
     std::error_code error;
     const std::filesystem::path home = std::filesystem::canonical(folder_, error);
@@ -239,7 +241,8 @@ class Reader {
     if (error) fail(fmt::format("{}: external data '{}': {}", what, location, error.message()));
     const auto [home_end, target_end] = std::mismatch(home.begin(), home.end(), target.begin(), target.end());
     if (home_end != home.end()) {
-      fail(fmt::format("{}: external data '{}' is a link to {}, outside the model's folder", what, location, target.string()));
+      fail(fmt::format("{}: external data '{}' is a link to {}, outside the model's folder", what, location,
+                       target.string()));
     }
     try {
       return files_.emplace(location, MappedFile::open(target)).first->second;
@@ -248,7 +251,8 @@ class Reader {
     }
   }
 
-  Bytes read_external(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements, const std::string& what) {
+  Bytes read_external(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
+                      const std::string& what) {
     std::string location;
     std::int64_t offset = 0;
     std::optional<std::int64_t> length;
@@ -263,10 +267,11 @@ class Reader {
     const std::int64_t wanted = count_bytes(type, elements, what);
     if (length) check_count(*length, wanted, "bytes", what, proto);
     if (offset > size || wanted > size - offset) {
-      fail(fmt::format("{}: external data '{}' has {} bytes; {} from byte {} on are needed", what, location, size, wanted,
-                       offset));
+      fail(fmt::format("{}: external data '{}' has {} bytes; {} from byte {} on are needed", what, location, size,
+                       wanted, offset));
     }
-    const std::string_view part = file->view().substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(wanted));
+    const std::string_view part =
+        file->view().substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(wanted));
     return {file, {part.data(), part.size()}};
   }
 
@@ -287,8 +292,8 @@ class Reader {
           std::make_move_iterator(proto.mutable_string_data()->end()));
     } else if (proto.has_raw_data()) {
       if (bits_of(tensor.type) != 0) {
-        check_count(static_cast<std::int64_t>(proto.raw_data().size()), count_bytes(tensor.type, elements, what), "bytes",
-                    what, proto);
+        check_count(static_cast<std::int64_t>(proto.raw_data().size()), count_bytes(tensor.type, elements, what),
+                    "bytes", what, proto);
       }
       tensor.bytes = Bytes(std::move(*proto.mutable_raw_data()));
     } else {
@@ -348,7 +353,8 @@ class Reader {
 
   Value& define(Graph& graph, const std::string& name, const char* what) const {
     if (name.empty()) fail(fmt::format("{} without a name", what));
-    if (graph.find_local(name) != nullptr) fail(fmt::format("{} '{}': the name is defined twice in its graph", what, name));
+    if (graph.find_local(name) != nullptr)
+      fail(fmt::format("{} '{}': the name is defined twice in its graph", what, name));
     return *graph.add_value(name);
   }
 
@@ -367,7 +373,8 @@ class Reader {
       const std::string name = tensor.name();
       const std::string what = fmt::format("initialiser '{}'", name);
       Value* value = name.empty() ? nullptr : graph.find_local(name);
-      if (value != nullptr && (!value->is_input || value->initializer)) fail(what + ": the name is defined twice in its graph");
+      if (value != nullptr && (!value->is_input || value->initializer))
+        fail(what + ": the name is defined twice in its graph");
       if (value == nullptr) value = &define(graph, name, "initialiser");
       TensorData data = read_tensor(tensor, what);
       data.name.clear();
@@ -439,7 +446,8 @@ class Reader {
       node->metadata = to_map(proto.metadata_props());
       for (::onnx::AttributeProto& attribute : *proto.mutable_attribute()) {
         if (attribute.name().empty()) fail("an attribute without a name");
-        if (node->attributes.contains(attribute.name())) fail(fmt::format("attribute `{}` is given twice", attribute.name()));
+        if (node->attributes.contains(attribute.name()))
+          fail(fmt::format("attribute `{}` is given twice", attribute.name()));
         const std::string name = attribute.name();
         NodeAttribute value = read_attribute(attribute, graph, depth, function);
         node->attributes.emplace(name, std::move(value));
@@ -483,17 +491,20 @@ class Reader {
     return Proto::UNDEFINED;
   }
 
-  NodeAttribute read_attribute(::onnx::AttributeProto& proto, Graph& graph, int depth, const FunctionDefinition* function) {
+  NodeAttribute read_attribute(::onnx::AttributeProto& proto, Graph& graph, int depth,
+                               const FunctionDefinition* function) {
     using Proto = ::onnx::AttributeProto;
     NodeAttribute result;
     result.doc = proto.doc_string();
     const auto what = fmt::format("attribute `{}`", proto.name());
     if (!proto.ref_attr_name().empty()) {
-      if (function == nullptr) fail(fmt::format("{} refers to `{}`; only the body of a function may do that", what, proto.ref_attr_name()));
+      if (function == nullptr)
+        fail(fmt::format("{} refers to `{}`; only the body of a function may do that", what, proto.ref_attr_name()));
       const bool known = function->attribute_defaults.contains(proto.ref_attr_name()) ||
                          std::find(function->attributes.begin(), function->attributes.end(), proto.ref_attr_name()) !=
                              function->attributes.end();
-      if (!known) fail(fmt::format("{} refers to `{}`, which the function does not declare", what, proto.ref_attr_name()));
+      if (!known)
+        fail(fmt::format("{} refers to `{}`, which the function does not declare", what, proto.ref_attr_name()));
       result.data = AttributeReference{proto.ref_attr_name(), type_of(proto)};
       return result;
     }
@@ -503,7 +514,9 @@ class Reader {
       case Proto::STRING: result.data = std::move(*proto.mutable_s()); break;
       case Proto::FLOATS: result.data = std::vector<float>(proto.floats().begin(), proto.floats().end()); break;
       case Proto::INTS: result.data = std::vector<std::int64_t>(proto.ints().begin(), proto.ints().end()); break;
-      case Proto::STRINGS: result.data = std::vector<std::string>(proto.strings().begin(), proto.strings().end()); break;
+      case Proto::STRINGS:
+        result.data = std::vector<std::string>(proto.strings().begin(), proto.strings().end());
+        break;
       case Proto::TENSOR:
         if (!proto.has_t()) fail(what + " is declared a tensor and holds none");
         result.data = read_tensor(*proto.mutable_t(), what);
@@ -551,7 +564,8 @@ class Reader {
     Graph& body = *function.body;
     for (::onnx::AttributeProto& attribute : *proto.mutable_attribute_proto()) {
       const std::string name = attribute.name();
-      NodeAttribute value = read_attribute(attribute, body, deepest_nesting, nullptr);  // depth: graphs are refused here
+      NodeAttribute value =
+          read_attribute(attribute, body, deepest_nesting, nullptr);  // depth: graphs are refused here
       if (!function.attribute_defaults.emplace(name, std::move(value)).second) {
         fail(fmt::format("attribute `{}` is declared twice", name));
       }
@@ -600,14 +614,15 @@ class Reader {
 
 Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB. Save the weights as external data", name,
-                            bytes.size()));
+    throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB. Save the weights as external data",
+                            name, bytes.size()));
   }
   ::onnx::ModelProto proto;
   if (!proto.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw Error(fmt::format("{}: not an ONNX file, or cut short: {} bytes that are no protobuf of a model, or are nested too "
-                            "deep",
-                            name, bytes.size()));
+    throw Error(
+        fmt::format("{}: not an ONNX file, or cut short: {} bytes that are no protobuf of a model, or are nested too "
+                    "deep",
+                    name, bytes.size()));
   }
   Model model = Reader(base_folder, std::move(name)).read(proto);
   check_function_calls(model);

@@ -1,9 +1,9 @@
 // From a Model to ONNX's protobuf and files.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "graph/atomic_file.hpp"
 #include "graph/onnx_io.hpp"
@@ -156,7 +156,8 @@ class Writer {
   }
 
   static bool is_output_of(const Value& value, const Graph& graph) {
-    return value.is_output() && std::find(graph.outputs().begin(), graph.outputs().end(), &value) != graph.outputs().end();
+    return value.is_output() &&
+           std::find(graph.outputs().begin(), graph.outputs().end(), &value) != graph.outputs().end();
   }
 
   void write_node(const Node& node, ::onnx::NodeProto& proto) {
@@ -222,7 +223,8 @@ class Writer {
     set(function.doc, [&](const auto& v) { proto.set_doc_string(v); });
     write_map(function.metadata, *proto.mutable_metadata_props());
     for (const std::string& name : function.attributes) proto.add_attribute(name);
-    for (const auto& [name, value] : function.attribute_defaults) write_attribute(name, value, *proto.add_attribute_proto());
+    for (const auto& [name, value] : function.attribute_defaults)
+      write_attribute(name, value, *proto.add_attribute_proto());
     const Graph& body = *function.body;
     write_opsets(body, *proto.mutable_opset_import());
     for (const Value* value : body.inputs()) proto.add_input(value->name);
@@ -244,12 +246,14 @@ std::string to_bytes(const Model& model, ExternalSink* sink) {
   Writer(sink).write(model, proto);
   const std::size_t size = proto.ByteSizeLong();
   if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw Error(fmt::format("{}: the model takes {} bytes; a protobuf file holds at most 2 GiB. Write its weights as "
-                            "external data",
-                            model.source, size));
+    throw Error(
+        fmt::format("{}: the model takes {} bytes; a protobuf file holds at most 2 GiB. Write its weights as "
+                    "external data",
+                    model.source, size));
   }
   std::string bytes;
-  if (!proto.SerializePartialToString(&bytes)) throw Error(Error::Kind::internal, "the protobuf library refused the model");
+  if (!proto.SerializePartialToString(&bytes))
+    throw Error(Error::Kind::internal, "the protobuf library refused the model");
   return bytes;
 }
 

@@ -1,8 +1,8 @@
 // The functions that Graft's nodes carry, and their exchange for plugins and native layers.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
@@ -50,7 +50,9 @@ DType input_dtype(const Node& node) {
 }
 
 /// Same nodes, links and attributes; to see whether two nodes may share a function.
-bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) { return to_text(*a.body) == to_text(*b.body); }
+bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
+  return to_text(*a.body) == to_text(*b.body);
+}
 
 bool replace_by(Node& node, const Operator& op, const std::string& name, const std::string& text) {
   std::int64_t opset = node.graph->opset();
@@ -126,10 +128,11 @@ std::vector<Node*> attach_functions(Model& model) {
     if (known == model.functions.end()) {
       model.functions.emplace(key, std::move(*function));
     } else if (!same_body(known->second, *function)) {
-      throw Error(Error::Kind::internal,
-                  fmt::format("{} needs another body for the function {} than a node before it; one of them needs a name "
-                              "of its own",
-                              describe(node), key.name));
+      throw Error(
+          Error::Kind::internal,
+          fmt::format("{} needs another body for the function {} than a node before it; one of them needs a name "
+                      "of its own",
+                      describe(node), key.name));
     }
   });
   return without;

@@ -1,10 +1,10 @@
 // Between nodes of a graph and Graft's operators.
 #include "graph/operator_node.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "graft/registry.hpp"
 
@@ -16,7 +16,8 @@ constexpr std::string_view operator_note = "graft.operator";
 /// What TensorRT's parser reads of a plugin node; no attribute of the operator.
 bool is_plugin_attribute(std::string_view name) { return name == "plugin_version" || name == "plugin_namespace"; }
 
-AttributeValue value_of(const Node& node, const std::string& name, const NodeAttribute& attribute, const AttributeInfo& info) {
+AttributeValue value_of(const Node& node, const std::string& name, const NodeAttribute& attribute,
+                        const AttributeInfo& info) {
   const auto value = attribute.value();
   if (!value) {
     throw Error(fmt::format("{}: attribute `{}`: found type {}, allowed is {}", describe(node), name, attribute.kind(),
@@ -77,7 +78,8 @@ std::unique_ptr<Operator> make_operator(const Node& node) {
     if (is_plugin_attribute(name)) continue;
     const AttributeInfo* info = target_of(match, name);
     if (info == nullptr) {
-      throw Error(fmt::format("{}: it has no attribute `{}`; allowed are {}", describe(node), name, known_attributes(match)));
+      throw Error(
+          fmt::format("{}: it has no attribute `{}`; allowed are {}", describe(node), name, known_attributes(match)));
     }
     given.push_back(info->name);
     waiting.emplace_back(std::string(info->name), value_of(node, name, attribute, *info));
@@ -116,7 +118,8 @@ void write_attributes(Node& node, const Operator& op) {
 Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
                         const std::vector<std::string>& output_hints, Node* before) {
   graph.root().opset_imports.emplace(std::string(onnx_domain), 1);
-  Node* node = graph.add_node(std::string(op.type().name), std::move(inputs), output_hints, before, std::string(onnx_domain));
+  Node* node =
+      graph.add_node(std::string(op.type().name), std::move(inputs), output_hints, before, std::string(onnx_domain));
   write_attributes(*node, op);
   return node;
 }

@@ -19,8 +19,8 @@ struct OperatorMatch {
   explicit operator bool() const { return type != nullptr; }
 };
 
-/// The operator a node stands for: in the domain graft by its name or by its metadata `graft.operator`; in any domain by
-/// the name (and `plugin_version`, if given) of a plugin that an operator stands in for, unless ONNX itself has an
+/// The operator a node stands for: in the domain graft by its name or by its metadata `graft.operator`; in any domain
+/// by the name (and `plugin_version`, if given) of a plugin that an operator stands in for, unless ONNX itself has an
 /// operator of that name in that domain. Empty where there is none.
 [[nodiscard]] OperatorMatch find_operator_for(const Node& node);
 

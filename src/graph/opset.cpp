@@ -1,9 +1,9 @@
 // Raising a model's operator set: what changed in ONNX, operator by operator.
 #include "graph/opset.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "graph/standard_operators.hpp"
 
@@ -27,9 +27,10 @@ class Raiser {
   [[nodiscard]] bool crosses(std::int64_t version) const { return from_ < version && version <= to_; }
 
   [[noreturn]] void refuse(const Node& node, const std::string& reason) const {
-    throw Error(fmt::format("{}: operator set {} of ai.onnx cannot be raised to {}: {}. Export the model again with operator "
-                            "set {} or above",
-                            describe(node), from_, to_, reason, to_));
+    throw Error(
+        fmt::format("{}: operator set {} of ai.onnx cannot be raised to {}: {}. Export the model again with operator "
+                    "set {} or above",
+                    describe(node), from_, to_, reason, to_));
   }
 
   Value* add_constant(Node& before, std::string_view hint, TensorData tensor) const {
@@ -42,7 +43,8 @@ class Raiser {
 
   /// The attribute as a value; one that refers to a function's attribute stays such a reference.
   Value* value_of(Node& node, const AttributeInput& entry, const NodeAttribute& attribute) const {
-    const std::string hint = fmt::format("{}_{}", node.output() == nullptr ? "value" : node.output()->name, entry.attribute);
+    const std::string hint =
+        fmt::format("{}_{}", node.output() == nullptr ? "value" : node.output()->name, entry.attribute);
     const ElementType number_type = node.op_type == "Dropout" || node.op_type == "Upsample" || node.input(0) == nullptr
                                         ? ElementType::f32
                                         : node.input(0)->type.value_or(ElementType::f32);
@@ -84,7 +86,8 @@ class Raiser {
     Graph& graph = *node.graph;
     Value* x = node.input(0);
     if (x == nullptr || node.output() == nullptr) refuse(node, "it has no input or no output");
-    const auto* reference = node.attribute("axis") == nullptr ? nullptr : node.attribute("axis")->get<AttributeReference>();
+    const auto* reference =
+        node.attribute("axis") == nullptr ? nullptr : node.attribute("axis")->get<AttributeReference>();
     if (reference != nullptr) refuse(node, "its axis is the attribute of a function");
     const std::int64_t axis = node.int_or("axis", 1);
     const auto rank = x->rank();
@@ -131,7 +134,8 @@ class Raiser {
       Value* scales = node.input(1);
       node.graph->set_input(node, 1, nullptr);
       node.graph->set_input(node, 2, scales);
-      if (node.string_or("mode", "nearest") == "bilinear") node.attributes["mode"] = NodeAttribute(AttributeData(std::string("linear")));
+      if (node.string_or("mode", "nearest") == "bilinear")
+        node.attributes["mode"] = NodeAttribute(AttributeData(std::string("linear")));
       node.attributes["coordinate_transformation_mode"] = NodeAttribute(AttributeData(std::string("asymmetric")));
       node.attributes["nearest_mode"] = NodeAttribute(AttributeData(std::string("floor")));
     } else if (type == "Scatter") {
@@ -165,9 +169,8 @@ void raise_graph_opset(Graph& graph, std::int64_t version, bool constants_as_nod
 
 void raise_opset(Model& model, std::int64_t version) {
   const auto is_old = [&](const Graph& graph) { return graph.opset() < version; };
-  if (!is_old(model.graph()) && std::none_of(model.functions.begin(), model.functions.end(), [&](const auto& f) {
-        return is_old(*f.second.body);
-      })) {
+  if (!is_old(model.graph()) && std::none_of(model.functions.begin(), model.functions.end(),
+                                             [&](const auto& f) { return is_old(*f.second.body); })) {
     return;
   }
   Model raised = model.clone();  // so that a refusal changes nothing

@@ -12,8 +12,8 @@ inline constexpr std::int64_t working_opset = 17;
 
 /// Rewrites the nodes of ai.onnx, in the main graph and in functions, so that the model means the same in operator set
 /// `version`: attributes that became inputs, Softmax's axis, Upsample, Resize and what else changed. A newer model is
-/// left alone. Throws Error naming a node that has no equal in the newer set; then the model is as it was. Where anything
-/// is raised, pointers to the model's nodes and values are no longer valid.
+/// left alone. Throws Error naming a node that has no equal in the newer set; then the model is as it was. Where
+/// anything is raised, pointers to the model's nodes and values are no longer valid.
 void raise_opset(Model& model, std::int64_t version = working_opset);
 
 /// The same for one graph whose root imports an older set; `constants_as_nodes` in the body of a function, which holds

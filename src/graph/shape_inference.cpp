@@ -1,12 +1,12 @@
 // Goes through a model in order and applies the rules; sub-graphs, functions and Graft's own operators are here.
 #include "graph/shape_inference.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <unordered_map>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "graft/operator.hpp"
 #include "graph/functions.hpp"
@@ -129,9 +129,8 @@ void collect(const Graph& graph, std::unordered_map<std::string, const Value*>& 
 
 bool calls_functions(const Model& model) {
   bool calls = false;
-  model.graph().for_each_node([&](const Node& node) {
-    calls = calls || (model.find_function(node) != nullptr && !find_operator_for(node));
-  });
+  model.graph().for_each_node(
+      [&](const Node& node) { calls = calls || (model.find_function(node) != nullptr && !find_operator_for(node)); });
   return calls;
 }
 
@@ -220,7 +219,8 @@ void NodeTypes::set_type(std::size_t output, std::optional<ElementType> type) {
   Value* value = node_.output(output);
   if (value == nullptr || !type) return;
   if (value->type && *value->type != *type) {
-    fail(fmt::format("its output '{}' is declared {}; it is {}", value->name, to_string(*value->type), to_string(*type)));
+    fail(fmt::format("its output '{}' is declared {}; it is {}", value->name, to_string(*value->type),
+                     to_string(*type)));
   }
   value->type = type;
 }
@@ -263,7 +263,8 @@ Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
   if (a == b || b == Dim(1)) return a;
   if (a == Dim(1)) return b;
   if (a.is_constant() && b.is_constant()) {
-    types.fail(fmt::format("dimensions {} and {} do not go together; allowed are equal ones, and 1", a.value(), b.value()));
+    types.fail(
+        fmt::format("dimensions {} and {} do not go together; allowed are equal ones, and 1", a.value(), b.value()));
   }
   if (a.is_constant()) return a;
   if (b.is_constant()) return b;

@@ -1,12 +1,12 @@
 // The rules of shape inference for the operators of ai.onnx. Formulas are those of ONNX's operator documentation.
 #include "graph/shape_rules.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "graph/operator_node.hpp"
 
@@ -243,7 +243,8 @@ void matmul(NodeTypes& t) {
   t.set_type(0, op == "MatMul"          ? (t.type(0) ? t.type(0) : t.type(1))
                 : op == "MatMulInteger" ? std::optional(ElementType::i32)
                                         : t.type(7));
-  if (t.shape(0) != nullptr && t.shape(second) != nullptr) t.set_shape(0, matmul_shape(t, *t.shape(0), *t.shape(second)));
+  if (t.shape(0) != nullptr && t.shape(second) != nullptr)
+    t.set_shape(0, matmul_shape(t, *t.shape(0), *t.shape(second)));
 }
 
 void gemm(NodeTypes& t) {
@@ -251,7 +252,8 @@ void gemm(NodeTypes& t) {
   const Shape* a = t.shape(0);
   const Shape* b = t.shape(1);
   if (a == nullptr || b == nullptr) return;
-  if (a->size() != 2 || b->size() != 2) t.fail(fmt::format("inputs of rank {} and {}; allowed is 2", a->size(), b->size()));
+  if (a->size() != 2 || b->size() != 2)
+    t.fail(fmt::format("inputs of rank {} and {}; allowed is 2", a->size(), b->size()));
   const bool transpose_a = t.node().int_or("transA", 0) != 0;
   const bool transpose_b = t.node().int_or("transB", 0) != 0;
   const Dim& k_a = (*a)[transpose_a ? 0 : 1];
@@ -275,7 +277,8 @@ std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std
 /// The windows of a convolution or pooling over the spatial dimensions of `x`.
 std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shape& kernel) {
   const std::size_t spatial = kernel.size();
-  if (x.size() != spatial + 2) t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x.size(), spatial + 2));
+  if (x.size() != spatial + 2)
+    t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x.size(), spatial + 2));
   const auto strides = list_or(t, "strides", spatial, 1);
   const auto dilations = list_or(t, "dilations", spatial, 1);
   const auto pads = list_or(t, "pads", spatial * 2, 0);
@@ -293,8 +296,8 @@ std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shap
     const bool valid = auto_pad == "VALID";
     const Dim room = size + Dim(valid ? 0 : (Dim(pads[i]) + pads[i + spatial])) - window;
     if (room.is_constant() && room.value() < 0) {
-      t.fail(fmt::format("a window of {} does not fit into dimension {} ({}) with its padding", window.to_string(), i + 2,
-                         size.to_string()));
+      t.fail(fmt::format("a window of {} does not fit into dimension {} ({}) with its padding", window.to_string(),
+                         i + 2, size.to_string()));
     }
     if (!ceil_mode) {
       result.push_back(floor_div(room, strides[i]) + 1);
@@ -345,7 +348,8 @@ void conv_transpose(NodeTypes& t) {
   const Shape* w = t.shape(1);
   if (x == nullptr || w == nullptr || w->size() < 3 || !kernel) return;
   const std::size_t spatial = kernel->size();
-  if (x->size() != spatial + 2) t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x->size(), spatial + 2));
+  if (x->size() != spatial + 2)
+    t.fail(fmt::format("an input of rank {}; the kernel asks for {}", x->size(), spatial + 2));
   const auto strides = list_or(t, "strides", spatial, 1);
   const auto dilations = list_or(t, "dilations", spatial, 1);
   const auto pads = list_or(t, "pads", spatial * 2, 0);
@@ -449,14 +453,16 @@ void reshape(NodeTypes& t) {
   for (std::size_t i = 0; i < target->size(); ++i) {
     const Dim& dim = (*target)[i];
     if (dim == Dim(0) && !allow_zero) {
-      if (x != nullptr && i >= x->size()) t.fail(fmt::format("the new shape copies dimension {} of rank {}", i, x->size()));
+      if (x != nullptr && i >= x->size())
+        t.fail(fmt::format("the new shape copies dimension {} of rank {}", i, x->size()));
       result.push_back(x == nullptr ? unknown_dim() : (*x)[i]);
     } else if (dim == Dim(-1)) {
       if (open) t.fail("the new shape leaves two dimensions open; allowed is one -1");
       open = i;
       result.push_back(unknown_dim());
     } else {
-      if (dim.is_constant() && dim.value() < 0) t.fail(fmt::format("the new shape holds {}; allowed are -1 and above", dim.value()));
+      if (dim.is_constant() && dim.value() < 0)
+        t.fail(fmt::format("the new shape holds {}; allowed are -1 and above", dim.value()));
       result.push_back(dim);
     }
   }
@@ -625,7 +631,8 @@ void slice(NodeTypes& t) {
   if (!starts || (axes_given && !axes) || (t.has_input(4) && !steps)) {
     // Without the axes every dimension may shrink.
     for (std::size_t i = 0; i < result.size(); ++i) {
-      const bool may_change = !axes || std::any_of(axes->begin(), axes->end(), [&](auto a) { return t.axis(a, x->size()) == i; });
+      const bool may_change =
+          !axes || std::any_of(axes->begin(), axes->end(), [&](auto a) { return t.axis(a, x->size()) == i; });
       if (may_change) result[i] = unknown_dim();
     }
     t.set_shape(0, std::move(result));
@@ -687,7 +694,8 @@ void slice(NodeTypes& t) {
     const std::int64_t to = step > 0 ? std::clamp<std::int64_t>(wrap((*ends)[0]), 0, n)
                                      : std::clamp<std::int64_t>(wrap((*ends)[0]), -1, n - 1);
     if (step >= -n && step <= n) {
-      for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step) part.push_back((*contents)[static_cast<std::size_t>(i)]);
+      for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step)
+        part.push_back((*contents)[static_cast<std::size_t>(i)]);
       t.set_contents(0, std::move(part));
     }
   }
@@ -762,7 +770,8 @@ void tile(NodeTypes& t) {
   const auto repeats = t.contents(1);
   if (x == nullptr) return;
   Shape result = *x;
-  if (repeats && repeats->size() != x->size()) t.fail(fmt::format("{} repeats for rank {}", repeats->size(), x->size()));
+  if (repeats && repeats->size() != x->size())
+    t.fail(fmt::format("{} repeats for rank {}", repeats->size(), x->size()));
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = repeats ? result[i] * (*repeats)[i] : unknown_dim();
   t.set_shape(0, std::move(result));
 }
@@ -874,7 +883,8 @@ void constant_of_shape(NodeTypes& t) {
   }
   t.set_shape(0, *shape);
   const auto fill = tensor == nullptr ? std::nullopt : tensor->ints();
-  if (!fill || fill->size() != 1 || shape->size() != 1 || !(*shape)[0].is_constant() || (*shape)[0].value() > 64) return;
+  if (!fill || fill->size() != 1 || shape->size() != 1 || !(*shape)[0].is_constant() || (*shape)[0].value() > 64)
+    return;
   t.set_contents(0, Contents(static_cast<std::size_t>((*shape)[0].value()), Dim((*fill)[0])));
 }
 
@@ -904,7 +914,8 @@ void one_hot(NodeTypes& t) {
   const auto depth = t.contents(1);
   Shape result = *indices;
   const std::size_t axis = t.axis(t.node().int_or("axis", -1), indices->size() + 1);
-  result.insert(result.begin() + static_cast<std::ptrdiff_t>(axis), depth && depth->size() == 1 ? (*depth)[0] : unknown_dim());
+  result.insert(result.begin() + static_cast<std::ptrdiff_t>(axis),
+                depth && depth->size() == 1 ? (*depth)[0] : unknown_dim());
   t.set_shape(0, std::move(result));
 }
 
@@ -927,7 +938,8 @@ void top_k(NodeTypes& t) {
 
 void non_zero(NodeTypes& t) {
   t.set_type(0, ElementType::i64);
-  t.set_shape(0, {t.shape(0) == nullptr ? unknown_dim() : Dim(static_cast<std::int64_t>(t.shape(0)->size())), unknown_dim()});
+  t.set_shape(
+      0, {t.shape(0) == nullptr ? unknown_dim() : Dim(static_cast<std::int64_t>(t.shape(0)->size())), unknown_dim()});
 }
 
 void depth_and_space(NodeTypes& t) {
@@ -935,7 +947,8 @@ void depth_and_space(NodeTypes& t) {
   const Shape* x = t.shape(0);
   const std::int64_t block = t.node().int_or("blocksize", 0);
   if (x == nullptr || x->size() != 4) return;
-  if (block < 1 || block > 1'000'000) t.fail(fmt::format("attribute `blocksize`: found {}, allowed are 1 to 1000000", block));
+  if (block < 1 || block > 1'000'000)
+    t.fail(fmt::format("attribute `blocksize`: found {}, allowed are 1 to 1000000", block));
   const Dim area = Dim(block) * block;
   if (t.node().op_type == "DepthToSpace") {
     t.set_shape(0, {(*x)[0], floor_div((*x)[1], area), (*x)[2] * block, (*x)[3] * block});
@@ -965,8 +978,8 @@ void roi_align(NodeTypes& t) {
   const Shape* x = t.shape(0);
   const Shape* rois = t.shape(1);
   if (x == nullptr || x->size() != 4) return;
-  t.set_shape(0, {rois == nullptr || rois->empty() ? unknown_dim() : (*rois)[0], (*x)[1], t.node().int_or("output_height", 1),
-                  t.node().int_or("output_width", 1)});
+  t.set_shape(0, {rois == nullptr || rois->empty() ? unknown_dim() : (*rois)[0], (*x)[1],
+                  t.node().int_or("output_height", 1), t.node().int_or("output_width", 1)});
 }
 
 void grid_sample(NodeTypes& t) {
@@ -997,7 +1010,8 @@ void recurrent(NodeTypes& t) {
 
 void determinant(NodeTypes& t) {
   t.set_type(0, t.type(0));
-  if (t.shape(0) != nullptr && t.shape(0)->size() >= 2) t.set_shape(0, Shape(t.shape(0)->begin(), t.shape(0)->end() - 2));
+  if (t.shape(0) != nullptr && t.shape(0)->size() >= 2)
+    t.set_shape(0, Shape(t.shape(0)->begin(), t.shape(0)->end() - 2));
 }
 
 const std::map<std::string_view, Rule>& rules() {
@@ -1006,15 +1020,68 @@ const std::map<std::string_view, Rule>& rules() {
     const auto add = [&](Rule rule, std::initializer_list<std::string_view> names) {
       for (const std::string_view name : names) map.emplace(name, rule);
     };
-    add(same, {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BitwiseNot",
-               "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumProd", "CumSum", "Elu", "Erf", "Exp", "Floor", "Gelu",
-               "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "InstanceNormalization", "LRN", "LeakyRelu", "Log",
-               "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish", "Neg", "PRelu", "RMSNormalization",
-               "Reciprocal", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
-               "Scatter", "ScatterElements", "ScatterND", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax",
-               "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "TensorScatter", "ThresholdedRelu", "Trilu"});
-    add(arithmetic, {"Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean", "Min", "Mod",
-                     "Mul", "Or", "Pow", "Sub", "Sum", "Xor"});
+    add(same, {"Abs",
+               "Acos",
+               "Acosh",
+               "Asin",
+               "Asinh",
+               "Atan",
+               "Atanh",
+               "BatchNormalization",
+               "BitwiseNot",
+               "Ceil",
+               "Celu",
+               "Clip",
+               "Cos",
+               "Cosh",
+               "CumProd",
+               "CumSum",
+               "Elu",
+               "Erf",
+               "Exp",
+               "Floor",
+               "Gelu",
+               "GroupNormalization",
+               "HardSigmoid",
+               "HardSwish",
+               "Hardmax",
+               "InstanceNormalization",
+               "LRN",
+               "LeakyRelu",
+               "Log",
+               "LogSoftmax",
+               "LpNormalization",
+               "MeanVarianceNormalization",
+               "Mish",
+               "Neg",
+               "PRelu",
+               "RMSNormalization",
+               "Reciprocal",
+               "Relu",
+               "ReverseSequence",
+               "RotaryEmbedding",
+               "Round",
+               "Scatter",
+               "ScatterElements",
+               "ScatterND",
+               "Selu",
+               "Shrink",
+               "Sigmoid",
+               "Sign",
+               "Sin",
+               "Sinh",
+               "Softmax",
+               "Softplus",
+               "Softsign",
+               "Sqrt",
+               "Swish",
+               "Tan",
+               "Tanh",
+               "TensorScatter",
+               "ThresholdedRelu",
+               "Trilu"});
+    add(arithmetic, {"Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Max", "Mean", "Min",
+                     "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Xor"});
     add(comparison, {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"});
     add(boolean_of, {"IsInf", "IsNaN", "Not"});
     add(where, {"Where"});

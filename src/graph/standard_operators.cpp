@@ -223,8 +223,25 @@ constexpr FirstVersion standard_operators[] = {
     {"Xor", 1},
 };
 
-constexpr std::string_view ml_operators[] = {
-    "ArrayFeatureExtractor", "Binarizer", "CastMap", "CategoryMapper", "DictVectorizer", "FeatureVectorizer", "Imputer", "LabelEncoder", "LinearClassifier", "LinearRegressor", "Normalizer", "OneHotEncoder", "SVMClassifier", "SVMRegressor", "Scaler", "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor", "ZipMap"};
+constexpr std::string_view ml_operators[] = {"ArrayFeatureExtractor",
+                                             "Binarizer",
+                                             "CastMap",
+                                             "CategoryMapper",
+                                             "DictVectorizer",
+                                             "FeatureVectorizer",
+                                             "Imputer",
+                                             "LabelEncoder",
+                                             "LinearClassifier",
+                                             "LinearRegressor",
+                                             "Normalizer",
+                                             "OneHotEncoder",
+                                             "SVMClassifier",
+                                             "SVMRegressor",
+                                             "Scaler",
+                                             "TreeEnsemble",
+                                             "TreeEnsembleClassifier",
+                                             "TreeEnsembleRegressor",
+                                             "ZipMap"};
 
 using Default = std::variant<float, std::int64_t, std::string_view>;
 
@@ -443,53 +460,55 @@ struct Change {
 };
 
 constexpr Change changes[] = {
-    {"BatchNormalization", 9}, {"BatchNormalization", 14},
-    {"Clip", 11},              {"DFT", 20},
-    {"Dropout", 12},           {"GridSample", 20},
-    {"GroupNormalization", 21}, {"Hardmax", 13},
-    {"LogSoftmax", 13},        {"Pad", 11},
-    {"ReduceL1", 18},          {"ReduceL2", 18},
-    {"ReduceLogSum", 18},      {"ReduceLogSumExp", 18},
-    {"ReduceMax", 18},         {"ReduceMean", 18},
-    {"ReduceMin", 18},         {"ReduceProd", 18},
-    {"ReduceSum", 13},         {"ReduceSumSquare", 18},
-    {"Resize", 11},            {"Scan", 9},
-    {"Scatter", 11},           {"Slice", 10},
-    {"Softmax", 13},           {"Split", 13},
-    {"Split", 18},             {"Squeeze", 13},
-    {"TopK", 10},              {"Unsqueeze", 13},
-    {"Upsample", 9},           {"Upsample", 10},
+    {"BatchNormalization", 9},
+    {"BatchNormalization", 14},
+    {"Clip", 11},
+    {"DFT", 20},
+    {"Dropout", 12},
+    {"GridSample", 20},
+    {"GroupNormalization", 21},
+    {"Hardmax", 13},
+    {"LogSoftmax", 13},
+    {"Pad", 11},
+    {"ReduceL1", 18},
+    {"ReduceL2", 18},
+    {"ReduceLogSum", 18},
+    {"ReduceLogSumExp", 18},
+    {"ReduceMax", 18},
+    {"ReduceMean", 18},
+    {"ReduceMin", 18},
+    {"ReduceProd", 18},
+    {"ReduceSum", 13},
+    {"ReduceSumSquare", 18},
+    {"Resize", 11},
+    {"Scan", 9},
+    {"Scatter", 11},
+    {"Slice", 10},
+    {"Softmax", 13},
+    {"Split", 13},
+    {"Split", 18},
+    {"Squeeze", 13},
+    {"TopK", 10},
+    {"Unsqueeze", 13},
+    {"Upsample", 9},
+    {"Upsample", 10},
 };
 
 constexpr AttributeInput attribute_input_table[] = {
-    {"Clip", "min", 1, 11},
-    {"Clip", "max", 2, 11},
-    {"Dropout", "ratio", 1, 12},
-    {"Pad", "pads", 1, 11},
-    {"Pad", "value", 2, 11},
-    {"ReduceL1", "axes", 1, 18},
-    {"ReduceL2", "axes", 1, 18},
-    {"ReduceLogSum", "axes", 1, 18},
-    {"ReduceLogSumExp", "axes", 1, 18},
-    {"ReduceMax", "axes", 1, 18},
-    {"ReduceMean", "axes", 1, 18},
-    {"ReduceMin", "axes", 1, 18},
-    {"ReduceProd", "axes", 1, 18},
-    {"ReduceSum", "axes", 1, 13},
-    {"ReduceSumSquare", "axes", 1, 18},
-    {"Slice", "starts", 1, 10},
-    {"Slice", "ends", 2, 10},
-    {"Slice", "axes", 3, 10},
-    {"Split", "split", 1, 13},
-    {"Squeeze", "axes", 1, 13},
-    {"TopK", "k", 1, 10},
-    {"Unsqueeze", "axes", 1, 13},
-    {"Upsample", "scales", 1, 9},
+    {"Clip", "min", 1, 11},        {"Clip", "max", 2, 11},          {"Dropout", "ratio", 1, 12},
+    {"Pad", "pads", 1, 11},        {"Pad", "value", 2, 11},         {"ReduceL1", "axes", 1, 18},
+    {"ReduceL2", "axes", 1, 18},   {"ReduceLogSum", "axes", 1, 18}, {"ReduceLogSumExp", "axes", 1, 18},
+    {"ReduceMax", "axes", 1, 18},  {"ReduceMean", "axes", 1, 18},   {"ReduceMin", "axes", 1, 18},
+    {"ReduceProd", "axes", 1, 18}, {"ReduceSum", "axes", 1, 13},    {"ReduceSumSquare", "axes", 1, 18},
+    {"Slice", "starts", 1, 10},    {"Slice", "ends", 2, 10},        {"Slice", "axes", 3, 10},
+    {"Split", "split", 1, 13},     {"Squeeze", "axes", 1, 13},      {"TopK", "k", 1, 10},
+    {"Unsqueeze", "axes", 1, 13},  {"Upsample", "scales", 1, 9},
 };
 
 template <class Table>
 auto entries_of(const Table& table, std::string_view op_type) {
-  const auto first = std::find_if(std::begin(table), std::end(table), [&](const auto& e) { return e.op_type == op_type; });
+  const auto first =
+      std::find_if(std::begin(table), std::end(table), [&](const auto& e) { return e.op_type == op_type; });
   const auto last = std::find_if(first, std::end(table), [&](const auto& e) { return e.op_type != op_type; });
   return std::span(first, last);
 }
@@ -514,13 +533,16 @@ std::span<const AttributeInput> attribute_inputs(std::string_view op_type) {
 
 bool is_standard_operator(std::string_view domain, std::string_view op_type) {
   if (domain.empty() || domain == "ai.onnx") return first_version(op_type) != 0;
-  return domain == "ai.onnx.ml" && std::find(std::begin(ml_operators), std::end(ml_operators), op_type) != std::end(ml_operators);
+  return domain == "ai.onnx.ml" &&
+         std::find(std::begin(ml_operators), std::end(ml_operators), op_type) != std::end(ml_operators);
 }
 
-std::optional<AttributeValue> default_attribute(std::string_view op_type, std::string_view attribute, std::int64_t opset) {
+std::optional<AttributeValue> default_attribute(std::string_view op_type, std::string_view attribute,
+                                                std::int64_t opset) {
   const bool is_softmax = op_type == "Softmax" || op_type == "LogSoftmax" || op_type == "Hardmax";
   if (is_softmax && attribute == "axis" && opset != 0 && opset < 13) return std::int64_t{1};
-  if (op_type == "Resize" && opset == 10 && attribute == "coordinate_transformation_mode") return std::string("asymmetric");
+  if (op_type == "Resize" && opset == 10 && attribute == "coordinate_transformation_mode")
+    return std::string("asymmetric");
   if (op_type == "Resize" && opset == 10 && attribute == "nearest_mode") return std::string("floor");
   if (op_type == "MeanVarianceNormalization" && attribute == "axes") return std::vector<std::int64_t>{0, 2, 3};
   for (const AttributeDefault& entry : entries_of(attribute_defaults, op_type)) {

@@ -1,6 +1,8 @@
 // Element types, and typed access to the bytes of constants.
 #include "graph/tensor_data.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
@@ -8,8 +10,6 @@
 #include <cstring>
 #include <limits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "graft/error.hpp"
 
@@ -55,7 +55,8 @@ constexpr std::array<TypeRecord, 28> type_records{{
 }};
 
 const TypeRecord* find_record(ElementType type) {
-  const auto found = std::find_if(type_records.begin(), type_records.end(), [&](const auto& r) { return r.type == type; });
+  const auto found =
+      std::find_if(type_records.begin(), type_records.end(), [&](const auto& r) { return r.type == type; });
   return found == type_records.end() ? nullptr : &*found;
 }
 
@@ -291,13 +292,14 @@ TensorData TensorData::from_strings(std::vector<std::string> values) {
   return result;
 }
 
-TensorData TensorData::from_numbers(ElementType type, std::vector<std::int64_t> dims, const std::vector<double>& values) {
+TensorData TensorData::from_numbers(ElementType type, std::vector<std::int64_t> dims,
+                                    const std::vector<double>& values) {
   TensorData result;
   result.type = type;
   result.dims = std::move(dims);
   if (result.element_count() != static_cast<std::int64_t>(values.size())) {
-    throw Error(Error::Kind::internal, fmt::format("a tensor of {} elements was given {} values", result.element_count(),
-                                                   values.size()));
+    throw Error(Error::Kind::internal,
+                fmt::format("a tensor of {} elements was given {} values", result.element_count(), values.size()));
   }
   std::string raw;
   const auto loop = [&](auto convert) {

@@ -80,9 +80,9 @@ struct TensorData {
   std::vector<std::int64_t> dims;  ///< Empty for a scalar. Never negative in a model that was read.
   Bytes bytes;                     ///< Row-major, little endian, as ONNX's raw_data. Empty for strings.
   std::shared_ptr<const std::vector<std::string>> strings;  ///< Of a string tensor only.
-  std::string name;      ///< Only of tensors inside attributes; an initialiser is named by its value.
-  bool external = false; ///< It was read from an external data file.
-  std::string opaque;    ///< Protobuf fields that Graft does not model (doc string, metadata), in wire form.
+  std::string name;       ///< Only of tensors inside attributes; an initialiser is named by its value.
+  bool external = false;  ///< It was read from an external data file.
+  std::string opaque;     ///< Protobuf fields that Graft does not model (doc string, metadata), in wire form.
 
   /// Product of dims; 1 for a scalar. Throws Error if it exceeds 64 bits.
   [[nodiscard]] std::int64_t element_count() const;
@@ -97,9 +97,9 @@ struct TensorData {
   /// The same type, dims and bytes.
   [[nodiscard]] bool same_as(const TensorData& other) const;
 
-  [[nodiscard]] static TensorData from_ints(const std::vector<std::int64_t>& values);      ///< i64, one dimension.
-  [[nodiscard]] static TensorData from_floats(const std::vector<float>& values);           ///< f32, one dimension.
-  [[nodiscard]] static TensorData from_strings(std::vector<std::string> values);           ///< One dimension.
+  [[nodiscard]] static TensorData from_ints(const std::vector<std::int64_t>& values);  ///< i64, one dimension.
+  [[nodiscard]] static TensorData from_floats(const std::vector<float>& values);       ///< f32, one dimension.
+  [[nodiscard]] static TensorData from_strings(std::vector<std::string> values);       ///< One dimension.
   /// Rounds each number to the type (to nearest even). Throws Error for a type that holds no real numbers, or if
   /// the dims do not hold as many elements.
   [[nodiscard]] static TensorData from_numbers(ElementType type, std::vector<std::int64_t> dims,

@@ -30,9 +30,11 @@ std::string attribute_text(const NodeAttribute& attribute, const std::string& in
   }
   if (const auto* reference = attribute.get<AttributeReference>()) return "@" + reference->name;
   if (const auto* tensor = attribute.get<TensorData>()) return to_string(*tensor);
-  if (const auto* graph = attribute.get<std::unique_ptr<Graph>>()) return "{\n" + graph_text(**graph, indent + "  ") + indent + "}";
+  if (const auto* graph = attribute.get<std::unique_ptr<Graph>>())
+    return "{\n" + graph_text(**graph, indent + "  ") + indent + "}";
   if (const auto* graphs = attribute.get<std::vector<std::unique_ptr<Graph>>>()) {
-    return "[" + join(*graphs, [&](const auto& g) { return "{\n" + graph_text(*g, indent + "  ") + indent + "}"; }) + "]";
+    return "[" + join(*graphs, [&](const auto& g) { return "{\n" + graph_text(*g, indent + "  ") + indent + "}"; }) +
+           "]";
   }
   if (const auto* texts = attribute.get<std::vector<std::string>>()) {
     return "[" + join(*texts, [](const std::string& t) { return '"' + t + '"'; }) + "]";
@@ -47,9 +49,10 @@ std::string node_text(const Node& node, const std::string& indent) {
   text += fmt::format(" = {}{}", node.domain.empty() ? "" : node.domain + "::", node.op_type);
   if (!node.overload.empty()) text += ":" + node.overload;
   if (!node.attributes.empty()) {
-    text += "<" + join(node.attributes, [&](const auto& entry) {
-              return entry.first + "=" + attribute_text(entry.second, indent);
-            }) + ">";
+    text += "<" +
+            join(node.attributes,
+                 [&](const auto& entry) { return entry.first + "=" + attribute_text(entry.second, indent); }) +
+            ">";
   }
   text += "(" + join(node.inputs, name_of) + ")";
   if (!node.name.empty()) text += "  # " + node.name;
@@ -57,7 +60,8 @@ std::string node_text(const Node& node, const std::string& indent) {
 }
 
 std::string signature(const Graph& graph) {
-  return fmt::format("({}) -> ({})", join(graph.inputs(), [](const Value* v) { return v->name + ": " + type_text(*v); }),
+  return fmt::format("({}) -> ({})",
+                     join(graph.inputs(), [](const Value* v) { return v->name + ": " + type_text(*v); }),
                      join(graph.outputs(), [](const Value* v) { return v->name + ": " + type_text(*v); }));
 }
 
@@ -95,8 +99,10 @@ std::string to_text(const Model& model) {
   for (const auto& [key, function] : model.functions) {
     text += fmt::format("function {}::{}{}", key.domain, key.name, key.overload.empty() ? "" : ":" + key.overload);
     std::vector<std::string> attributes = function.attributes;
-    for (const auto& [name, value] : function.attribute_defaults) attributes.push_back(name + "=" + attribute_text(value, ""));
-    text += fmt::format("<{}> in {}\n", join(attributes, [](const std::string& a) { return a; }), opset_text(*function.body));
+    for (const auto& [name, value] : function.attribute_defaults)
+      attributes.push_back(name + "=" + attribute_text(value, ""));
+    text += fmt::format("<{}> in {}\n", join(attributes, [](const std::string& a) { return a; }),
+                        opset_text(*function.body));
     text += graph_text(*function.body, "  ");
   }
   return text;

@@ -17,8 +17,8 @@ struct Input {
 };
 
 /// `text` as parse_nodes reads it; the graph's outputs are `outputs`.
-inline Model make_model(const std::vector<Input>& inputs, const std::string& text, const std::vector<std::string>& outputs,
-                        std::int64_t opset = 17) {
+inline Model make_model(const std::vector<Input>& inputs, const std::string& text,
+                        const std::vector<std::string>& outputs, std::int64_t opset = 17) {
   Model model;
   model.graph().opset_imports[""] = opset;
   for (const Input& input : inputs) {

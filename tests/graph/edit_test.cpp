@@ -20,7 +20,8 @@ std::vector<std::string> op_types(const Graph& graph) {
 
 /// An If whose branches use the outer value `a`; one of them returns it.
 Model model_with_branches() {
-  Model model = make_model({{"x", ElementType::f32, Shape{2}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
+  Model model =
+      make_model({{"x", ElementType::f32, Shape{2}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
   Graph& graph = model.graph();
   Node* node = graph.add_node("If", {graph.find("c")}, {"y"});
   for (const char* branch : {"then_branch", "else_branch"}) {
@@ -140,9 +141,10 @@ TEST(Edit, ACopyIsIndependent) {
 }
 
 TEST(Extract, TakesWhatTheOutputsNeed) {
-  Model model = make_model({{"x", ElementType::f32, Shape{Dim::symbol("n"), 4}}},
-                           "two = Constant<value=float(2)>()\na = Relu(x)\nb = Pow(a, two)\nc = Sqrt(b)\ny = Neg(c)\nz = Abs(a)",
-                           {"y", "z"});
+  Model model =
+      make_model({{"x", ElementType::f32, Shape{Dim::symbol("n"), 4}}},
+                 "two = Constant<value=float(2)>()\na = Relu(x)\nb = Pow(a, two)\nc = Sqrt(b)\ny = Neg(c)\nz = Abs(a)",
+                 {"y", "z"});
   infer_shapes(model);
   const Model part = extract(model, {model.graph().find("a")}, {model.graph().find("c")});
   part.graph().check();

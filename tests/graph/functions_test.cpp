@@ -15,8 +15,8 @@
 namespace graft::test {
 namespace {
 
-void add_function(Model& model, const std::string& name, const std::vector<std::string>& inputs, const std::string& text,
-                  const std::vector<std::string>& attributes = {}, std::int64_t opset = 17) {
+void add_function(Model& model, const std::string& name, const std::vector<std::string>& inputs,
+                  const std::string& text, const std::vector<std::string>& attributes = {}, std::int64_t opset = 17) {
   FunctionDefinition function;
   function.key = {"local", name, ""};
   function.attributes = attributes;
@@ -111,7 +111,8 @@ TEST(Functions, GrowthIsBounded) {
 }
 
 TEST(Functions, OperatorSetsAreBroughtTogether) {
-  Model model = make_model({{"x", ElementType::f32, Shape{2, 3}}}, "a = ReduceSum<axes=[1]>(x)\ny = local::F(a)", {"y"}, 11);
+  Model model =
+      make_model({{"x", ElementType::f32, Shape{2, 3}}}, "a = ReduceSum<axes=[1]>(x)\ny = local::F(a)", {"y"}, 11);
   add_function(model, "F", {"x"}, "t = LayerNormalization(x, x)\ny = CastLike(t, x)", {}, 17);
   inline_functions(model);
   EXPECT_EQ(model.graph().opset(), 17);
@@ -149,7 +150,8 @@ TEST(NodeText, ErrorsNameTheirPlace) {
   const auto error = [](const std::string& text) { return error_of([&] { make_model({{"x"}}, text, {}); }); };
   EXPECT_NE(error("y = Relu(z)").find("line 1, column 10: no line above defines this input"), std::string::npos);
   EXPECT_NE(error("x = Relu(x)").find("line 1, column 1: the name is defined twice"), std::string::npos);
-  EXPECT_NE(error("y = Relu(x)\nz = Relu<alpha=@a>(x)").find("line 2, column 17: the operator has no attribute"), std::string::npos);
+  EXPECT_NE(error("y = Relu(x)\nz = Relu<alpha=@a>(x)").find("line 2, column 17: the operator has no attribute"),
+            std::string::npos);
   EXPECT_NE(error("y = Relu").find("`(` is missing"), std::string::npos);
   EXPECT_NE(error("y = Relu<a=1, a=2>(x)").find("given twice"), std::string::npos);
   EXPECT_NE(error("y = Relu<a=99999999999999999999>(x)").find("exceeds 64 bits"), std::string::npos);
@@ -227,7 +229,8 @@ TEST(OperatorFunctions, IntegersHaveTheirOwnFunction) {
 }
 
 TEST(OperatorFunctions, NativeFormOnlyWhereThereIsOne) {
-  Model model = make_model({{"x", ElementType::f32, Shape{2, 3}}}, "a = graft::LeakyReLU<alpha=0.5>(x)\ny = graft::L2Normalize(a)", {"y"});
+  Model model = make_model({{"x", ElementType::f32, Shape{2, 3}}},
+                           "a = graft::LeakyReLU<alpha=0.5>(x)\ny = graft::L2Normalize(a)", {"y"});
   EXPECT_TRUE(replace_with_native_form(producer(model, "a")));
   EXPECT_FALSE(replace_with_native_form(producer(model, "y")));
   EXPECT_EQ(op_types(model), (std::vector<std::string>{"LeakyRelu", "L2Normalize"}));

@@ -70,34 +70,93 @@ const std::vector<Case>& cases() {
       {"no_graph", [](auto& m) { m.clear_graph(); }, {"holds no graph"}},
       {"training", [](auto& m) { m.add_training_info(); }, {"training_info"}},
       {"negative_dim", [](auto& m) { weight(m).set_dims(0, -2); }, {"initialiser 'w'", "dimension -2", "0 and above"}},
-      {"dims_overflow", [](auto& m) { weight(m).set_dims(0, INT64_MAX); weight(m).add_dims(3); }, {"'w'", "64 bits"}},
-      {"bytes_overflow", [](auto& m) { weight(m).set_dims(0, INT64_MAX / 2); weight(m).clear_float_data(); weight(m).set_raw_data("a"); }, {"'w'", "64 bits"}},
+      {"dims_overflow",
+       [](auto& m) {
+         weight(m).set_dims(0, INT64_MAX);
+         weight(m).add_dims(3);
+       },
+       {"'w'", "64 bits"}},
+      {"bytes_overflow",
+       [](auto& m) {
+         weight(m).set_dims(0, INT64_MAX / 2);
+         weight(m).clear_float_data();
+         weight(m).set_raw_data("a");
+       },
+       {"'w'", "64 bits"}},
       {"too_little_data", [](auto& m) { weight(m).set_dims(0, 5); }, {"'w'", "2 elements", "need 5"}},
       {"too_much_raw_data", [](auto& m) { weight(m).set_raw_data(std::string(9, 'a')); }, {"'w'", "9 bytes", "need 8"}},
       {"undefined_type", [](auto& m) { weight(m).set_data_type(0); }, {"'w'", "element type"}},
       {"unknown_type", [](auto& m) { weight(m).set_data_type(99); }, {"'w'", "type 99"}},
       {"segment", [](auto& m) { weight(m).mutable_segment()->set_begin(1); }, {"'w'", "segments"}},
       {"unnamed_initialiser", [](auto& m) { weight(m).set_name(""); }, {"without a name"}},
-      {"initialiser_twice", [](auto& m) { *m.mutable_graph()->add_initializer() = weight(m); }, {"'w'", "defined twice"}},
+      {"initialiser_twice",
+       [](auto& m) { *m.mutable_graph()->add_initializer() = weight(m); },
+       {"'w'", "defined twice"}},
       {"output_twice", [](auto& m) { add_node(*m.mutable_graph(), "Abs", "x", "y"); }, {"'y'", "defined twice"}},
       {"input_twice", [](auto& m) { m.mutable_graph()->add_input()->set_name("x"); }, {"'x'", "defined twice"}},
       {"initialiser_is_output", [](auto& m) { weight(m).set_name("y"); }, {"'y'", "defined twice"}},
-      {"undefined_input", [](auto& m) { relu(m).set_input(0, "nowhere"); }, {"'Relu_node' (Relu)", "input 0 is 'nowhere'"}},
+      {"undefined_input",
+       [](auto& m) { relu(m).set_input(0, "nowhere"); },
+       {"'Relu_node' (Relu)", "input 0 is 'nowhere'"}},
       {"undefined_output", [](auto& m) { m.mutable_graph()->mutable_output(0)->set_name("z"); }, {"graph output 'z'"}},
-      {"cycle", [](auto& m) { relu(m).set_input(0, "a"); add_node(*m.mutable_graph(), "Abs", "y", "a"); }, {"cycle"}},
+      {"cycle",
+       [](auto& m) {
+         relu(m).set_input(0, "a");
+         add_node(*m.mutable_graph(), "Abs", "y", "a");
+       },
+       {"cycle"}},
       {"self", [](auto& m) { relu(m).set_input(0, "y"); }, {"'Relu_node' (Relu)", "cycle"}},
       {"no_op_type", [](auto& m) { relu(m).clear_op_type(); }, {"no op_type"}},
-      {"negative_value_dim", [](auto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(-7); }, {"'x'", "dimension -7"}},
-      {"old_opset", [](auto& m) { m.mutable_opset_import(0)->set_version(6); }, {"operator set 6", "7 and above", "version_converter"}},
+      {"negative_value_dim",
+       [](auto& m) {
+         m.mutable_graph()
+             ->mutable_input(0)
+             ->mutable_type()
+             ->mutable_tensor_type()
+             ->mutable_shape()
+             ->add_dim()
+             ->set_dim_value(-7);
+       },
+       {"'x'", "dimension -7"}},
+      {"old_opset",
+       [](auto& m) { m.mutable_opset_import(0)->set_version(6); },
+       {"operator set 6", "7 and above", "version_converter"}},
       {"no_opset", [](auto& m) { m.clear_opset_import(); }, {"'Relu_node' (Relu)", "no operator set"}},
       {"two_opsets", [](auto& m) { m.add_opset_import()->set_version(13); }, {"versions 17 and 13"}},
       {"opset_zero", [](auto& m) { m.mutable_opset_import(0)->set_version(0); }, {"version 0"}},
-      {"attribute_twice", [](auto& m) { for (int i = 0; i < 2; ++i) { auto& a = *relu(m).add_attribute(); a.set_name("k"); a.set_type(::onnx::AttributeProto::INT); } }, {"'Relu_node' (Relu)", "`k` is given twice"}},
+      {"attribute_twice",
+       [](auto& m) {
+         for (int i = 0; i < 2; ++i) {
+           auto& a = *relu(m).add_attribute();
+           a.set_name("k");
+           a.set_type(::onnx::AttributeProto::INT);
+         }
+       },
+       {"'Relu_node' (Relu)", "`k` is given twice"}},
       {"attribute_without_value", [](auto& m) { relu(m).add_attribute()->set_name("k"); }, {"`k`", "no type"}},
-      {"attribute_tensor_missing", [](auto& m) { auto& a = *relu(m).add_attribute(); a.set_name("k"); a.set_type(::onnx::AttributeProto::TENSOR); }, {"`k`", "holds none"}},
-      {"attribute_graph_missing", [](auto& m) { auto& a = *relu(m).add_attribute(); a.set_name("k"); a.set_type(::onnx::AttributeProto::GRAPH); }, {"`k`", "holds none"}},
-      {"reference_in_main_graph", [](auto& m) { auto& a = *relu(m).add_attribute(); a.set_name("k"); a.set_ref_attr_name("r"); }, {"`k`", "body of a function"}},
-      {"nested_too_deep", [](auto& m) {
+      {"attribute_tensor_missing",
+       [](auto& m) {
+         auto& a = *relu(m).add_attribute();
+         a.set_name("k");
+         a.set_type(::onnx::AttributeProto::TENSOR);
+       },
+       {"`k`", "holds none"}},
+      {"attribute_graph_missing",
+       [](auto& m) {
+         auto& a = *relu(m).add_attribute();
+         a.set_name("k");
+         a.set_type(::onnx::AttributeProto::GRAPH);
+       },
+       {"`k`", "holds none"}},
+      {"reference_in_main_graph",
+       [](auto& m) {
+         auto& a = *relu(m).add_attribute();
+         a.set_name("k");
+         a.set_ref_attr_name("r");
+       },
+       {"`k`", "body of a function"}},
+      {"nested_too_deep",
+       [](auto& m) {
          auto* graph = m.mutable_graph();
          for (int i = 0; i < 27; ++i) {
            auto& node = add_node(*graph, "If", "x", "o" + std::to_string(i));
@@ -106,8 +165,10 @@ const std::vector<Case>& cases() {
            a.set_type(::onnx::AttributeProto::GRAPH);
            graph = a.mutable_g();
          }
-       }, {"deeper than 24"}},
-      {"recursive_function", [](auto& m) {
+       },
+       {"deeper than 24"}},
+      {"recursive_function",
+       [](auto& m) {
          auto& f = *m.add_functions();
          f.set_domain("d");
          f.set_name("F");
@@ -118,10 +179,22 @@ const std::vector<Case>& cases() {
          node.set_op_type("F");
          node.add_input("x");
          node.add_output("y");
-       }, {"d::F", "calls itself"}},
-      {"function_twice", [](auto& m) { for (int i = 0; i < 2; ++i) m.add_functions()->set_name("F"); }, {"::F is defined twice"}},
-      {"function_undefined_output", [](auto& m) { auto& f = *m.add_functions(); f.set_name("F"); f.add_output("q"); }, {"function ::F", "'q'"}},
-      {"function_undeclared_attribute", [](auto& m) {
+       },
+       {"d::F", "calls itself"}},
+      {"function_twice",
+       [](auto& m) {
+         for (int i = 0; i < 2; ++i) m.add_functions()->set_name("F");
+       },
+       {"::F is defined twice"}},
+      {"function_undefined_output",
+       [](auto& m) {
+         auto& f = *m.add_functions();
+         f.set_name("F");
+         f.add_output("q");
+       },
+       {"function ::F", "'q'"}},
+      {"function_undeclared_attribute",
+       [](auto& m) {
          auto& f = *m.add_functions();
          f.set_name("F");
          f.add_opset_import()->set_version(17);
@@ -130,7 +203,8 @@ const std::vector<Case>& cases() {
          auto& a = *node.add_attribute();
          a.set_name("k");
          a.set_ref_attr_name("r");
-       }, {"function ::F", "`r`", "does not declare"}},
+       },
+       {"function ::F", "`r`", "does not declare"}},
       {"external_in_memory", [](auto& m) { make_external(m, "data"); }, {"'w'", "not read from a file"}},
   };
   return list;
@@ -144,10 +218,12 @@ TEST_P(Hostile, IsRefusedByName) {
   GetParam().spoil(proto);
   const std::string error = error_of([&] { (void)parse_onnx(proto.SerializePartialAsString(), "", "bad.onnx"); });
   EXPECT_TRUE(error.starts_with("bad.onnx: ")) << error;
-  for (const std::string& part : GetParam().says) EXPECT_NE(error.find(part), std::string::npos) << part << " in: " << error;
+  for (const std::string& part : GetParam().says)
+    EXPECT_NE(error.find(part), std::string::npos) << part << " in: " << error;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Hostile, ::testing::ValuesIn(cases()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Files, Hostile, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
 
 class ExternalData : public ::testing::Test {
  protected:
@@ -195,8 +271,10 @@ TEST(HostileFiles, AreNoFiles) {
   EXPECT_NE(error_of([] { (void)read_onnx("/nonexistent/m.onnx"); }).find("No such file"), std::string::npos);
   EXPECT_NE(error_of([] { (void)read_onnx("/"); }).find("directory"), std::string::npos);
   EXPECT_NE(error_of([] { (void)read_onnx("/dev/null"); }).find("not a regular file"), std::string::npos);
-  EXPECT_NE(error_of([] { (void)parse_onnx("", "", "empty.onnx"); }).find("empty.onnx: it holds no graph"), std::string::npos);
-  EXPECT_NE(error_of([] { (void)parse_onnx("not a model", "", "text.onnx"); }).find("text.onnx: not an ONNX file"), std::string::npos);
+  EXPECT_NE(error_of([] { (void)parse_onnx("", "", "empty.onnx"); }).find("empty.onnx: it holds no graph"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { (void)parse_onnx("not a model", "", "text.onnx"); }).find("text.onnx: not an ONNX file"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ constexpr const char* l2 =
     "root = Sqrt(bounded)\n"
     "y = Div(x, Expand(root, Shape(x)) | root)";
 
-std::optional<Match> match_output(Model& model, const char* pattern, NearMiss* near = nullptr, const char* output = "y") {
+std::optional<Match> match_output(Model& model, const char* pattern, NearMiss* near = nullptr,
+                                  const char* output = "y") {
   return match(Pattern(pattern), producer(model, output), near);
 }
 
@@ -71,9 +72,12 @@ TEST(Matcher, BacktracksThroughNestedCommutativeOperators) {
 }
 
 TEST(Matcher, TriesAlternatives) {
-  Model pow = make_model({{"x"}}, replaced(l2_nodes, "square = Mul(x, x)", "two = Constant<value=float([2])>()\nsquare = Pow(x, two)"), {"y"});
+  Model pow = make_model(
+      {{"x"}}, replaced(l2_nodes, "square = Mul(x, x)", "two = Constant<value=float([2])>()\nsquare = Pow(x, two)"),
+      {"y"});
   EXPECT_TRUE(match_output(pow, l2));
-  Model expand = make_model({{"x"}}, replaced(l2_nodes, "y = Div(x, root)", "s = Shape(x)\ne = Expand(root, s)\ny = Div(x, e)"), {"y"});
+  Model expand = make_model(
+      {{"x"}}, replaced(l2_nodes, "y = Div(x, root)", "s = Shape(x)\ne = Expand(root, s)\ny = Div(x, e)"), {"y"});
   const auto found = match_output(expand, l2);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->nodes.size(), 7U);
@@ -85,15 +89,18 @@ TEST(Matcher, SameNameMeansSameValue) {
 }
 
 TEST(Matcher, ReadsAttributesAndInputsAlike) {
-  Model model = make_model({{"x"}}, replaced(replaced(l2_nodes, "axes = Constant<value_ints=[1]>()\n", ""),
-                                             "ReduceSum<keepdims=1>(square, axes)", "ReduceSum<axes=[1]>(square)"),
+  Model model = make_model({{"x"}},
+                           replaced(replaced(l2_nodes, "axes = Constant<value_ints=[1]>()\n", ""),
+                                    "ReduceSum<keepdims=1>(square, axes)", "ReduceSum<axes=[1]>(square)"),
                            {"y"}, 11);
   const auto found = match_output(model, l2);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->ints("axes"), std::vector<std::int64_t>{1});
-  EXPECT_TRUE(match_output(model, replaced(l2, "ReduceSum(square, @axes){keepdims=1}", "ReduceSum(square){axes=[1]}").c_str()));
+  EXPECT_TRUE(
+      match_output(model, replaced(l2, "ReduceSum(square, @axes){keepdims=1}", "ReduceSum(square){axes=[1]}").c_str()));
   Model newer = make_model({{"x"}}, l2_nodes, {"y"});
-  EXPECT_TRUE(match_output(newer, replaced(l2, "ReduceSum(square, @axes){keepdims=1}", "ReduceSum(square){axes=[1]}").c_str()));
+  EXPECT_TRUE(
+      match_output(newer, replaced(l2, "ReduceSum(square, @axes){keepdims=1}", "ReduceSum(square){axes=[1]}").c_str()));
   Model clip = make_model({{"x"}}, "y = Clip<min=0.5>(x)", {"y"}, 10);
   EXPECT_EQ(match_output(clip, "y = Clip(x, @low, @high?)")->scalar("low"), 0.5);
 }
@@ -101,7 +108,8 @@ TEST(Matcher, ReadsAttributesAndInputsAlike) {
 TEST(Matcher, ConditionsKnowDefaults) {
   Model model = make_model({{"x"}}, "y = ReduceMean(x)", {"y"});
   EXPECT_TRUE(match_output(model, "y = ReduceMean(x){keepdims=1}"));
-  EXPECT_EQ(reason(model, "y = ReduceMean(x){keepdims=0}"), "node 'y' (ReduceMean): attribute `keepdims` is 1, the pattern wants 0");
+  EXPECT_EQ(reason(model, "y = ReduceMean(x){keepdims=0}"),
+            "node 'y' (ReduceMean): attribute `keepdims` is 1, the pattern wants 0");
   Model leaky = make_model({{"x"}}, "y = LeakyRelu(x)", {"y"});
   EXPECT_FLOAT_EQ(static_cast<float>(match_output(leaky, "y = LeakyRelu(x){alpha=@a}")->scalar("a").value()), 0.01F);
   Model pad = make_model({{"x"}}, "y = Pad<mode=\"reflect\", pads=[1, 1]>(x)", {"y"}, 10);
@@ -135,8 +143,8 @@ TEST(Matcher, AnInnerValueUsedElsewhereStops) {
   EXPECT_EQ(reason(used, l2), "'sum' inside the match is used by node 'z' (Neg) too");
   Model output = make_model({{"x"}}, l2_nodes, {"y", "root"});
   EXPECT_EQ(reason(output, l2), "'root' inside the match is an output of the graph");
-  Model looked_through =
-      make_model({{"x"}}, replaced(l2_nodes, "y = Div(x, root)", "same = Identity(root)\ny = Div(x, same)"), {"y", "same"});
+  Model looked_through = make_model(
+      {{"x"}}, replaced(l2_nodes, "y = Div(x, root)", "same = Identity(root)\ny = Div(x, same)"), {"y", "same"});
   EXPECT_NE(reason(looked_through, l2), "");
 }
 
@@ -154,7 +162,9 @@ TEST(Matcher, AUseInASubGraphStops) {
 }
 
 TEST(Matcher, SaysHowFarItCame) {
-  Model model = make_model({{"x"}}, replaced(l2_nodes, "square = Mul(x, x)", "three = Constant<value=float(3)>()\nsquare = Pow(x, three)"), {"y"});
+  Model model = make_model(
+      {{"x"}}, replaced(l2_nodes, "square = Mul(x, x)", "three = Constant<value=float(3)>()\nsquare = Pow(x, three)"),
+      {"y"});
   NearMiss near;
   EXPECT_FALSE(match_output(model, l2, &near));
   EXPECT_EQ(near.reason, "node 'square' (Pow): input 1 is 3, the pattern wants 2");
@@ -207,7 +217,8 @@ TEST(Matcher, ManyAlternativesEnd) {
 TEST(Matcher, FindsTheNormalisationOfARealNetwork) {
   Model model = read_onnx(std::string(GRAFT_GOLDEN_DIR) + "/../../examples/digits/digits.onnx");
   infer_shapes(model);
-  const Pattern pattern("norm = ReduceL2(x){axes=@axes, keepdims=1}\ny = Div(x, Expand(Clip(norm, @epsilon, *), Shape(x)))");
+  const Pattern pattern(
+      "norm = ReduceL2(x){axes=@axes, keepdims=1}\ny = Div(x, Expand(Clip(norm, @epsilon, *), Shape(x)))");
   const MatchResult found = find_matches(pattern, model.graph());
   ASSERT_EQ(found.matches.size(), 1U);
   EXPECT_EQ(found.matches[0].ints("axes"), std::vector<std::int64_t>{1});

@@ -22,7 +22,8 @@ std::string refusal(const std::string& text) {
 
 TEST(OperatorNode, TakesTheAttributesOfTheNode) {
   Model model;
-  const auto op = make_operator(node_of(model, "y = graft::L2Normalize<axes=[1, -1], epsilon=0.5, epsilon_mode=\"add\">(x)"));
+  const auto op =
+      make_operator(node_of(model, "y = graft::L2Normalize<axes=[1, -1], epsilon=0.5, epsilon_mode=\"add\">(x)"));
   ASSERT_NE(op, nullptr);
   EXPECT_EQ(op->get("axes"), AttributeValue(std::vector<std::int64_t>{1, -1}));
   EXPECT_EQ(op->get("epsilon"), AttributeValue(0.5F));
@@ -31,7 +32,8 @@ TEST(OperatorNode, TakesTheAttributesOfTheNode) {
 
 TEST(OperatorNode, KnowsDropInNames) {
   Model model;
-  const auto op = make_operator(node_of(model, "y = anything::LReLU_TRT<negSlope=0.5, plugin_version=\"1\", plugin_namespace=\"\">(x)"));
+  const auto op = make_operator(
+      node_of(model, "y = anything::LReLU_TRT<negSlope=0.5, plugin_version=\"1\", plugin_namespace=\"\">(x)"));
   ASSERT_NE(op, nullptr);
   EXPECT_EQ(op->type().name, "LeakyReLU");
   EXPECT_EQ(op->get("alpha"), AttributeValue(0.5F));

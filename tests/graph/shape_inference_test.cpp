@@ -32,7 +32,8 @@ TEST(ShapeInference, KeepsSymbols) {
 
 TEST(ShapeInference, FollowsShapesThatAreComputed) {
   EXPECT_EQ(inferred({n, 4, h},
-                     "s = Shape(x)\nzero = Constant<value_ints=[0]>()\nfirst = Gather(s, zero)\nrest = Constant<value_ints=[-1]>()\n"
+                     "s = Shape(x)\nzero = Constant<value_ints=[0]>()\nfirst = Gather(s, zero)\nrest = "
+                     "Constant<value_ints=[-1]>()\n"
                      "target = Concat<axis=0>(first, rest)\ny = Reshape(x, target)"),
             "f32[n, (h * 4)]");
   EXPECT_EQ(inferred({n, h},
@@ -84,23 +85,31 @@ TEST(ShapeInference, GivenInputShapes) {
   infer_shapes(model, {{"x", Shape{5, 4}}});
   EXPECT_EQ(type_text(*model.graph().find("y")), "f32[5, 4]");
   EXPECT_EQ(type_text(*model.graph().find("w")), "f32[5]");  // the same n
-  EXPECT_NE(error_of([&] { infer_shapes(model, {{"x", Shape{5, 3}}}); }).find("input 'x': shape [5, 3]"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              infer_shapes(model, {{"x", Shape{5, 3}}});
+            }).find("input 'x': shape [5, 3]"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { infer_shapes(model, {{"q", Shape{5}}}); }).find("it has x, z"), std::string::npos);
 }
 
 TEST(ShapeInference, ContradictionsNameTheNode) {
   const auto error = [](const Shape& x, const std::string& text) { return error_of([&] { inferred(x, text); }); };
-  EXPECT_NE(error({2, 3}, "w = Constant<value=float([1, 2])>()\ny = Add(x, w)").find("node 'y' (Add): dimensions 3 and 2"), std::string::npos);
+  EXPECT_NE(
+      error({2, 3}, "w = Constant<value=float([1, 2])>()\ny = Add(x, w)").find("node 'y' (Add): dimensions 3 and 2"),
+      std::string::npos);
   EXPECT_NE(error({2, 3}, "y = MatMul(x, x)").find("node 'y' (MatMul): 3 columns times 2 rows"), std::string::npos);
-  EXPECT_NE(error({2, 3}, "t = Constant<value_ints=[4, -1]>()\ny = Reshape(x, t)").find("6 elements"), std::string::npos);
+  EXPECT_NE(error({2, 3}, "t = Constant<value_ints=[4, -1]>()\ny = Reshape(x, t)").find("6 elements"),
+            std::string::npos);
   EXPECT_NE(error({2, 3}, "y = ReduceMean<axes=[2]>(x)").find("axis 2; allowed are -2 to 1"), std::string::npos);
   EXPECT_NE(error({2, 3}, "y = Transpose<perm=[0]>(x)").find("`perm`"), std::string::npos);
-  EXPECT_NE(error({2, 3}, "y = Concat<axis=1.5>(x, x)").find("attribute `axis`: found type float, allowed is int"), std::string::npos);
+  EXPECT_NE(error({2, 3}, "y = Concat<axis=1.5>(x, x)").find("attribute `axis`: found type float, allowed is int"),
+            std::string::npos);
   EXPECT_NE(error({INT64_MAX, 3}, "y = Flatten<axis=2>(x)").find("exceeds 64 bits"), std::string::npos);
 }
 
 TEST(ShapeInference, Branches) {
-  Model model = make_model({{"x", ElementType::f32, Shape{n, 4}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
+  Model model =
+      make_model({{"x", ElementType::f32, Shape{n, 4}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
   Graph& graph = model.graph();
   Node* node = graph.add_node("If", {graph.find("c")}, {"y"});
   for (const char* text : {"r = Neg(a)", "r = Concat<axis=0>(a, a)"}) {
