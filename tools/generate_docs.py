@@ -90,7 +90,7 @@ def operator_page(op):
         f"{op['doc']}\n",
         f"Domain `{op['domain']}`, version {op['version']}. Source: {op['source']}.\n",
         "## Why a plugin\n",
-        f"{op['why_plugin']}.\n",
+        f"{op['why_plugin'][0].upper()}{op['why_plugin'][1:]}.\n",
     ]
     if op["native_form"]:
         parts.append(f"In f32, f16 and bf16 `graft convert` writes the native layer instead: `{op['native_form']}`.\n")

@@ -117,7 +117,7 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
   }
   table.add({{"layers", Colour::faint},
              network["layer_count"].dump(),
-             plugins.empty() ? "all native" : count_text(plugins.size(), "plugin", "of them plugins")});
+             plugins.empty() ? "all native" : count_text(plugins.size(), "of them a plugin", "of them plugins")});
   for (const Json& plugin : plugins) {
     table.add({{"plugin", Colour::faint},
                fmt::format("{} {}", plugin.value("name", ""), plugin.value("version", "")),
@@ -136,14 +136,16 @@ Exit build(const Console& console, const Arguments& arguments) {
   const DeferInterrupts defer;
   std::optional<TemporaryFolder> folder;
   std::string file = arguments.model;
+  Renamings renamings;
   if (with_plugins) {
     // A function in the file would win over the plugin of the same name, so the parser gets the nodes alone.
     detach_functions(model);
     folder.emplace();
     file = (folder->path() / "model.onnx").string();
     write_onnx(model, file);
+    renamings.emplace_back(file, arguments.model);
   }
-  const nlohmann::json built = ask_engine_driver(console, driver_command(arguments, file, libraries));
+  const nlohmann::json built = ask_engine_driver(console, driver_command(arguments, file, libraries), renamings);
 
   Json plugins = Json::array();
   for (const auto& plugin : built["network"]["plugins"]) {

@@ -1,6 +1,7 @@
 // graft convert: rewrites a model so that TensorRT can run it, and says what was done and why.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/dimensions.hpp"
@@ -115,13 +116,26 @@ void say_rewrites(const Console& console, const ConvertReport& report) {
 }
 
 void say_choices(const Console& console, const ConvertReport& report) {
-  Table table;
+  // Nodes that run alike for the same reason share a line.
+  std::vector<std::pair<const OperatorChoice*, std::size_t>> groups;
   for (const OperatorChoice& choice : report.choices) {
-    const bool plugin = choice.kind == OperatorChoice::Kind::plugin;
-    table.add(
-        {{std::string(to_string(choice.kind)), plugin ? Colour::good : Colour::none}, choice.node, choice.reason});
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return group.first->kind == choice.kind && group.first->op == choice.op && group.first->reason == choice.reason;
+    });
+    if (same != groups.end() && !console.verbose) {
+      ++same->second;
+    } else {
+      groups.emplace_back(&choice, 1);
+    }
   }
-  if (table.empty()) return;
+  if (groups.empty()) return;
+  Table table;
+  for (const auto& [choice, count] : groups) {
+    const bool plugin = choice->kind == OperatorChoice::Kind::plugin;
+    table.add({{std::string(to_string(choice->kind)), plugin ? Colour::good : Colour::none},
+               count == 1 ? choice->node : fmt::format("{} nodes ({})", count, choice->op),
+               choice->reason});
+  }
   console.say();
   console.say("In TensorRT");
   console.say(table);

@@ -10,25 +10,68 @@
 
 namespace graft::cli {
 
-nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments) {
+namespace {
+
+/// TensorRT's own messages, kept until it is known what became of the command.
+struct Messages {
+  std::vector<std::string> warnings;
+  std::vector<std::string> errors;
+};
+
+std::string renamed(std::string text, const Renamings& renamings) {
+  for (const auto& [from, to] : renamings) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
+/// The builder says why it failed in messages alone; everywhere else the reason is in the error already.
+EngineError completed(const EngineError& error, const Messages& messages, const Renamings& renamings) {
+  std::string message = error.what();
+  constexpr std::size_t most = 5;
+  if (error.event().value("kind", "") == "build") {
+    const std::size_t first = messages.errors.size() > most ? messages.errors.size() - most : 0;
+    for (std::size_t i = first; i < messages.errors.size(); ++i) message += "\nTensorRT: " + messages.errors[i];
+  }
+  return {error.kind(), renamed(message, renamings), renamed(error.next_step(), renamings), error.event()};
+}
+
+}  // namespace
+
+nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
+                                 const Renamings& renamings) {
   const DeferInterrupts defer;
   const EngineDriver driver = find_engine_driver();
   console.detail(fmt::format("engine driver: {} -m graft.engine", driver.python.string()));
   std::vector<std::string> command = arguments;
   if (console.verbose && arguments.front() != "probe") command.emplace_back("--verbose");
   Progress progress(console);
+  Messages messages;
   const auto on_log = [&](std::string_view severity, std::string_view message) {
+    if (severity == "warning") messages.warnings.emplace_back(message);
+    if (severity == "error" || severity == "internal_error") messages.errors.emplace_back(message);
+    if (!console.verbose) return;
     progress.clear();
-    if (severity == "warning" || severity == "error" || severity == "internal_error") {
-      console.warn(fmt::format("TensorRT: {}", message));
-    } else {
-      console.detail(fmt::format("TensorRT {}: {}", severity, message));
-    }
+    console.detail(fmt::format("TensorRT {}: {}", severity, message));
   };
-  return run_driver(driver, command,
-                    {.on_progress = [&](std::string_view phase, double fraction) { progress.update(phase, fraction); },
-                     .on_log = on_log,
-                     .should_stop = interrupted});
+  try {
+    nlohmann::json result =
+        run_driver(driver, command,
+                   {.on_progress = [&](std::string_view phase, double fraction) { progress.update(phase, fraction); },
+                    .on_log = on_log,
+                    .should_stop = interrupted});
+    progress.clear();
+    if (!console.verbose) {
+      for (const std::string& warning : messages.warnings) console.warn("TensorRT: " + warning);
+    }
+    return result;
+  } catch (const EngineError& error) {
+    Renamings all = renamings;
+    all.emplace_back("--plugin-library", "--plugin-lib");  // the driver's name for this program's option
+    throw completed(error, messages, all);
+  }
 }
 
 PluginLibrary own_plugin_library() {

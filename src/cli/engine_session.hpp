@@ -3,16 +3,21 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/console.hpp"
 
 namespace graft::cli {
 
-/// Runs a command of the engine driver; its warnings and errors appear on standard error, everything with -v.
-[[nodiscard]] nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments);
+/// Texts to put in the place of others in messages: the user's file for a temporary one.
+using Renamings = std::vector<std::pair<std::string, std::string>>;
+
+/// Runs a command of the engine driver. TensorRT's warnings appear on standard error when it succeeds, its errors in
+/// the EngineError where that has no reason of its own; with -v every message appears at once.
+[[nodiscard]] nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
+                                               const Renamings& renamings = {});
 
 /// Graft's own plugin library, beside the program as it is built or installed. `expected` is where it would be.
 struct PluginLibrary {

@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "cli/program.hpp"
 #include "cli/tensorrt_support.hpp"
@@ -68,7 +67,7 @@ Colour colour_of(Verdict verdict) {
   return Colour::none;
 }
 
-/// What `convert` would replace, by the description of each node that goes.
+/// What `convert` would do, by the description of each node that goes: "`graft convert` makes ... of it".
 using Replacements = std::map<std::string, std::string>;
 
 Replacements replacements_of(const Model& model) {
@@ -77,7 +76,10 @@ Replacements replacements_of(const Model& model) {
   options.prove = false;
   Replacements found;
   for (const Rewrite& rewrite : convert(converted, options).rewrites) {
-    for (const std::string& node : rewrite.nodes) found.emplace(node, rewrite.replacement);
+    const std::string what = rewrite.pass == "remove_dead"
+                                 ? "no output needs it: `graft convert` takes it away"
+                                 : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
+    for (const std::string& node : rewrite.nodes) found.emplace(node, what);
   }
   return found;
 }
@@ -110,10 +112,10 @@ class Inspector {
       const std::optional<std::string> refusal = refusal_of_tensorrt(node);
       if (!refusal) {
         if (replaced == replacements_.end()) return {Verdict::native, remark_on_native(node), ""};
-        return {Verdict::native, fmt::format("`graft convert` makes {} of it", replaced->second), ""};
+        return {Verdict::native, replaced->second, ""};
       }
       if (replaced != replacements_.end()) {
-        return {Verdict::lowered, *refusal, fmt::format("graft convert makes {} of it", replaced->second)};
+        return {Verdict::lowered, *refusal, replaced->second};
       }
       return {Verdict::unsupported, *refusal,
               "no operator of Graft stands in for it; write one: graft's guide \"add an operator\""};
@@ -154,39 +156,81 @@ void print_counts(const Console& console, const std::vector<JudgedNode>& nodes) 
   console.print(table);
 }
 
-/// Every node that is more than native, and native ones of which there is something to say; with -v all.
-void print_nodes(const Console& console, const std::vector<JudgedNode>& nodes) {
-  Table table;
-  std::set<std::string> advice;
-  std::map<std::string, std::size_t> native;
+/// Nodes with the same verdict for the same reason.
+struct Group {
+  const Judgement* judgement = nullptr;
+  std::vector<const JudgedNode*> nodes;
+};
+
+std::vector<Group> grouped(const std::vector<JudgedNode>& nodes, bool every_node) {
+  std::vector<Group> groups;
   for (const JudgedNode& node : nodes) {
     const Judgement& judged = node.judgement;
-    if (judged.verdict == Verdict::unsupported && !judged.advice.empty()) advice.insert(judged.advice);
-    if (judged.verdict == Verdict::native && judged.reason.empty() && !console.verbose) {
-      ++native[node.op];
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+      return group.judgement->verdict == judged.verdict && group.judgement->reason == judged.reason;
+    });
+    if (same != groups.end() && !every_node) {
+      same->nodes.push_back(&node);
+    } else {
+      groups.push_back({&judged, {&node}});
+    }
+  }
+  return groups;
+}
+
+/// "3 Conv, 1 Relu"
+std::string operators_text(const Group& group) {
+  std::vector<std::pair<std::string, std::size_t>> counts;
+  for (const JudgedNode* node : group.nodes) {
+    const auto same = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == node->op; });
+    if (same == counts.end()) {
+      counts.emplace_back(node->op, 1);
+    } else {
+      ++same->second;
+    }
+  }
+  std::string text;
+  for (const auto& [op, count] : counts) {
+    text += text.empty() ? "" : ", ";
+    text += count == 1 ? op : fmt::format("{} {}", count, op);
+  }
+  return text;
+}
+
+std::string names_text(const Group& group) {
+  constexpr std::size_t few = 4;
+  std::string text;
+  for (std::size_t i = 0; i < group.nodes.size() && i < few; ++i) text += (i == 0 ? "" : ", ") + group.nodes[i]->name;
+  return group.nodes.size() <= few ? text : fmt::format("{} and {} more", text, group.nodes.size() - few);
+}
+
+/// What there is something to say of; the rest, which is plainly native, on one line. With -v every node.
+void print_nodes(const Console& console, const std::vector<JudgedNode>& nodes) {
+  Table plain;
+  for (const Group& group : grouped(nodes, console.verbose)) {
+    const Judgement& judged = *group.judgement;
+    if (judged.reason.empty()) {
+      plain.add({std::string(name_of(judged.verdict)), {operators_text(group), Colour::faint}});
       continue;
     }
-    table.add({{std::string(name_of(judged.verdict)), colour_of(judged.verdict)},
-               {node.op, Colour::strong},
-               node.name,
-               {judged.reason, Colour::faint}});
-  }
-  if (!table.empty()) {
+    Table table;
+    const Cell verdict(std::string(name_of(judged.verdict)), colour_of(judged.verdict));
+    table.add({verdict, {operators_text(group) + "  " + names_text(group), Colour::strong}});
+    table.add({"", judged.reason});
+    if (judged.verdict == Verdict::unsupported) table.add({"", {"what to do: " + judged.advice, Colour::faint}});
     console.print();
     console.print(table);
   }
-  std::string summary;
-  for (const auto& [op, count] : native) summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, op);
-  if (!summary.empty()) {
-    Table rest;
-    rest.add({"native", {summary, Colour::faint}});
-    console.print();
-    console.print(rest);
-  }
-  for (const std::string& line : advice) {
-    console.print();
-    console.print("What to do: " + line);
-  }
+  if (plain.empty()) return;
+  console.print();
+  console.print(plain);
+}
+
+/// A call of an operator's function goes by the operator's own name.
+std::string operator_name(const Node& node) {
+  const OperatorMatch match = find_operator_for(node);
+  const std::string name = match && match.drop_in == nullptr ? std::string(match.type->name) : node.op_type;
+  return node.domain.empty() ? name : node.domain + "::" + name;
 }
 
 Exit inspect(const Console& console, const Arguments& arguments) {
@@ -198,8 +242,7 @@ Exit inspect(const Console& console, const Arguments& arguments) {
   graph.for_each_node([&](const Node& node) {
     const Value* output = node.output(0);
     const std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : "";
-    nodes.push_back(
-        {name, node.domain.empty() ? node.op_type : node.domain + "::" + node.op_type, inspector.judge(node)});
+    nodes.push_back({name, operator_name(node), inspector.judge(node)});
   });
 
   bool runs = true;

@@ -129,6 +129,8 @@ int Program::run(int argument_count, char** arguments) {
     const Exit code = chosen_(console_);
     console_.finish();
     return static_cast<int>(code);
+  } catch (const Interrupted&) {
+    return static_cast<int>(Exit::internal);  // not reached: DeferInterrupts has ended the program on the way here
   } catch (const EngineError& error) {
     const std::string next = error.next_step().empty() ? "" : "\n" + error.next_step();
     return report(console_, exit_of(error.kind()), error.what() + next);

@@ -87,7 +87,8 @@ Exit verify(const Console& console, const Arguments& arguments) {
                {name, Colour::strong},
                output.reference_type,
                output.worst.to_string()});
-    table.add({"", "", "", {"allowed: " + tolerance_text(output.tolerance), Colour::faint}});
+    if (!output.equal() || console.verbose)
+      table.add({"", "", "", {"allowed: " + tolerance_text(output.tolerance), Colour::faint}});
     outputs.push_back(to_json(output));
   }
   for (const std::string& problem : report.problems) table.add({Cell("differs", Colour::bad), problem});
@@ -130,7 +131,7 @@ void add_verify(Program& program) {
       ->type_name("N")
       ->check(CLI::Range(1, 10000));
   arguments->relative_option =
-      command->add_option("--rtol", arguments->relative, "relative tolerance (from the type: 8e-6 for f32)")
+      command->add_option("--rtol", arguments->relative, "relative tolerance (what the type's rounding explains)")
           ->type_name("X")
           ->check(CLI::NonNegativeNumber);
   arguments->absolute_option = command->add_option("--atol", arguments->absolute, "absolute tolerance (0)")
