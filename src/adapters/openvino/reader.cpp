@@ -14,7 +14,9 @@
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 #include <openvino/frontend/onnx/frontend.hpp>
 #include <openvino/op/convert.hpp>
+#include <openvino/op/divide.hpp>
 #include <openvino/op/op.hpp>
+#include <openvino/op/util/multi_subgraph_base.hpp>
 #include <stdlib.h>
 #include <tbb/parallel_for.h>
 
@@ -283,6 +285,17 @@ std::string foreign_nodes(const Model& model) {
   return text;
 }
 
+/// ONNX divides integers towards zero. OpenVINO's reader asks for Python's division, which the CPU plugin ignores and
+/// constant folding does not.
+void divide_towards_zero(const ov::Model& model) {
+  for (const std::shared_ptr<ov::Node>& node : model.get_ops()) {
+    if (const auto divide = ov::as_type_ptr<ov::op::v1::Divide>(node)) divide->set_is_pythondiv(false);
+    if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
+      for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) divide_towards_zero(*body);
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
@@ -293,17 +306,21 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
         std::string(engine_operator), std::string(engine_domain),
         [&](const ov::frontend::NodeContext& node) { return make_operator_node(node, prepared.operators); }));
 
+    std::shared_ptr<ov::Model> result;
     constexpr std::size_t largest_message = std::size_t{3} << 29;
     if (constant_bytes(model) > largest_message) {
       const TemporaryFolder folder;
       const std::filesystem::path path = folder.path() / "model.onnx";
       write_onnx(model, path, {.external_data = ExternalData::always});
-      return reader.convert(reader.load(path.string()));
+      result = reader.convert(reader.load(path.string()));
+    } else {
+      std::string bytes = serialize_onnx(model);
+      MemoryBuffer buffer(bytes);
+      std::istream stream(&buffer);
+      result = reader.convert(reader.load(static_cast<std::istream*>(&stream)));
     }
-    std::string bytes = serialize_onnx(model);
-    MemoryBuffer buffer(bytes);
-    std::istream stream(&buffer);
-    return reader.convert(reader.load(static_cast<std::istream*>(&stream)));
+    divide_towards_zero(*result);
+    return result;
   } catch (const ov::Exception& refused) {
     throw Error(model.source + ": the CPU engine cannot read this model: " + shorten_openvino_message(refused.what()) +
                 foreign_nodes(model));
