@@ -1,11 +1,11 @@
 # operators.py - times Graft's operators beside PyTorch eager and torch.compile, all in one process on one GPU.
 """Times the rows of the operators' speed table.
 
-Each measurement is a CUDA graph of several calls on different tensors, so many that no call finds its input in the L2
-cache ("cold"); small tensors are also timed on one tensor ("warm"). The graph is replayed at least 30 times and the
-median is divided by the number of calls. Traffic is the input read once and the output written once; the fraction is of
-a device-to-device copy of 1 GiB, measured the same way in the same run. Peers are captured in graphs too, so that they are
-not charged for the host's time.
+Each call is timed by itself with device events, 31 times, and the median counts. "Cold": before each call 256 MiB that
+have nothing to do with it are read, so that its input is in no cache and no writes are pending; "warm" (small tensors):
+the same call has just been made. The device is kept busy until the host has queued the call, so that peers are not charged
+for the host's time. Traffic is the input read once and the output written once; the fraction is of a device-to-device copy
+of 1 GiB, measured the same way in the same run.
 
 Run on a machine with a GPU and PyTorch:
   python bench/operators.py --library build/release/lib/libgraft_bench.so --json result.json [--peers] [--only L2]
@@ -20,9 +20,11 @@ import sys
 import torch
 import torch.nn.functional as F
 
+FLUSH = None  # what is read to empty the cache
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
-L2_BYTES = 64 << 20
-REPLAYS = 41
+SMALL_BYTES = 16 << 20
+REPEATS = 31
+HEAD_START = 300_000  # cycles, more than any peer's host takes to queue a call
 
 BIG = (16, 256, 128, 128)
 ROWS = (65536, 512)
@@ -75,35 +77,28 @@ class Graft:
         self.check(self.lib.graft_bench_empty(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)))
 
 
-def seconds_per_call(calls, replays=REPLAYS):
-    """Median time of one of the calls, which are captured as one graph."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        calls[0]()  # whatever is made at the first run is made outside the capture
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        for call in calls:
+def seconds_per_call(call, warm=False):
+    call()  # whatever is made at the first run
+    events = []
+    for _ in range(REPEATS):
+        if warm:
             call()
-    for _ in range(3):
-        graph.replay()
-    times = []
-    for _ in range(replays):
+        else:
+            torch.amax(FLUSH)
+        torch.cuda._sleep(HEAD_START)
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
-        graph.replay()
+        call()
         end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / 1e3 / len(calls))
-    graph.reset()
-    return statistics.median(times)
+        events.append((begin, end))
+    torch.cuda.synchronize()
+    return statistics.median(begin.elapsed_time(end) for begin, end in events) / 1e3
 
 
 def copy_bandwidth():
     source = torch.empty(1 << 30, dtype=torch.uint8, device="cuda").random_()
     target = torch.empty_like(source)
-    return 2 * source.nbytes / seconds_per_call([lambda: target.copy_(source)] * 4)
+    return 2 * source.nbytes / seconds_per_call(lambda: target.copy_(source))
 
 
 def storage_shape(shape, layout):
@@ -156,33 +151,29 @@ def measure(graft, row, copy, with_peers):
     stored = storage_shape(shape, layout)
     x = random_tensor(stored, dtype)
     size = x.nbytes
-    # A call's input was last touched when this many bytes ago; no more than 8 GB in all.
-    sets = max(2, min(64, -(-4 * L2_BYTES // (2 * size)))) if size * 4 <= (8 << 30) else 1
-    xs = [x] + [x.clone() for _ in range(sets - 1)]
-    ys = [torch.empty_like(x) for _ in range(sets)]
+    y = torch.empty_like(x)
     handle = graft.operator(name, attributes)
 
-    def ours(i):
-        return lambda: graft.run(handle, dtype, layout, shape, xs[i], ys[i])
+    def ours():
+        graft.run(handle, dtype, layout, shape, x, y)
 
     result = {"operator": name, "axes": attributes.get("axes"), "shape": list(shape), "dtype": dtype, "layout": layout,
               "variant": graft.variant(handle, dtype, layout, shape), "target": target}
-    result["us"] = 1e6 * seconds_per_call([ours(i) for i in range(sets)])
-    result["warm_us"] = 1e6 * seconds_per_call([ours(0)] * 20) if size < L2_BYTES // 4 else None
+    result["us"] = 1e6 * seconds_per_call(ours)
+    result["warm_us"] = 1e6 * seconds_per_call(ours, warm=True) if size < SMALL_BYTES else None
     result["fraction"] = 2 * size / (result["us"] / 1e6) / copy
     if with_peers and peer and dtype != "i8":
         expected = peer(x.double() if dtype == "f32" and size < 1 << 28 else x).to(x.dtype)
-        graft.run(handle, dtype, layout, shape, x, ys[0])
-        error = (ys[0].float() - expected.float()).norm() / expected.float().norm()
+        ours()
+        error = (y.float() - expected.float()).norm() / expected.float().norm()
         result["error_to_torch"] = float(error)
         compiled = torch.compile(peer, dynamic=False)
-        compiled(x)
         for label, function in [("eager", peer), ("compiled", compiled)]:
-            seconds = seconds_per_call([lambda i=i, f=function: f(xs[i]) for i in range(sets)])
+            seconds = seconds_per_call(lambda f=function: f(x))
             result[f"{label}_us"] = 1e6 * seconds
             result[f"{label}_fraction"] = 2 * size / seconds / copy
             if result["warm_us"]:
-                result[f"{label}_warm_us"] = 1e6 * seconds_per_call([lambda f=function: f(x)] * 20)
+                result[f"{label}_warm_us"] = 1e6 * seconds_per_call(lambda f=function: f(x), warm=True)
     return result
 
 
@@ -192,20 +183,23 @@ def main():
     parser.add_argument("--json", help="where the results go")
     parser.add_argument("--peers", action="store_true", help="time PyTorch eager and torch.compile as well")
     parser.add_argument("--only", default="", help="operators whose name contains this")
+    parser.add_argument("--types", nargs="+", default=list(TYPES), help="element types")
     options = parser.parse_args()
 
     torch.manual_seed(1)
     torch._dynamo.config.cache_size_limit = 1000
     graft = Graft(options.library)
+    global FLUSH
+    FLUSH = torch.zeros(64 << 20, dtype=torch.int32, device="cuda")
     copy = copy_bandwidth()
-    empty = 1e6 * seconds_per_call([graft.run_empty] * 20)
+    empty = 1e6 * seconds_per_call(graft.run_empty, warm=True)
     device = torch.cuda.get_device_properties(0)
     print(f"{device.name}, PyTorch {torch.__version__}, copy {copy / 1e9:.0f} GB/s, empty kernel {empty:.2f} us")
     results = []
     print(f"{'operator':12} {'axes':13} {'shape':18} {'type':10} {'variant':9} {'us':>8} {'warm':>6} {'of copy':>7} "
           f"{'target':>6} {'eager':>6} {'compil':>6}")
     for row in table():
-        if options.only not in row[0]:
+        if options.only not in row[0] or row[3] not in options.types:
             continue
         r = measure(graft, row, copy, options.peers)
         results.append(r)

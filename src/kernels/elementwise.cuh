@@ -13,9 +13,33 @@ namespace detail {
 
 /// Tuned on an H200.
 struct ElementwisePolicy {
-  static constexpr int threads = 256;
-  static constexpr int vectors_in_flight = 4;  ///< By each thread, where the tensor fills the GPU; otherwise one.
-  static constexpr int table_blocks_per_multiprocessor = 6;
+  static constexpr int threads = 256;  ///< Each with one vector: more of them in flight measured slower.
+  static constexpr int table_threads = 256;
+  static constexpr int table_vectors_in_flight = 4;
+  static constexpr int table_blocks_per_multiprocessor = 4;
+};
+
+/// Which elements of a channel-vector layout are padding; of a linear one, none.
+struct ChannelPadding {
+  std::int64_t block = 0;   ///< Elements that share a range of `vector` channels; 0 if nothing is padding.
+  std::int64_t blocks = 1;  ///< Such ranges.
+  int vector = 1;
+  int channels = 0;
+
+  [[nodiscard]] static ChannelPadding of(const TensorDesc& desc) {
+    const std::int64_t vector = channels_per_vector(desc.layout);
+    if (vector == 1 || desc.extents[1] % vector == 0) return {};
+    const std::int64_t pixels = desc.layout == Layout::chw32 ? desc.extents[2] * desc.extents[3] : 1;
+    return {.block = pixels * vector,
+            .blocks = ceil_divide(desc.extents[1], vector),
+            .vector = static_cast<int>(vector),
+            .channels = static_cast<int>(desc.extents[1])};
+  }
+  /// How many elements from this one on, up to the end of its vector, are none.
+  [[nodiscard]] __device__ int valid_from(std::int64_t element) const {
+    const auto range = static_cast<int>(element / block % blocks);
+    return channels - range * vector - static_cast<int>(element % vector);
+  }
 };
 
 template <class T, class Op>
@@ -29,36 +53,28 @@ __device__ T apply_to(const Op& op, T x) {
 
 template <class T, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::threads)
-    elementwise_scalar(Op op, const T* x, T* y, std::int64_t count) {
+    elementwise_scalar(Op op, const T* x, T* y, std::int64_t count, ChannelPadding padding) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) y[i] = apply_to(op, x[i]);
+  if (i >= count) return;
+  const bool is_padding = padding.block > 0 && padding.valid_from(i) <= 0;
+  y[i] = is_padding ? T(0.F) : apply_to(op, x[i]);
 }
 
-/// Blocks of U vectors a thread; the last block also takes the elements that fill no vector.
-template <class T, int U, class Op>
+/// The last block also takes the elements that fill no vector.
+template <class T, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::threads)
     elementwise_vector(Op op, const T* x, T* y, std::int64_t count) {
   constexpr int width = widest<T>;
   constexpr int threads = ElementwisePolicy::threads;
   using V = Vector<T, width>;
   const std::int64_t vectors = count / width;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (threads * U) + threadIdx.x;
-  V loaded[U];
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  if (i < vectors) {
+    float values[width];
+    V::load(x + i * width).unpack(values);
 #pragma unroll
-  for (int u = 0; u < U; ++u) {
-    const std::int64_t i = first + u * threads;
-    if (i < vectors) loaded[u] = V::load(x + i * width);
-  }
-#pragma unroll
-  for (int u = 0; u < U; ++u) {
-    const std::int64_t i = first + u * threads;
-    if (i < vectors) {
-      float values[width];
-      loaded[u].unpack(values);
-#pragma unroll
-      for (float& value : values) value = op.apply(value);
-      V::pack(values).store(y + i * width);
-    }
+    for (float& value : values) value = op.apply(value);
+    V::pack(values).store(y + i * width);
   }
   const std::int64_t rest = vectors * width + threadIdx.x;
   if (blockIdx.x == gridDim.x - 1 && rest < count) y[rest] = apply_to(op, x[rest]);
@@ -67,11 +83,11 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
 /// i8 has 256 values, so any operator is a table of 256 results. Each lane of a warp has its own copy, in its own bank
 /// of shared memory, so that no two lanes ever wait for each other.
 template <class Op>
-__global__ void __launch_bounds__(ElementwisePolicy::threads)
+__global__ void __launch_bounds__(ElementwisePolicy::table_threads, ElementwisePolicy::table_blocks_per_multiprocessor)
     elementwise_table(Op op, const std::int8_t* x, std::int8_t* y, std::int64_t count) {
   constexpr int width = widest<std::int8_t>;
-  constexpr int threads = ElementwisePolicy::threads;
-  constexpr int U = ElementwisePolicy::vectors_in_flight;
+  constexpr int threads = ElementwisePolicy::table_threads;
+  constexpr int U = ElementwisePolicy::table_vectors_in_flight;
   constexpr unsigned lanes = 32;
   static_assert(threads == 256, "one thread makes one entry");
   __shared__ unsigned table[256 * lanes];
@@ -121,38 +137,35 @@ struct ElementwiseKernels {
       constexpr int threads = ElementwisePolicy::threads;
       const std::int64_t count = problem.inputs[0].storage_count();
       return launch(Op::name, elementwise_scalar<T, Op>, ceil_divide(count, threads), threads, context, op,
-                    static_cast<const T*>(buffers.inputs[0]), static_cast<T*>(buffers.outputs[0]), count);
+                    static_cast<const T*>(buffers.inputs[0]), static_cast<T*>(buffers.outputs[0]), count,
+                    ChannelPadding::of(problem.inputs[0]));
     });
   }
 
   static Status run_vector(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     constexpr std::size_t vector_bytes = 16;
-    if (!is_aligned(buffers.inputs[0], vector_bytes) || !is_aligned(buffers.outputs[0], vector_bytes)) {
+    const bool aligned = is_aligned(buffers.inputs[0], vector_bytes) && is_aligned(buffers.outputs[0], vector_bytes);
+    if (!aligned || ChannelPadding::of(problem.inputs[0]).block > 0) {
       return run_scalar(op, problem, buffers, context);
     }
-    DeviceTraits device;
-    if (Status status = current_device(device); !status.ok()) return status;
-    return dispatch_device(problem.inputs[0].dtype, [&](auto element) {
+    return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
       using T = decltype(element);
-      constexpr int threads = ElementwisePolicy::threads;
-      constexpr int U = ElementwisePolicy::vectors_in_flight;
       const std::int64_t count = problem.inputs[0].storage_count();
       const auto* x = static_cast<const T*>(buffers.inputs[0]);
       auto* y = static_cast<T*>(buffers.outputs[0]);
       // A tensor smaller than one vector still needs the block that takes the rest.
       const std::int64_t vectors = count == 0 ? 0 : std::max<std::int64_t>(count / widest<T>, 1);
       if constexpr (std::is_same_v<T, std::int8_t>) {
+        constexpr int threads = ElementwisePolicy::table_threads;
+        DeviceTraits device;
+        if (Status status = current_device(device); !status.ok()) return status;
         const std::int64_t most = device.multiprocessors * ElementwisePolicy::table_blocks_per_multiprocessor;
         return launch(Op::name, elementwise_table<Op>, std::min(ceil_divide(vectors, threads), most), threads, context,
                       op, x, y, count);
       } else {
-        const std::int64_t resident = device.multiprocessors * device.threads_per_multiprocessor;
-        if (vectors < resident * U) {
-          return launch(Op::name, elementwise_vector<T, 1, Op>, ceil_divide(vectors, threads), threads, context, op, x,
-                        y, count);
-        }
-        return launch(Op::name, elementwise_vector<T, U, Op>, ceil_divide(vectors, threads * U), threads, context, op,
-                      x, y, count);
+        constexpr int threads = ElementwisePolicy::threads;
+        return launch(Op::name, elementwise_vector<T, Op>, ceil_divide(vectors, threads), threads, context, op, x, y,
+                      count);
       }
     });
   }
@@ -161,7 +174,8 @@ struct ElementwiseKernels {
 }  // namespace detail
 
 /// The CUDA kernels of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 through a table
-/// of all results) and falls back by itself for addresses that are no multiple of 16; "scalar" takes anything.
+/// of all results) and leaves padded channels and addresses that are no multiple of 16 to
+/// "scalar", which takes anything.
 template <class Op>
 [[nodiscard]] std::span<const Variant<Op>> elementwise_kernels() {
   using Kernels = detail::ElementwiseKernels<Op>;

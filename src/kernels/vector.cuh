@@ -53,14 +53,16 @@ __device__ inline void unpack_i8(unsigned word, float* values) {
   }
 }
 
-/// Four floats, in whole steps and none of them NaN, to i8.
-__device__ inline unsigned pack_i8(const float* values) {
-  unsigned bytes[4];
+/// Four numbers of steps to i8, each given as steps + rounder and none of them NaN.
+__device__ inline unsigned pack_i8(const float* rounded) {
+  int steps[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    bytes[i] = __float_as_uint(fminf(fmaxf(values[i] + rounder, rounder - 128.F), rounder + 127.F));
-  }
-  return __byte_perm(__byte_perm(bytes[0], bytes[1], 0x0040U), __byte_perm(bytes[2], bytes[3], 0x0040U), 0x5410U);
+  for (int i = 0; i < 4; ++i) steps[i] = __float_as_int(rounded[i]) - static_cast<int>(rounder_bits);
+  unsigned high;
+  unsigned all;
+  asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(steps[3]), "r"(steps[2]));
+  asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(steps[1]), "r"(steps[0]), "r"(high));
+  return all;
 }
 
 }  // namespace detail
@@ -80,6 +82,10 @@ struct Vector {
   }
   [[nodiscard]] __device__ static Vector load(const T* address) { return {*reinterpret_cast<const Raw*>(address)}; }
   __device__ void store(T* address) const { *reinterpret_cast<Raw*>(address) = raw; }
+
+  /// Tells the cache to write it to memory first: for lines that a block fills in part only, so that they do not drive
+  /// out those that still grow.
+  __device__ void store_streaming(T* address) const { __stcs(reinterpret_cast<Raw*>(address), raw); }
 
   /// i8 as whole steps.
   __device__ void unpack(float (&values)[N]) const {
@@ -105,8 +111,9 @@ struct Vector {
     }
   }
 
-  /// i8 from steps, none of them NaN.
+  /// A vector of i8 is made by `times`.
   [[nodiscard]] __device__ static Vector pack(const float (&values)[N]) {
+    static_assert(N == 1 || !std::is_same_v<T, std::int8_t>);
     if constexpr (N == 1 && std::is_same_v<T, std::int8_t>) {
       return {quantize_device(values[0], 1.F)};
     } else if constexpr (N == 1) {
@@ -123,12 +130,38 @@ struct Vector {
         } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
           const __nv_bfloat162 pair = __floats2bfloat162_rn(values[2 * w], values[2 * w + 1]);
           words[w] = *reinterpret_cast<const unsigned*>(&pair);
-        } else {
-          words[w] = detail::pack_i8(values + 4 * w);
         }
       }
       return {make_uint4(words[0], words[1], words[2], words[3])};
     }
+  }
+
+  /// Makes the compiler forget what it unpacked before. Otherwise it keeps unpacked elements until their next use, in
+  /// twice the registers or more.
+  __device__ void forget() {
+    if constexpr (N > 1) asm volatile("" : "+r"(raw.x), "+r"(raw.y), "+r"(raw.z), "+r"(raw.w));
+  }
+
+  /// Every element times its factor. i8 in steps: factors not NaN and of at most 2^14.
+  [[nodiscard]] __device__ Vector times(const float (&factors)[N]) const {
+    float values[N];
+    unpack(values);
+    if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) values[i] = fmaf(values[i], factors[i], detail::rounder);
+      return {make_uint4(detail::pack_i8(values), detail::pack_i8(values + 4), detail::pack_i8(values + 8),
+                         detail::pack_i8(values + 12))};
+    } else {
+#pragma unroll
+      for (int i = 0; i < N; ++i) values[i] *= factors[i];
+      return pack(values);
+    }
+  }
+  [[nodiscard]] __device__ Vector times(float factor) const {
+    float factors[N];
+#pragma unroll
+    for (float& each : factors) each = factor;
+    return times(factors);
   }
 
   /// The first `count` elements; the others zero.
@@ -167,5 +200,46 @@ struct Vector {
     }
   }
 };
+
+/// Adds the squares of R vectors, element by element. i8 in steps.
+template <class T, int N, int R>
+__device__ void add_squares(const Vector<T, N> (&vectors)[R], float (&sums)[N]) {
+  if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {
+    static_assert(R % 4 == 0 && R <= 1024);
+    int exact[N] = {};
+#pragma unroll
+    for (int j = 0; j < R; j += 4) {
+#pragma unroll
+      for (int w = 0; w < 4; ++w) {
+        // Four rows of four bytes are transposed, so that one instruction squares and adds four rows of a column.
+        const unsigned a = (&vectors[j].raw.x)[w];
+        const unsigned b = (&vectors[j + 1].raw.x)[w];
+        const unsigned c = (&vectors[j + 2].raw.x)[w];
+        const unsigned d = (&vectors[j + 3].raw.x)[w];
+        const unsigned ab_low = __byte_perm(a, b, 0x5140U);
+        const unsigned ab_high = __byte_perm(a, b, 0x7362U);
+        const unsigned cd_low = __byte_perm(c, d, 0x5140U);
+        const unsigned cd_high = __byte_perm(c, d, 0x7362U);
+        const unsigned columns[4] = {__byte_perm(ab_low, cd_low, 0x5410U), __byte_perm(ab_low, cd_low, 0x7632U),
+                                     __byte_perm(ab_high, cd_high, 0x5410U), __byte_perm(ab_high, cd_high, 0x7632U)};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int column = static_cast<int>(columns[i]);
+          exact[4 * w + i] = __dp4a(column, column, exact[4 * w + i]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i) sums[i] += static_cast<float>(exact[i]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < R; ++j) {
+      float values[N];
+      vectors[j].unpack(values);
+#pragma unroll
+      for (int i = 0; i < N; ++i) sums[i] += values[i] * values[i];
+    }
+  }
+}
 
 }  // namespace graft

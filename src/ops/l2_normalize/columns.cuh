@@ -19,17 +19,15 @@ struct Columns {
 
 namespace detail {
 
-inline constexpr int columns_threads = 256;
-
 /// A block is 1 << log2_width threads wide along the columns and as high as its threads reach; thread (tx, ty) holds
 /// the rows ty, ty + height, ... of N neighbouring columns. Chw32: N = 16 neighbours are half a pixel's vector of 32
 /// channels, so they and the next thread's are summed as well.
-template <class T, int N, int R, bool Chw32>
-__global__ void __launch_bounds__(columns_threads)
+template <class T, int N, int R, int Threads, bool Chw32>
+__global__ void __launch_bounds__(Threads, 1024 / Threads)
     columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer) {
   constexpr int S = Chw32 ? 1 : N;  // sums a thread keeps
   const int width = 1 << log2_width;
-  const int height = columns_threads >> log2_width;
+  const int height = Threads >> log2_width;
   const int tx = static_cast<int>(threadIdx.x) & (width - 1);
   const int ty = static_cast<int>(threadIdx.x) >> log2_width;
   const std::int64_t inner_vectors = columns.inner / N;
@@ -47,17 +45,14 @@ __global__ void __launch_bounds__(columns_threads)
         active && row < columns.reduced ? Vector<T, N>::load(x + base + row * columns.inner) : Vector<T, N>::zero();
   }
   float sums[S] = {};
+  if constexpr (Chw32) {
 #pragma unroll
-  for (int j = 0; j < R; ++j) {
-    if constexpr (Chw32) {
+    for (int j = 0; j < R; ++j) {
       tile[j] = tile[j].first(valid_channels(ty + j * height));
       sums[0] += tile[j].sum_of_squares();
-    } else {
-      float values[N];
-      tile[j].unpack(values);
-#pragma unroll
-      for (int i = 0; i < N; ++i) sums[i] += values[i] * values[i];
     }
+  } else {
+    add_squares(tile, sums);
   }
 
   float factors[S];
@@ -66,14 +61,17 @@ __global__ void __launch_bounds__(columns_threads)
 #pragma unroll
     for (int i = 0; i < S; ++i) factors[i] = normalizer.factor<T>(sums[i]);
   } else {
-    __shared__ float partial[columns_threads * S];  // a row for each warp, or for each ty where it is wider
-    __shared__ float shared_factors[columns_threads / 2 * S];
+    // Partial sums: a row for each warp, or for each ty where that is wider than a warp. Large blocks are narrow ones.
+    constexpr int widest_large_block = 8;
+    constexpr bool large = Threads > 512;
+    __shared__ float partial[(large ? Threads / 32 * widest_large_block : Threads) * S];
+    __shared__ float shared_factors[(large ? widest_large_block : Threads / 2) * S];
     for (int distance = 16; distance >= width; distance /= 2) {
 #pragma unroll
       for (int i = 0; i < S; ++i) sums[i] += __shfl_xor_sync(0xFFFFFFFFU, sums[i], distance);
     }
     const int group = ::max(width, 32);
-    const int groups = columns_threads / group;
+    const int groups = Threads / group;
     const int across = width * S;
     if ((static_cast<int>(threadIdx.x) & (group - 1)) < width) {
       float* mine = partial + static_cast<int>(threadIdx.x) / group * across + tx * S;
@@ -81,7 +79,7 @@ __global__ void __launch_bounds__(columns_threads)
       for (int i = 0; i < S; ++i) mine[i] = sums[i];
     }
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < across; i += columns_threads) {
+    for (int i = static_cast<int>(threadIdx.x); i < across; i += Threads) {
       float sum = 0;
       for (int g = 0; g < groups; ++g) {
         sum += partial[g * across + i];
@@ -97,53 +95,60 @@ __global__ void __launch_bounds__(columns_threads)
 #pragma unroll
   for (int j = 0; j < R; ++j) {
     const int row = ty + j * height;
+    tile[j].forget();
     if (active && row < columns.reduced) {
       T* to = y + base + row * columns.inner;
       if constexpr (Chw32)
-        multiplied(tile[j], factors[0]).first(valid_channels(row)).store(to);
+        tile[j].times(factors[0]).first(valid_channels(row)).store_streaming(to);
       else
-        multiplied(tile[j], factors).store(to);
+        tile[j].times(factors).store_streaming(to);
     }
   }
 }
 
 }  // namespace detail
 
-/// Tuned on an H200.
+/// Tuned on an H200. A thread holds few rows of a small tensor or short vectors, many of others.
 struct ColumnsPolicy {
-  static constexpr int many_rows = 16;  ///< A thread holds, where the tensor fills the GPU.
+  template <class T>
+  static constexpr int threads = sizeof(T) == 1 ? 256 : 512;
+  static constexpr int many_rows = 8;
   static constexpr int few_rows = 4;
+  static constexpr int most_threads = 1024;  ///< For long vectors.
   static constexpr int narrowest = 4;  ///< Threads side by side: 64 bytes of a row where elements are read in vectors.
 };
 
 /// The longest vector.
-inline constexpr int columns_capacity = detail::columns_threads / ColumnsPolicy::narrowest * ColumnsPolicy::many_rows;
+inline constexpr int columns_capacity = ColumnsPolicy::most_threads / ColumnsPolicy::narrowest * 8;
 
 template <class T, int N, bool Chw32 = false>
 [[nodiscard]] Status run_columns(const T* x, T* y, const Columns& columns, const Normalizer& normalizer,
                                  const CudaContext& context) {
   using namespace detail;
+  using Policy = ColumnsPolicy;
+  constexpr int threads = Policy::threads<T>;
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
-  const auto log2_height = [&](int rows) {
-    int log2 = 0;
-    while (rows << log2 < columns.reduced) ++log2;
-    return log2;
-  };
-  const auto run = [&](auto kernel, int rows) {
-    const int log2_width = 8 - log2_height(rows);
-    static_assert(columns_threads == 1 << 8);
-    return launch("L2Normalize columns", kernel, ceil_divide(vectors, std::int64_t{1} << log2_width), columns_threads,
-                  context, x, y, columns, log2_width, normalizer);
+  const auto run = [&](auto kernel, int rows, int threads) {
+    int width = threads;
+    while (width > 1 && threads / width * rows < columns.reduced) width /= 2;
+    int log2_width = 0;
+    while (1 << log2_width < width) ++log2_width;
+    return launch("L2Normalize columns", kernel, ceil_divide(vectors, width), threads, context, x, y, columns,
+                  log2_width, normalizer);
   };
   const bool fills =
-      vectors << log2_height(ColumnsPolicy::many_rows) >= std::int64_t{2} * device.multiprocessors * columns_threads;
-  if (columns.reduced <= ColumnsPolicy::few_rows ||
-      (!fills && columns.reduced <= ColumnsPolicy::few_rows * columns_threads / 8)) {
-    return run(columns_in_registers<T, N, ColumnsPolicy::few_rows, Chw32>, ColumnsPolicy::few_rows);
+      vectors * columns.reduced >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
+  constexpr int short_vector = 4;
+  constexpr int widths = 8;  // threads side by side that still read whole sectors of memory
+  if (columns.reduced <= short_vector || (!fills && columns.reduced <= 256 / widths * Policy::few_rows)) {
+    return run(columns_in_registers<T, N, Policy::few_rows, 256, Chw32>, Policy::few_rows, 256);
   }
-  return run(columns_in_registers<T, N, ColumnsPolicy::many_rows, Chw32>, ColumnsPolicy::many_rows);
+  if (columns.reduced <= threads / widths * Policy::many_rows) {
+    return run(columns_in_registers<T, N, Policy::many_rows, threads, Chw32>, Policy::many_rows, threads);
+  }
+  return run(columns_in_registers<T, N, 8, Policy::most_threads, Chw32>, 8, Policy::most_threads);
 }
 
 }  // namespace graft

@@ -66,7 +66,7 @@ struct L2Normalize {
   [[nodiscard]] Status check(const Problem& problem) const;
   /// For the sums of vectors that are split across blocks. The same for all shapes, so that it serves a whole range of
   /// them.
-  static constexpr std::size_t split_workspace = 16384;
+  static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(DType dtype) const;
 };

@@ -161,29 +161,35 @@ Status chw32_run(const L2Normalize& op, const Problem& problem, const Buffers& b
   });
 }
 
-// split: few long vectors, each across many blocks, in two launches.
-
-constexpr std::int64_t split_from_elements = 32768;
+// split: few vectors, too few for a block or for 32 of them to each take one, so several blocks share them in two
+// launches.
 
 Status split_fits(const L2Normalize& op, const Problem& problem) {
-  constexpr std::int64_t most_vectors = 256;
+  constexpr std::int64_t most_tiles = 1024;
+  constexpr std::int64_t least_elements = 512;
   if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
   ReductionPlan plan;
   if (Status status = make_task(op, problem, plan); !status.ok()) return status;
-  if (plan.reduced_count >= split_from_elements && plan.kept_count <= most_vectors) return {};
+  const std::int64_t most_vectors = std::min<std::int64_t>(most_tiles * (inner_is_kept(plan) ? 32 : 1),
+                                                           L2Normalize::split_workspace / sizeof(float) / 2);
+  if (plan.kept_count <= most_vectors && plan.reduced_count >= least_elements) return {};
   return unsupported("takes up to " + std::to_string(most_vectors) + " vectors of at least " +
-                     std::to_string(split_from_elements) + " elements");
+                     std::to_string(least_elements) + " elements");
 }
 
 Status split_run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
-  constexpr std::int64_t blocks_per_multiprocessor = 4;
-  constexpr std::int64_t least_share = 4096;  // elements of a vector that are worth a block
+  constexpr std::int64_t blocks_per_multiprocessor = 8;
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
   return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-    const std::int64_t wanted = ceil_divide(device.multiprocessors * blocks_per_multiprocessor, task.plan.kept_count);
+    const bool inner_kept = inner_is_kept(task.plan);
+    const std::int64_t width = task.in_vectors<T>() ? widest<T> : 1;
+    const std::int64_t tiles = inner_kept ? ceil_divide(task.plan.kept_count, 32 * width) : task.plan.kept_count;
+    // A block's share of a vector is worth two turns of its threads.
+    const std::int64_t turn = inner_kept ? 8 : 256 * width;
+    const std::int64_t wanted = ceil_divide(device.multiprocessors * blocks_per_multiprocessor, tiles);
     const std::int64_t room = L2Normalize::split_workspace / sizeof(float) / task.plan.kept_count;
-    const std::int64_t splits = std::min({wanted, room, task.plan.reduced_count / least_share});
+    const std::int64_t splits = std::min({wanted, room, ceil_divide(task.plan.reduced_count, 2 * turn)});
     return run_in_two_passes(task, x, y, static_cast<int>(splits), buffers.workspace, context);
   });
 }

@@ -14,12 +14,12 @@ struct Normalizer {
   float x_scale;
   float y_scale;
 
-  /// Of i8 both the sum and the elements are in steps; the result is never NaN, as Vector::pack asks, and gives 0 where
-  /// the exact result is NaN.
+  /// Of i8 both the sum and the elements are in steps; the result is never NaN nor larger than Vector::times allows,
+  /// and gives 0 where the exact result is NaN.
   template <class T>
   [[nodiscard]] __device__ float factor(float sum) const {
     if constexpr (std::is_same_v<T, std::int8_t>) {
-      constexpr float saturates_every_step = 1e30F;
+      constexpr float saturates_every_step = 16384.F;
       const float exact = inverse_norm(sum * x_scale * x_scale) * x_scale / y_scale;
       return exact != exact ? 0.F : fminf(exact, saturates_every_step);
     } else {
@@ -27,23 +27,5 @@ struct Normalizer {
     }
   }
 };
-
-template <class T, int N>
-[[nodiscard]] __device__ Vector<T, N> multiplied(const Vector<T, N>& vector, float factor) {
-  float values[N];
-  vector.unpack(values);
-#pragma unroll
-  for (float& value : values) value *= factor;
-  return Vector<T, N>::pack(values);
-}
-
-template <class T, int N>
-[[nodiscard]] __device__ Vector<T, N> multiplied(const Vector<T, N>& vector, const float (&factors)[N]) {
-  float values[N];
-  vector.unpack(values);
-#pragma unroll
-  for (int i = 0; i < N; ++i) values[i] *= factors[i];
-  return Vector<T, N>::pack(values);
-}
 
 }  // namespace graft

@@ -1,7 +1,8 @@
 // L2Normalize where each vector lies in one piece: its elements are read once and wait in registers for their norm.
 #pragma once
 
-#include <cub/block/block_reduce.cuh>
+#include <algorithm>
+#include <cub/warp/warp_reduce.cuh>
 
 #include "kernels/launch.cuh"
 #include "ops/l2_normalize/normalizer.cuh"
@@ -35,16 +36,18 @@ struct RowPart {
     for (int j = 0; j < R; ++j) sum += vectors[j].sum_of_squares();
     return sum;
   }
-  __device__ void store(T* row, const Rows& rows, int first, int step, float factor) const {
+  __device__ void store(T* row, const Rows& rows, int first, int step, float factor) {
 #pragma unroll
     for (int j = 0; j < R; ++j) {
+      vectors[j].forget();
       const int at = (first + j * step) * N;
-      if (at < rows.pitch) multiplied(vectors[j], factor).first(rows.length - at).store(row + at);
+      if (at < rows.pitch) vectors[j].times(factor).first(rows.length - at).store(row + at);
     }
   }
 };
 
 inline constexpr int rows_threads = 256;
+inline constexpr int rows_largest_block = 1024;
 
 /// 1 << log2_lanes lanes of a warp to a row.
 template <class T, int N, int R>
@@ -62,49 +65,72 @@ __global__ void __launch_bounds__(rows_threads)
   if (active) part.store(y + row * rows.pitch, rows, lane, lanes, normalizer.factor<T>(sum));
 }
 
-/// A block to a row.
-template <class T, int N, int R, int Threads>
-__global__ void __launch_bounds__(Threads) rows_by_block(const T* x, T* y, Rows rows, Normalizer normalizer) {
-  using Reduce = cub::BlockReduce<float, Threads>;
-  __shared__ typename Reduce::TempStorage storage;
-  __shared__ float factor;
+/// A block of whole warps to a row.
+template <class T, int N, int R>
+__global__ void __launch_bounds__(rows_largest_block)
+    rows_by_block(const T* x, T* y, Rows rows, Normalizer normalizer) {
+  constexpr int lanes = 32;
+  using Reduce = cub::WarpReduce<float>;
+  __shared__ typename Reduce::TempStorage storage[rows_largest_block / lanes];
+  __shared__ float sums[rows_largest_block / lanes];
+  const int threads = static_cast<int>(blockDim.x);
+  const int warp = static_cast<int>(threadIdx.x) / lanes;
   const std::int64_t offset = static_cast<std::int64_t>(blockIdx.x) * rows.pitch;
   RowPart<T, N, R> part;
-  part.load(x + offset, rows, static_cast<int>(threadIdx.x), Threads);
-  const float sum = Reduce(storage).Sum(part.sum_of_squares());
-  if (threadIdx.x == 0) factor = normalizer.factor<T>(sum);
+  part.load(x + offset, rows, static_cast<int>(threadIdx.x), threads);
+  const float warp_sum = Reduce(storage[warp]).Sum(part.sum_of_squares());
+  if (threadIdx.x % lanes == 0) sums[warp] = warp_sum;
   __syncthreads();
-  part.store(y + offset, rows, static_cast<int>(threadIdx.x), Threads, factor);
+  float sum = 0;  // every thread by itself, which spares a barrier
+  for (int i = 0; i < threads / lanes; ++i) sum += sums[i];
+  part.store(y + offset, rows, static_cast<int>(threadIdx.x), threads, normalizer.factor<T>(sum));
 }
-
-inline constexpr int rows_largest_block = 1024;
-inline constexpr int rows_most_vectors = 8;  ///< A thread holds.
 
 }  // namespace detail
 
+/// Tuned on an H200: vectors that a thread holds.
+struct RowsPolicy {
+  static constexpr int in_warp = 2;
+  static constexpr int in_small_block = 2;
+  static constexpr int in_block = 4;
+  static constexpr int most = 8;
+  static constexpr int small_block = 256;  ///< Vectors of a row up to which a block is small.
+  static constexpr int fewest_lanes = 8;   ///< 128 bytes side by side.
+};
+
 /// The longest row, in vectors of the width that is used.
-inline constexpr int rows_capacity = detail::rows_largest_block * detail::rows_most_vectors;
+inline constexpr int rows_capacity = detail::rows_largest_block * RowsPolicy::most;
 
 template <class T, int N>
 [[nodiscard]] Status run_rows(const T* x, T* y, const Rows& rows, const Normalizer& normalizer,
                               const CudaContext& context) {
   using namespace detail;
-  const auto by_lanes = [&](auto kernel, int vectors_per_lane) {
-    int log2_lanes = 0;
-    while (vectors_per_lane * N << log2_lanes < rows.pitch) ++log2_lanes;
-    const std::int64_t blocks = ceil_divide(rows.count, rows_threads >> log2_lanes);
-    return launch("L2Normalize rows", kernel, blocks, rows_threads, context, x, y, rows, log2_lanes, normalizer);
-  };
-  const auto by_block = [&](auto kernel, int threads) {
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  const int vectors = static_cast<int>(ceil_divide(rows.pitch, N));
+  const bool fills =
+      rows.count * vectors >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
+  // Fewer lanes with several vectors each keep more reads in flight, if there are rows enough.
+  const auto halved = static_cast<int>(ceil_divide(vectors, RowsPolicy::in_warp));
+  const int wanted = fills ? std::max(RowsPolicy::fewest_lanes, halved) : vectors;
+  int log2_lanes = 0;
+  while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;
+  if (vectors <= RowsPolicy::in_warp << log2_lanes) {
+    auto* kernel = vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1> : rows_by_lanes<T, N, RowsPolicy::in_warp>;
+    return launch("L2Normalize rows", kernel, ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads,
+                  context, x, y, rows, log2_lanes, normalizer);
+  }
+  const auto by_block = [&](auto kernel, int vectors_per_thread) {
+    const auto threads = static_cast<int>(ceil_divide(ceil_divide(vectors, vectors_per_thread), 32) * 32);
     return launch("L2Normalize rows", kernel, rows.count, threads, context, x, y, rows, normalizer);
   };
-  constexpr int warp = 32 * N;
-  if (rows.pitch <= warp) return by_lanes(rows_by_lanes<T, N, 1>, 1);
-  if (rows.pitch <= 2 * warp) return by_lanes(rows_by_lanes<T, N, 2>, 2);
-  if (rows.pitch <= 4 * warp) return by_lanes(rows_by_lanes<T, N, 4>, 4);
-  if (rows.pitch <= 8 * warp) return by_lanes(rows_by_lanes<T, N, 8>, 8);
-  if (rows.pitch <= rows_threads * 8 * N) return by_block(rows_by_block<T, N, 8, rows_threads>, rows_threads);
-  return by_block(rows_by_block<T, N, rows_most_vectors, rows_largest_block>, rows_largest_block);
+  if (vectors <= RowsPolicy::small_block) {
+    return by_block(rows_by_block<T, N, RowsPolicy::in_small_block>, RowsPolicy::in_small_block);
+  }
+  if (vectors <= rows_largest_block * RowsPolicy::in_block) {
+    return by_block(rows_by_block<T, N, RowsPolicy::in_block>, RowsPolicy::in_block);
+  }
+  return by_block(rows_by_block<T, N, RowsPolicy::most>, RowsPolicy::most);
 }
 
 }  // namespace graft

@@ -113,9 +113,9 @@ __global__ void __launch_bounds__(strided_threads)
     const std::int64_t offset = base + problem.reduced.offset(i);
     const auto vector = Vector<T, N>::load(x + offset);
     if constexpr (InnerKept)
-      multiplied(vector, factors).store(y + offset);
+      vector.times(factors).store(y + offset);
     else
-      multiplied(vector, factors[0]).store(y + offset);
+      vector.times(factors[0]).store(y + offset);
   }
 }
 
@@ -137,15 +137,15 @@ template <class T, int N>
                         .reduced = StridedLoop::make(plan.reduced_extents, plan.reduced_strides, inner_kept ? 1 : N),
                         .kept_count = inner_kept ? plan.kept_count / N : plan.kept_count,
                         .reduced_count = inner_kept ? plan.reduced_count : plan.reduced_count / N,
-                        .splits = splits,
+                        .splits = std::max(splits, 1),
                         .partials = partials};
   const std::int64_t tiles = ceil_divide(problem.kept_count, inner_kept ? 32 : 1);
   auto* kernel = inner_kept ? strided<T, N, true> : strided<T, N, false>;
   const auto run = [&](StridedStep step) {
-    return launch("L2Normalize strided", kernel, tiles * splits, strided_threads, context, x, y, problem, step,
+    return launch("L2Normalize strided", kernel, tiles * problem.splits, strided_threads, context, x, y, problem, step,
                   normalizer);
   };
-  if (splits == 1) return run(StridedStep::everything);
+  if (splits <= 1) return run(StridedStep::everything);
   if (Status status = run(StridedStep::sum); !status.ok()) return status;
   return run(StridedStep::scale);
 }
