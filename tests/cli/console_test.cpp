@@ -16,7 +16,7 @@ TEST(Table, columns_start_at_the_same_place) {
 TEST(Table, last_column_wraps_below_itself) {
   Table table;
   table.add({"key", "one two three four five six seven eight nine ten"});
-  EXPECT_EQ(table.text(false, 40), "  key  one two three four five six\n       seven eight nine ten\n");
+  EXPECT_EQ(table.text(false, 40), "  key  one two three four five six seven\n       eight nine ten\n");
 }
 
 TEST(Table, width_counts_characters_and_not_bytes) {
