@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -228,6 +229,7 @@ void NodeTypes::set_type(std::size_t output, std::optional<ElementType> type) {
 void NodeTypes::set_shape(std::size_t output, Shape shape) {
   Value* value = node_.output(output);
   if (value == nullptr) return;
+  for (Dim& dim : shape) dim = bounded(dim);
   if (value->shape) {
     if (value->shape->size() != shape.size()) {
       fail(fmt::format("its output '{}' is declared {}; it is {}", value->name, graft::to_string(*value->shape),
@@ -240,7 +242,9 @@ void NodeTypes::set_shape(std::size_t output, Shape shape) {
 
 void NodeTypes::set_contents(std::size_t output, Contents contents) {
   const Value* value = node_.output(output);
-  if (value != nullptr && contents.size() <= most_contents) contents_[value] = std::move(contents);
+  if (value == nullptr || contents.size() > most_contents) return;
+  for (Dim& dim : contents) dim = bounded(dim);
+  contents_[value] = std::move(contents);
 }
 
 void NodeTypes::copy(std::size_t input, std::size_t output) {
@@ -249,6 +253,17 @@ void NodeTypes::copy(std::size_t input, std::size_t output) {
 }
 
 void NodeTypes::fail(const std::string& message) const { throw Error(fmt::format("{}: {}", describe(node_), message)); }
+
+Dim bounded(const Dim& dim) {
+  constexpr int most_parts = 64;
+  int parts = 0;
+  const std::function<bool(const Dim&)> is_small = [&](const Dim& part) {
+    if (++parts > most_parts) return false;
+    if (part.is_constant() || part.kind() == Dim::Kind::symbol) return true;
+    return is_small(part.left()) && is_small(part.right());
+  };
+  return is_small(dim) ? dim : unknown_dim();
+}
 
 Dim merge(const Dim& inferred, const Dim& declared, const Node& node, const Value& value) {
   if (inferred.is_constant() && declared.is_constant() && inferred.value() != declared.value()) {

@@ -17,7 +17,7 @@ using Rule = void (*)(NodeTypes&);
 
 Dim product(const Shape& shape, std::size_t first, std::size_t last) {
   Dim result(1);
-  for (std::size_t i = first; i < last; ++i) result = result * shape[i];
+  for (std::size_t i = first; i < last; ++i) result = bounded(result * shape[i]);
   return result;
 }
 
@@ -52,7 +52,7 @@ Dim divide(const Factors& dividend, Factors divisor) {
   if (!divisor.others.empty() || divisor.constant == 0) return unknown_dim();
   if (dividend.constant == 0) return 0;
   Dim result(1);
-  for (const Dim& dim : rest) result = result * dim;
+  for (const Dim& dim : rest) result = bounded(result * dim);
   if (dividend.constant % divisor.constant != 0) return floor_div(result * dividend.constant, divisor.constant);
   return result * (dividend.constant / divisor.constant);
 }
@@ -577,7 +577,7 @@ void concat(NodeTypes& t) {
     const Shape& part = *t.shape(i);
     for (std::size_t k = 0; k < result.size(); ++k) {
       if (k == axis) {
-        result[k] = result[k] + part[k];
+        result[k] = bounded(result[k] + part[k]);
         continue;
       }
       if (result[k].is_constant() && part[k].is_constant() && result[k].value() != part[k].value()) {

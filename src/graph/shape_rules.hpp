@@ -50,6 +50,10 @@ class NodeTypes {
 /// Runs the rule of an operator of ai.onnx without sub-graphs. False where Graft has no rule for it.
 bool apply_shape_rule(NodeTypes& types);
 
+/// The dimension, or an unknown one where its expression has grown beyond what anybody can use: a model that
+/// concatenates a tensor with itself forty times would otherwise lead to text of 2^40 letters.
+[[nodiscard]] Dim bounded(const Dim& dim);
+
 /// One dimension of what two shapes broadcast to; throws Error for constants that do not agree.
 [[nodiscard]] Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types);
 /// What an inferred and a declared dimension say together; throws Error for constants that do not agree.

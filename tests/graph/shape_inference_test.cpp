@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "build.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/text.hpp"
@@ -105,6 +107,15 @@ TEST(ShapeInference, ContradictionsNameTheNode) {
   EXPECT_NE(error({2, 3}, "y = Concat<axis=1.5>(x, x)").find("attribute `axis`: found type float, allowed is int"),
             std::string::npos);
   EXPECT_NE(error({INT64_MAX, 3}, "y = Flatten<axis=2>(x)").find("exceeds 64 bits"), std::string::npos);
+}
+
+TEST(ShapeInference, ExpressionsDoNotGrowWithoutBound) {
+  std::string text = "v0 = Concat<axis=0>(x, x)\n";
+  for (int i = 1; i < 60; ++i) {
+    text += fmt::format("v{} = Concat<axis=0>(v{}, v{})\n", i, i - 1, i - 1);
+  }
+  EXPECT_EQ(inferred({n, 4}, text + "y = Neg(v59)"), "f32[?, 4]");
+  EXPECT_EQ(inferred({n, 4}, "a = Concat<axis=0>(x, x)\ny = Concat<axis=0>(a, a)"), "f32[((n + n) + (n + n)), 4]");
 }
 
 TEST(ShapeInference, Branches) {

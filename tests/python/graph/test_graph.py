@@ -108,7 +108,11 @@ def compare_graphs(before: onnx.GraphProto, after: onnx.GraphProto) -> None:
     assert len(before.initializer) == len(after.initializer)
     for tensor in before.initializer:
         other = tensors[tensor.name]
-        assert (tensor.data_type, list(tensor.dims), tensor.doc_string) == (other.data_type, list(other.dims), other.doc_string)
+        assert (tensor.data_type, list(tensor.dims), tensor.doc_string) == (
+            other.data_type,
+            list(other.dims),
+            other.doc_string,
+        )
         np.testing.assert_array_equal(numpy_helper.to_array(tensor), numpy_helper.to_array(other))
     compare_nodes(before.node, after.node)
 
@@ -150,7 +154,9 @@ def test_results_are_those_stored_with_the_model(path: Path, tmp_path: Path) -> 
     graft(path, target, "clone", "inline", "infer", "inside")
     stored = np.load(path.with_suffix(".npz"), allow_pickle=False)
     model = onnx.load(target)
-    feeds = {v.name: stored[key] for v in model.graph.input for key in stored.files if key in (v.name, f"input:{v.name}")}
+    feeds = {
+        v.name: stored[key] for v in model.graph.input for key in stored.files if key in (v.name, f"input:{v.name}")
+    }
     results = dict(zip([v.name for v in model.graph.output], run(target, feeds)))
     compared = 0
     for name, result in results.items():
@@ -214,7 +220,9 @@ def chain(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("opset", [9, 11, 13, 17, 18, 21])
 @pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16], ids=["f32", "f16"])
-@pytest.mark.parametrize("steps", [["attach"], ["attach", "inline"], ["raise", "adopt", "infer", "body"]], ids=lambda s: s[-1])
+@pytest.mark.parametrize(
+    "steps", [["attach"], ["attach", "inline"], ["raise", "adopt", "infer", "body"]], ids=lambda s: s[-1]
+)
 def test_a_graft_model_runs_without_graft(dtype: int, opset: int, steps: list[str], tmp_path: Path) -> None:
     source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(graft_model(dtype, CHAIN, opset), source)
@@ -250,7 +258,9 @@ def test_native_form(tmp_path: Path) -> None:
     graft(source, target, "adopt", "infer", "native", "attach")
     nodes = onnx.load(target).graph.node
     assert [(n.domain, n.op_type) for n in nodes][::2] == [("", "LeakyRelu")] * 2
-    assert [{p.key: p.value for p in n.metadata_props}.get("graft.operator", n.op_type) for n in nodes][1::2] == ["L2Normalize"] * 2
+    assert [{p.key: p.value for p in n.metadata_props}.get("graft.operator", n.op_type) for n in nodes][1::2] == [
+        "L2Normalize"
+    ] * 2
     x = np.random.default_rng(1).normal(size=(2, 4, 5)).astype(np.float32)
     np.testing.assert_allclose(run(target, {"x": x})[0], chain(x), rtol=0, atol=1e-6)
 
