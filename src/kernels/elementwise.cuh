@@ -136,7 +136,7 @@ struct ElementwiseKernels {
       using T = decltype(element);
       constexpr int threads = ElementwisePolicy::threads;
       const std::int64_t count = problem.inputs[0].storage_count();
-      return launch(Op::name, elementwise_scalar<T, Op>, ceil_divide(count, threads), threads, context, op,
+      return launch(Op::name, elementwise_scalar<T, Op>, {ceil_divide(count, threads), threads}, context, op,
                     static_cast<const T*>(buffers.inputs[0]), static_cast<T*>(buffers.outputs[0]), count,
                     ChannelPadding::of(problem.inputs[0]));
     });
@@ -160,11 +160,11 @@ struct ElementwiseKernels {
         DeviceTraits device;
         if (Status status = current_device(device); !status.ok()) return status;
         const std::int64_t most = device.multiprocessors * ElementwisePolicy::table_blocks_per_multiprocessor;
-        return launch(Op::name, elementwise_table<Op>, std::min(ceil_divide(vectors, threads), most), threads, context,
-                      op, x, y, count);
+        return launch(Op::name, elementwise_table<Op>, {std::min(ceil_divide(vectors, threads), most), threads},
+                      context, op, x, y, count);
       } else {
         constexpr int threads = ElementwisePolicy::threads;
-        return launch(Op::name, elementwise_vector<T, Op>, ceil_divide(vectors, threads), threads, context, op, x, y,
+        return launch(Op::name, elementwise_vector<T, Op>, {ceil_divide(vectors, threads), threads}, context, op, x, y,
                       count);
       }
     });
@@ -174,8 +174,8 @@ struct ElementwiseKernels {
 }  // namespace detail
 
 /// The CUDA kernels of a definition derived from Elementwise. "vector16" moves 128 bits at a time (i8 through a table
-/// of all results) and leaves padded channels and addresses that are no multiple of 16 to
-/// "scalar", which takes anything.
+/// of all results) and leaves padded channels and addresses that are no multiple of 16 to "scalar", which takes
+/// anything.
 template <class Op>
 [[nodiscard]] std::span<const Variant<Op>> elementwise_kernels() {
   using Kernels = detail::ElementwiseKernels<Op>;

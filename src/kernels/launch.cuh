@@ -28,6 +28,9 @@ namespace graft {
 struct DeviceTraits {
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0;
+  int compute_major = 0;
+
+  [[nodiscard]] bool has_clusters() const { return compute_major >= 9; }
 };
 
 /// Of the current device; asked for once per device, at the first run. Legal inside stream capture.
@@ -42,33 +45,46 @@ struct DeviceTraits {
   DeviceTraits& entry = cache[static_cast<std::size_t>(device)];
   if (entry.multiprocessors == 0) {
     DeviceTraits fresh;
-    if (cudaError_t error =
-            cudaDeviceGetAttribute(&fresh.threads_per_multiprocessor, cudaDevAttrMaxThreadsPerMultiProcessor, device);
-        error != cudaSuccess) {
-      return cuda_status(error, "cudaDeviceGetAttribute");
+    const auto ask = [&](int& value, cudaDeviceAttr attribute) {
+      return cuda_status(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute");
+    };
+    if (Status status = ask(fresh.multiprocessors, cudaDevAttrMultiProcessorCount); !status.ok()) return status;
+    if (Status status = ask(fresh.threads_per_multiprocessor, cudaDevAttrMaxThreadsPerMultiProcessor); !status.ok()) {
+      return status;
     }
-    if (cudaError_t error = cudaDeviceGetAttribute(&fresh.multiprocessors, cudaDevAttrMultiProcessorCount, device);
-        error != cudaSuccess) {
-      return cuda_status(error, "cudaDeviceGetAttribute");
-    }
+    if (Status status = ask(fresh.compute_major, cudaDevAttrComputeCapabilityMajor); !status.ok()) return status;
     entry = fresh;
   }
   traits = entry;
   return {};
 }
 
+struct Grid {
+  std::int64_t blocks = 0;
+  int threads = 0;
+  int cluster = 1;  ///< Blocks of a cluster; `blocks` is a multiple of it.
+};
+
 /// Starts `kernel` on the context's stream. A grid of no blocks is nothing to do.
 template <class... Parameters, class... Arguments>
-[[nodiscard]] Status launch(const char* what, void (*kernel)(Parameters...), std::int64_t blocks, int threads,
+[[nodiscard]] Status launch(const char* what, void (*kernel)(Parameters...), const Grid& grid,
                             const CudaContext& context, const Arguments&... arguments) {
-  if (blocks == 0) return {};
-  if (blocks > std::numeric_limits<std::int32_t>::max()) {
-    return unsupported(std::string(what) + ": needs " + std::to_string(blocks) + " blocks; CUDA allows 2147483647");
+  if (grid.blocks == 0) return {};
+  if (grid.blocks > std::numeric_limits<std::int32_t>::max()) {
+    return unsupported(std::string(what) + ": needs " + std::to_string(grid.blocks) +
+                       " blocks; CUDA allows 2147483647");
   }
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = static_cast<unsigned>(grid.cluster);
+  cluster.val.clusterDim.y = 1;
+  cluster.val.clusterDim.z = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.gridDim = dim3(static_cast<unsigned>(grid.blocks));
+  config.blockDim = dim3(static_cast<unsigned>(grid.threads));
   config.stream = context.stream;
+  config.attrs = &cluster;
+  config.numAttrs = grid.cluster > 1 ? 1 : 0;
   return cuda_status(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), what);
 }
 

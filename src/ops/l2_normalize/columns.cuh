@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "kernels/cluster.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/strides.cuh"
 #include "ops/l2_normalize/normalizer.cuh"
 
 namespace graft {
@@ -19,21 +21,26 @@ struct Columns {
 
 namespace detail {
 
+inline constexpr int columns_cluster_width = 32;  // the widest block of a cluster
+
 /// A block is 1 << log2_width threads wide along the columns and as high as its threads reach; thread (tx, ty) holds
-/// the rows ty, ty + height, ... of N neighbouring columns. Chw32: N = 16 neighbours are half a pixel's vector of 32
-/// channels, so they and the next thread's are summed as well.
+/// the rows ty, ty + height, ... of N neighbouring columns. The blocks of a cluster stand on top of each other. Chw32:
+/// N = 16 neighbours are half a pixel's vector of 32 channels, so they and the next thread's are summed as well.
 template <class T, int N, int R, int Threads, bool Chw32>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
     columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer) {
   constexpr int S = Chw32 ? 1 : N;  // sums a thread keeps
+  BlockCluster cluster;
   const int width = 1 << log2_width;
-  const int height = Threads >> log2_width;
+  const int block_height = Threads >> log2_width;
+  const int height = block_height * cluster.size();
   const int tx = static_cast<int>(threadIdx.x) & (width - 1);
-  const int ty = static_cast<int>(threadIdx.x) >> log2_width;
+  const int ty = cluster.rank() * block_height + (static_cast<int>(threadIdx.x) >> log2_width);
   const std::int64_t inner_vectors = columns.inner / N;
-  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) << log2_width) + tx;
+  const std::int64_t tile_index = blockIdx.x / static_cast<unsigned>(cluster.size());
+  const std::int64_t column = (tile_index << log2_width) + tx;
   const bool active = column < columns.outer * inner_vectors;
-  const std::int64_t outer = column / inner_vectors;
+  const std::int64_t outer = divide(column, inner_vectors);
   const std::int64_t base = outer * columns.reduced * columns.inner + (column - outer * inner_vectors) * N;
   const auto valid_channels = [&](int row) { return Chw32 ? columns.channels - row * 2 * N - (tx & 1) * N : N; };
 
@@ -61,11 +68,9 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 #pragma unroll
     for (int i = 0; i < S; ++i) factors[i] = normalizer.factor<T>(sums[i]);
   } else {
-    // Partial sums: a row for each warp, or for each ty where that is wider than a warp. Large blocks are narrow ones.
-    constexpr int widest_large_block = 8;
-    constexpr bool large = Threads > 512;
-    __shared__ float partial[(large ? Threads / 32 * widest_large_block : Threads) * S];
-    __shared__ float shared_factors[(large ? widest_large_block : Threads / 2) * S];
+    __shared__ float partial[Threads * S];  // a row for each warp, or for each ty where that is wider than a warp
+    __shared__ float totals[Threads / 2 * S];
+    __shared__ float cluster_sums[max_cluster * columns_cluster_width * S];
     for (int distance = 16; distance >= width; distance /= 2) {
 #pragma unroll
       for (int i = 0; i < S; ++i) sums[i] += __shfl_xor_sync(0xFFFFFFFFU, sums[i], distance);
@@ -79,17 +84,30 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
       for (int i = 0; i < S; ++i) mine[i] = sums[i];
     }
     __syncthreads();
+    if (cluster.size() > 1) cluster.begin_sending();
     for (int i = static_cast<int>(threadIdx.x); i < across; i += Threads) {
       float sum = 0;
+#pragma unroll 8
       for (int g = 0; g < groups; ++g) {
         sum += partial[g * across + i];
         if constexpr (Chw32) sum += partial[g * across + (i ^ 1)];
       }
-      shared_factors[i] = normalizer.factor<T>(sum);
+      if (cluster.size() > 1)
+        cluster.send(cluster_sums, across, i, sum);
+      else
+        totals[i] = normalizer.factor<T>(sum);
+    }
+    if (cluster.size() > 1) {
+      cluster.receive();
+      for (int i = static_cast<int>(threadIdx.x); i < across; i += Threads) {
+        float sum = 0;
+        for (int other = 0; other < cluster.size(); ++other) sum += cluster_sums[other * across + i];
+        totals[i] = normalizer.factor<T>(sum);
+      }
     }
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < S; ++i) factors[i] = shared_factors[tx * S + i];
+    for (int i = 0; i < S; ++i) factors[i] = totals[tx * S + i];
   }
 
 #pragma unroll
@@ -108,47 +126,55 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 
 }  // namespace detail
 
-/// Tuned on an H200. A thread holds few rows of a small tensor or short vectors, many of others.
+/// Tuned on an H200.
 struct ColumnsPolicy {
-  template <class T>
-  static constexpr int threads = sizeof(T) == 1 ? 256 : 512;
-  static constexpr int many_rows = 8;
+  template <class T, int N>
+  static constexpr int threads = sizeof(T) == 1 && N > 1 ? 256 : 512;
+  /// Vectors that a thread holds, of tensors that fill the GPU.
+  template <int N>
+  static constexpr int many_rows = N == 1 ? 16 : 8;
+  static constexpr int few_threads = 256;  ///< For short vectors and small tensors.
   static constexpr int few_rows = 4;
-  static constexpr int most_threads = 1024;  ///< For long vectors.
-  static constexpr int narrowest = 4;  ///< Threads side by side: 64 bytes of a row where elements are read in vectors.
+  /// Threads side by side: less would read parts of the 128 bytes that memory gives at once.
+  template <int N>
+  static constexpr int narrowest = N == 1 ? 32 : 8;
 };
 
-/// The longest vector.
-inline constexpr int columns_capacity = ColumnsPolicy::most_threads / ColumnsPolicy::narrowest * 8;
+/// The longest vector that is read in whole pieces of memory, without clusters and with them. Without, blocks get
+/// narrower until their height is that of a cluster.
+template <class T, int N>
+inline constexpr int columns_capacity_of_block =
+    ColumnsPolicy::threads<T, N> / ColumnsPolicy::narrowest<N>* ColumnsPolicy::many_rows<N>;
+template <class T, int N>
+inline constexpr int columns_capacity = columns_capacity_of_block<T, N>* max_cluster;
 
 template <class T, int N, bool Chw32 = false>
 [[nodiscard]] Status run_columns(const T* x, T* y, const Columns& columns, const Normalizer& normalizer,
-                                 const CudaContext& context) {
+                                 const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
   using Policy = ColumnsPolicy;
-  constexpr int threads = Policy::threads<T>;
-  DeviceTraits device;
-  if (Status status = current_device(device); !status.ok()) return status;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
-  const auto run = [&](auto kernel, int rows, int threads) {
-    int width = threads;
-    while (width > 1 && threads / width * rows < columns.reduced) width /= 2;
+  const auto run = [&](auto kernel, int rows, int threads, int cluster) {
     int log2_width = 0;
-    while (1 << log2_width < width) ++log2_width;
-    return launch("L2Normalize columns", kernel, ceil_divide(vectors, width), threads, context, x, y, columns,
-                  log2_width, normalizer);
+    while (2 << log2_width <= threads && (threads >> (log2_width + 1)) * rows * cluster >= columns.reduced &&
+           (cluster == 1 || 2 << log2_width <= columns_cluster_width)) {
+      ++log2_width;
+    }
+    const Grid grid{ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster, threads, cluster};
+    return launch("L2Normalize columns", kernel, grid, context, x, y, columns, log2_width, normalizer);
   };
   const bool fills =
       vectors * columns.reduced >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
-  constexpr int short_vector = 4;
-  constexpr int widths = 8;  // threads side by side that still read whole sectors of memory
-  if (columns.reduced <= short_vector || (!fills && columns.reduced <= 256 / widths * Policy::few_rows)) {
-    return run(columns_in_registers<T, N, Policy::few_rows, 256, Chw32>, Policy::few_rows, 256);
+  constexpr int few = Policy::few_threads / Policy::narrowest<N> * Policy::few_rows;
+  if (columns.reduced <= Policy::few_rows || (!fills && columns.reduced <= few)) {
+    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32>, Policy::few_rows,
+               Policy::few_threads, 1);
   }
-  if (columns.reduced <= threads / widths * Policy::many_rows) {
-    return run(columns_in_registers<T, N, Policy::many_rows, threads, Chw32>, Policy::many_rows, threads);
-  }
-  return run(columns_in_registers<T, N, 8, Policy::most_threads, Chw32>, 8, Policy::most_threads);
+  int cluster = 1;
+  while (device.has_clusters() && cluster < max_cluster && columns.reduced > columns_capacity_of_block<T, N> * cluster)
+    cluster *= 2;
+  return run(columns_in_registers<T, N, Policy::many_rows<N>, Policy::threads<T, N>, Chw32>, Policy::many_rows<N>,
+             Policy::threads<T, N>, cluster);
 }
 
 }  // namespace graft

@@ -15,6 +15,7 @@ struct Task {
   const TensorDesc& desc;
   ReductionPlan plan;
   Normalizer normalizer;
+  DeviceTraits device;
   bool aligned = true;
 
   /// The elements of one access, as far as the sizes tell: as many as fill 128 bits, or one.
@@ -41,22 +42,35 @@ Status with_task(const L2Normalize& op, const Problem& problem, const Buffers& b
   Task task{.desc = problem.inputs[0],
             .plan = {},
             .normalizer = {{op.epsilon, op.epsilon_mode}, op.x_scale, op.y_scale},
+            .device = {},
             .aligned = is_aligned(buffers.inputs[0], vector_bytes) && is_aligned(buffers.outputs[0], vector_bytes)};
   if (Status status = make_task(op, problem, task.plan); !status.ok()) return status;
   if (task.desc.extents.element_count() == 0) return {};
+  if (Status status = current_device(task.device); !status.ok()) return status;
   return dispatch_device(task.desc.dtype, [&](auto element) {
     using T = decltype(element);
     return f(task, static_cast<const T*>(buffers.inputs[0]), static_cast<T*>(buffers.outputs[0]));
   });
 }
 
+/// Takes any linear tensor. Where there are too few vectors to give every multiprocessor some, blocks share them.
 template <class T>
-Status run_in_two_passes(const Task& task, const T* x, T* y, int splits, void* workspace, const CudaContext& context) {
-  auto* partials = static_cast<float*>(workspace);
-  if (task.in_vectors<T>()) {
-    return run_strided<T, widest<T>>(x, y, task.plan, task.normalizer, splits, partials, context);
-  }
-  return run_strided<T, 1>(x, y, task.plan, task.normalizer, splits, partials, context);
+Status run_in_two_passes(const Task& task, const T* x, T* y, bool may_split, void* workspace,
+                         const CudaContext& context) {
+  constexpr std::int64_t blocks_per_multiprocessor = 4;
+  const auto run = [&]<int N>(std::integral_constant<int, N>) {
+    const bool inner_kept = inner_is_kept(task.plan);
+    const std::int64_t tiles = inner_kept ? ceil_divide(task.plan.kept_count, 32 * N) : task.plan.kept_count;
+    // A block's share of a vector is worth two turns of its threads.
+    const std::int64_t turn = inner_kept ? 16 : 512 * N;
+    const std::int64_t wanted = ceil_divide(task.device.multiprocessors * blocks_per_multiprocessor, tiles);
+    const std::int64_t room = L2Normalize::split_workspace / sizeof(float) / task.plan.kept_count;
+    const std::int64_t splits = std::min({wanted, room, ceil_divide(task.plan.reduced_count, 2 * turn)});
+    return run_strided<T, N>(x, y, task.plan, task.normalizer, may_split ? static_cast<int>(splits) : 1,
+                             static_cast<float*>(workspace), context);
+  };
+  if (task.in_vectors<T>()) return run(std::integral_constant<int, widest<T>>{});
+  return run(std::integral_constant<int, 1>{});
 }
 
 // rows: the reduced axes are the innermost ones.
@@ -77,13 +91,14 @@ Status rows_fits(const L2Normalize& op, const Problem& problem) {
 
 Status rows_run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-    if (!task.in_vectors<T>() && task.plan.reduced_count > rows_capacity) {
-      return run_in_two_passes(task, x, y, 1, nullptr, context);
+    const std::int64_t most = task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
+    if (task.plan.reduced_count > most * (task.in_vectors<T>() ? widest<T> : 1)) {
+      return run_in_two_passes(task, x, y, true, buffers.workspace, context);
     }
     const int length = static_cast<int>(task.plan.reduced_count);
     const Rows rows{.count = task.plan.kept_count, .length = length, .pitch = length};
-    if (task.in_vectors<T>()) return run_rows<T, widest<T>>(x, y, rows, task.normalizer, context);
-    return run_rows<T, 1>(x, y, rows, task.normalizer, context);
+    if (task.in_vectors<T>()) return run_rows<T, widest<T>>(x, y, rows, task.normalizer, task.device, context);
+    return run_rows<T, 1>(x, y, rows, task.normalizer, task.device, context);
   });
 }
 
@@ -96,19 +111,28 @@ Status columns_fits(const L2Normalize& op, const Problem& problem) {
   if (!inner_is_kept(plan) || plan.reduced_extents.rank() > 1) {
     return unsupported("takes a norm over neighbouring axes with others inside");
   }
-  if (plan.reduced_count <= columns_capacity) return {};
-  return unsupported("takes up to " + std::to_string(columns_capacity) + " elements, found " +
-                     std::to_string(plan.reduced_count));
+  return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
+    using T = decltype(element);
+    const std::int64_t inner = plan.kept_extents[plan.kept_extents.rank() - 1];
+    const int longest = inner % widest<T> == 0 ? columns_capacity<T, widest<T>> : columns_capacity<T, 1>;
+    if (plan.reduced_count <= longest) return {};
+    return unsupported("takes up to " + std::to_string(longest) + " elements, found " +
+                       std::to_string(plan.reduced_count));
+  });
 }
 
 Status columns_run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
+    // Sizes alone decide what fits; a misaligned tensor may then be too long.
+    if (!task.in_vectors<T>() && task.plan.reduced_count > columns_capacity<T, 1>) {
+      return run_in_two_passes(task, x, y, true, buffers.workspace, context);
+    }
     const int rank = task.plan.kept_extents.rank();
     const Columns columns{.outer = rank == 1 ? 1 : task.plan.kept_extents[0],
                           .inner = task.plan.kept_extents[rank - 1],
                           .reduced = static_cast<int>(task.plan.reduced_count)};
-    if (task.in_vectors<T>()) return run_columns<T, widest<T>>(x, y, columns, task.normalizer, context);
-    return run_columns<T, 1>(x, y, columns, task.normalizer, context);
+    if (task.in_vectors<T>()) return run_columns<T, widest<T>>(x, y, columns, task.normalizer, task.device, context);
+    return run_columns<T, 1>(x, y, columns, task.normalizer, task.device, context);
   });
 }
 
@@ -127,8 +151,12 @@ Status hwc8_run(const L2Normalize& op, const Problem& problem, const Buffers& bu
       if (!task.aligned) return invalid_argument("L2Normalize: hwc8 tensors must lie at multiples of 16 bytes");
       const Extents& extents = task.desc.extents;
       const int channels = static_cast<int>(extents[1]);
+      if (!task.device.has_clusters() && channels > rows_capacity_of_block * 8) {
+        return unsupported("L2Normalize: this GPU takes up to " + std::to_string(rows_capacity_of_block * 8) +
+                           " channels in hwc8");
+      }
       const Rows rows{.count = extents.element_count() / channels, .length = channels, .pitch = (channels + 7) / 8 * 8};
-      return run_rows<T, 8>(x, y, rows, task.normalizer, context);
+      return run_rows<T, 8>(x, y, rows, task.normalizer, task.device, context);
     } else {
       return unsupported("hwc8 is a layout of 16-bit types");
     }
@@ -139,7 +167,8 @@ Status hwc8_run(const L2Normalize& op, const Problem& problem, const Buffers& bu
 
 Status chw32_fits(const L2Normalize& /*op*/, const Problem& problem) {
   if (Status status = wants_layout(problem, Layout::chw32); !status.ok()) return status;
-  const std::int64_t longest = std::int64_t{columns_capacity} * channels_per_vector(Layout::chw32);
+  // Half of what columns of i8 take: a pixel's vector is two threads wide.
+  const std::int64_t longest = columns_capacity<std::int8_t, 16> / 2 * channels_per_vector(Layout::chw32);
   if (problem.inputs[0].extents[1] <= longest) return {};
   return unsupported("takes up to " + std::to_string(longest) + " channels");
 }
@@ -154,7 +183,7 @@ Status chw32_run(const L2Normalize& op, const Problem& problem, const Buffers& b
                             .inner = extents.element_count() / extents[0] / channels * 32,
                             .reduced = (channels + 31) / 32,
                             .channels = channels};
-      return run_columns<T, 16, true>(x, y, columns, task.normalizer, context);
+      return run_columns<T, 16, true>(x, y, columns, task.normalizer, task.device, context);
     } else {
       return unsupported("chw32 is a layout of i8");
     }
@@ -178,19 +207,8 @@ Status split_fits(const L2Normalize& op, const Problem& problem) {
 }
 
 Status split_run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
-  constexpr std::int64_t blocks_per_multiprocessor = 8;
-  DeviceTraits device;
-  if (Status status = current_device(device); !status.ok()) return status;
   return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-    const bool inner_kept = inner_is_kept(task.plan);
-    const std::int64_t width = task.in_vectors<T>() ? widest<T> : 1;
-    const std::int64_t tiles = inner_kept ? ceil_divide(task.plan.kept_count, 32 * width) : task.plan.kept_count;
-    // A block's share of a vector is worth two turns of its threads.
-    const std::int64_t turn = inner_kept ? 8 : 256 * width;
-    const std::int64_t wanted = ceil_divide(device.multiprocessors * blocks_per_multiprocessor, tiles);
-    const std::int64_t room = L2Normalize::split_workspace / sizeof(float) / task.plan.kept_count;
-    const std::int64_t splits = std::min({wanted, room, ceil_divide(task.plan.reduced_count, 2 * turn)});
-    return run_in_two_passes(task, x, y, static_cast<int>(splits), buffers.workspace, context);
+    return run_in_two_passes(task, x, y, true, buffers.workspace, context);
   });
 }
 
@@ -198,7 +216,7 @@ Status strided_fits(const L2Normalize& /*op*/, const Problem& problem) { return 
 
 Status strided_run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-    return run_in_two_passes(task, x, y, 1, nullptr, context);
+    return run_in_two_passes(task, x, y, false, nullptr, context);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cub/warp/warp_reduce.cuh>
 
+#include "kernels/cluster.cuh"
 #include "kernels/launch.cuh"
 #include "ops/l2_normalize/normalizer.cuh"
 
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(rows_threads)
   if (active) part.store(y + row * rows.pitch, rows, lane, lanes, normalizer.factor<T>(sum));
 }
 
-/// A block of whole warps to a row.
+/// A block of whole warps to a row, or a cluster of such blocks.
 template <class T, int N, int R>
 __global__ void __launch_bounds__(rows_largest_block)
     rows_by_block(const T* x, T* y, Rows rows, Normalizer normalizer) {
@@ -73,64 +74,87 @@ __global__ void __launch_bounds__(rows_largest_block)
   using Reduce = cub::WarpReduce<float>;
   __shared__ typename Reduce::TempStorage storage[rows_largest_block / lanes];
   __shared__ float sums[rows_largest_block / lanes];
+  __shared__ float cluster_sums[max_cluster];
+  BlockCluster cluster;
   const int threads = static_cast<int>(blockDim.x);
   const int warp = static_cast<int>(threadIdx.x) / lanes;
-  const std::int64_t offset = static_cast<std::int64_t>(blockIdx.x) * rows.pitch;
+  const int first = cluster.rank() * threads + static_cast<int>(threadIdx.x);
+  const int step = cluster.size() * threads;
+  const std::int64_t offset =
+      static_cast<std::int64_t>(blockIdx.x / static_cast<unsigned>(cluster.size())) * rows.pitch;
   RowPart<T, N, R> part;
-  part.load(x + offset, rows, static_cast<int>(threadIdx.x), threads);
+  part.load(x + offset, rows, first, step);
   const float warp_sum = Reduce(storage[warp]).Sum(part.sum_of_squares());
   if (threadIdx.x % lanes == 0) sums[warp] = warp_sum;
   __syncthreads();
   float sum = 0;  // every thread by itself, which spares a barrier
   for (int i = 0; i < threads / lanes; ++i) sum += sums[i];
-  part.store(y + offset, rows, static_cast<int>(threadIdx.x), threads, normalizer.factor<T>(sum));
+  if (cluster.size() > 1) {
+    cluster.begin_sending();
+    if (threadIdx.x == 0) cluster.send(cluster_sums, 1, 0, sum);
+    cluster.receive();
+    sum = 0;
+    for (int i = 0; i < cluster.size(); ++i) sum += cluster_sums[i];
+  }
+  part.store(y + offset, rows, first, step, normalizer.factor<T>(sum));
 }
 
 }  // namespace detail
 
 /// Tuned on an H200: vectors that a thread holds.
 struct RowsPolicy {
+#ifdef TUNE_ROW1
+  static constexpr int in_warp = 1;
+  static constexpr int in_small_block = 1;
+#else
   static constexpr int in_warp = 2;
   static constexpr int in_small_block = 2;
+#endif
   static constexpr int in_block = 4;
-  static constexpr int most = 8;
+  static constexpr int most = 8;           ///< Of rows that fit only so.
   static constexpr int small_block = 256;  ///< Vectors of a row up to which a block is small.
   static constexpr int fewest_lanes = 8;   ///< 128 bytes side by side.
+  static constexpr int least_share = 512;  ///< Vectors of a row that are worth a block of a cluster.
 };
 
-/// The longest row, in vectors of the width that is used.
-inline constexpr int rows_capacity = detail::rows_largest_block * RowsPolicy::most;
+/// The longest row, in vectors of the width that is used, without clusters and with them.
+inline constexpr int rows_capacity_of_block = detail::rows_largest_block * RowsPolicy::most;
+inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 
 template <class T, int N>
 [[nodiscard]] Status run_rows(const T* x, T* y, const Rows& rows, const Normalizer& normalizer,
-                              const CudaContext& context) {
+                              const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
-  DeviceTraits device;
-  if (Status status = current_device(device); !status.ok()) return status;
+  using Policy = RowsPolicy;
   const int vectors = static_cast<int>(ceil_divide(rows.pitch, N));
   const bool fills =
       rows.count * vectors >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
   // Fewer lanes with several vectors each keep more reads in flight, if there are rows enough.
-  const auto halved = static_cast<int>(ceil_divide(vectors, RowsPolicy::in_warp));
-  const int wanted = fills ? std::max(RowsPolicy::fewest_lanes, halved) : vectors;
+  const auto halved = static_cast<int>(ceil_divide(vectors, Policy::in_warp));
+  const int wanted = fills ? std::max(Policy::fewest_lanes, halved) : vectors;
   int log2_lanes = 0;
   while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;
-  if (vectors <= RowsPolicy::in_warp << log2_lanes) {
-    auto* kernel = vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1> : rows_by_lanes<T, N, RowsPolicy::in_warp>;
-    return launch("L2Normalize rows", kernel, ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads,
+  if (vectors <= Policy::in_warp << log2_lanes) {
+    auto* kernel = vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1> : rows_by_lanes<T, N, Policy::in_warp>;
+    return launch("L2Normalize rows", kernel, {ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads},
                   context, x, y, rows, log2_lanes, normalizer);
   }
-  const auto by_block = [&](auto kernel, int vectors_per_thread) {
-    const auto threads = static_cast<int>(ceil_divide(ceil_divide(vectors, vectors_per_thread), 32) * 32);
-    return launch("L2Normalize rows", kernel, rows.count, threads, context, x, y, rows, normalizer);
+  const auto by_block = [&](auto kernel, int vectors_per_thread, int cluster) {
+    const std::int64_t threads = ceil_divide(vectors, vectors_per_thread * cluster);
+    const Grid grid{rows.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
+    return launch("L2Normalize rows", kernel, grid, context, x, y, rows, normalizer);
   };
-  if (vectors <= RowsPolicy::small_block) {
-    return by_block(rows_by_block<T, N, RowsPolicy::in_small_block>, RowsPolicy::in_small_block);
+  if (vectors <= Policy::small_block) {
+    return by_block(rows_by_block<T, N, Policy::in_small_block>, Policy::in_small_block, 1);
   }
-  if (vectors <= rows_largest_block * RowsPolicy::in_block) {
-    return by_block(rows_by_block<T, N, RowsPolicy::in_block>, RowsPolicy::in_block);
-  }
-  return by_block(rows_by_block<T, N, RowsPolicy::most>, RowsPolicy::most);
+  int cluster = 1;
+  const auto too_long = [&] { return vectors > rows_largest_block * Policy::in_block * cluster; };
+  const auto too_few_blocks = [&] {
+    return rows.count * cluster < device.multiprocessors && vectors >= 2 * cluster * Policy::least_share;
+  };
+  while (device.has_clusters() && cluster < max_cluster && (too_long() || too_few_blocks())) cluster *= 2;
+  if (too_long()) return by_block(rows_by_block<T, N, Policy::most>, Policy::most, cluster);
+  return by_block(rows_by_block<T, N, Policy::in_block>, Policy::in_block, cluster);
 }
 
 }  // namespace graft

@@ -25,7 +25,7 @@ enum class StridedStep : std::uint8_t { everything, sum, scale };
 
 namespace detail {
 
-inline constexpr int strided_threads = 256;
+inline constexpr int strided_threads = 512;
 
 /// InnerKept: a block takes 32 neighbours (of N elements) along the kept dimensions; otherwise one kept element.
 template <class T, int N, bool InnerKept>
@@ -94,13 +94,22 @@ __global__ void __launch_bounds__(strided_threads)
     return;
   }
   if (step == StridedStep::scale) {
-    for (int i = static_cast<int>(threadIdx.x); i < width * S && first_vector + i < vector_count;
-         i += strided_threads) {
-      const float* partials = problem.partials + (first_vector + i) * problem.splits;
-      float sum = 0;
+    if constexpr (InnerKept) {
+      for (int i = static_cast<int>(threadIdx.x); i < width * S && first_vector + i < vector_count;
+           i += strided_threads) {
+        const float* partials = problem.partials + (first_vector + i) * problem.splits;
+        float sum = 0;
 #pragma unroll 8
-      for (int s = 0; s < problem.splits; ++s) sum += partials[s];
-      totals[i] = sum;
+        for (int s = 0; s < problem.splits; ++s) sum += partials[s];
+        totals[i] = sum;
+      }
+    } else {
+      float mine = 0;
+      for (int s = static_cast<int>(threadIdx.x); s < problem.splits; s += strided_threads) {
+        mine += problem.partials[first_vector * problem.splits + s];
+      }
+      const float sum = Reduce(shared.storage).Sum(mine);
+      if (threadIdx.x == 0) totals[0] = sum;
     }
     __syncthreads();
   }
@@ -140,10 +149,10 @@ template <class T, int N>
                         .splits = std::max(splits, 1),
                         .partials = partials};
   const std::int64_t tiles = ceil_divide(problem.kept_count, inner_kept ? 32 : 1);
+  const Grid grid{tiles * problem.splits, strided_threads};
   auto* kernel = inner_kept ? strided<T, N, true> : strided<T, N, false>;
   const auto run = [&](StridedStep step) {
-    return launch("L2Normalize strided", kernel, tiles * problem.splits, strided_threads, context, x, y, problem, step,
-                  normalizer);
+    return launch("L2Normalize strided", kernel, grid, context, x, y, problem, step, normalizer);
   };
   if (splits <= 1) return run(StridedStep::everything);
   if (Status status = run(StridedStep::sum); !status.ok()) return status;
