@@ -29,8 +29,8 @@ struct CpuOptions {
 /// the model's inputs are dynamic; not from two threads at once. Several CpuModels may be made and run in several threads.
 ///
 /// Inputs that have a default in the file are constants. Limits of OpenVINO 2026.4: integers beyond 32 bits inside the
-/// model are cut off without a word (an input that has them is refused); a Loop that runs zero times is refused; text
-/// is neither taken nor returned.
+/// model are cut off without a word (an input that has them is refused); Div and the reductions calculate integers in f32,
+/// exact up to 2^24; a Loop that runs zero times is refused; text is neither taken nor returned.
 class CpuModel {
  public:
   /// Throws Error naming the node that OpenVINO refuses, in OpenVINO's words.

@@ -13,8 +13,10 @@
 #include <fmt/format.h>
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 #include <openvino/frontend/onnx/frontend.hpp>
+#include <openvino/op/constant.hpp>
 #include <openvino/op/convert.hpp>
 #include <openvino/op/divide.hpp>
+#include <openvino/op/not_equal.hpp>
 #include <openvino/op/op.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 #include <stdlib.h>
@@ -60,7 +62,7 @@ ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
 }
 
 /// The plugin has no i64 and no booleans inside, and narrows only what its own operations make: an operator shows the
-/// narrower type, with a Convert to the declared one behind it.
+/// narrower type, with a conversion to the declared one behind it.
 DType shown_type(DType declared) {
   if (declared == DType::i64) return DType::i32;
   return declared == DType::boolean ? DType::u8 : declared;
@@ -215,7 +217,11 @@ ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node, const
   const auto declared = placed.op->type().output_dtypes(dtypes);
   for (std::size_t i = 0; declared && i < outputs.size(); ++i) {
     const DType type = (*declared)[i];
-    if (shown_type(type) != type) {
+    if (type == DType::boolean) {
+      // Not a Convert: the plugin replaces one to boolean and then reads the operator's first output, whichever was meant.
+      const auto zero = ov::op::v0::Constant::create(ov::element::u8, {}, {0});
+      outputs[i] = std::make_shared<ov::op::v1::NotEqual>(outputs[i], zero);
+    } else if (shown_type(type) != type) {
       outputs[i] = std::make_shared<ov::op::v0::Convert>(outputs[i], to_openvino(to_element_type(type)));
     }
   }
