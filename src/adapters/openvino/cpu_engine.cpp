@@ -201,7 +201,8 @@ CpuModel& CpuModel::operator=(CpuModel&&) noexcept = default;
 
 TensorMap CpuModel::run(const TensorMap& inputs) {
   Implementation& own = *implementation_;
-  for (const auto& [name, tensor] : inputs) {
+  for (const auto& entry : inputs) {
+    const std::string& name = entry.first;
     const auto known = [&](const Declared& input) { return input.name == name; };
     if (std::any_of(own.inputs.begin(), own.inputs.end(), known)) continue;
     if (own.defaults.contains(name)) {

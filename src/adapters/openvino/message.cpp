@@ -1,16 +1,41 @@
 // Keeps the lines of an exception's text that say something to a user.
 #include "adapters/openvino/message.hpp"
 
-#include <regex>
-#include <vector>
+#include <algorithm>
 
 namespace graft {
 namespace {
 
+constexpr std::string_view edges = " \t\r.:-";
+
 std::string trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r.:-");
+  const std::size_t first = text.find_first_not_of(edges);
   if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r.:") - first + 1));
+  return std::string(text.substr(first, text.find_last_not_of(edges) - first + 1));
+}
+
+bool is_source_place(std::string_view word) {
+  return word.find(".cpp:") != std::string_view::npos || word.find(".hpp:") != std::string_view::npos;
+}
+
+/// The line without the frame it came from, places in sources, and addresses, which differ from run to run.
+std::string clean(std::string_view line) {
+  constexpr std::string_view frame = "Exception from ";
+  constexpr std::string_view failed = "' failed at ";
+  if (line.starts_with(frame)) line.remove_prefix(frame.size());
+  if (line.starts_with("Check '") && line.find(failed) != std::string_view::npos) {
+    line.remove_prefix(line.find(failed) + failed.size());
+  }
+  std::string result;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    const std::string_view word = line.substr(0, end);
+    line.remove_prefix(std::min(end + 1, line.size()));
+    if (word.empty() || is_source_place(word)) continue;
+    if (!result.empty()) result += ' ';
+    result += word.starts_with("0x") && word.size() > 8 ? "..." : word;
+  }
+  return trim(result);
 }
 
 /// Lines that say nothing of the model.
@@ -24,28 +49,19 @@ bool is_noise(std::string_view line) {
 }  // namespace
 
 std::string shorten_openvino_message(std::string_view text) {
-  static const std::regex place(R"((Exception from \S+:\d+:?)|(Check '.*' failed at \S+:\d+:?)|(\bat \S+\.[ch]pp:\d+:?)|(\S+\.cpp:\d+:?))");
-  static const std::regex address("0x[0-9a-f]{6,}");
   constexpr std::size_t longest = 600;
-
-  std::vector<std::string> lines;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    std::size_t end = text.find('\n', begin);
-    if (end == std::string_view::npos) end = text.size();
-    std::string line(text.substr(begin, end - begin));
-    line = std::regex_replace(line, place, "");
-    line = trim(std::regex_replace(line, address, "..."));
-    if (!line.empty() && !is_noise(line) && (lines.empty() || lines.back() != line)) lines.push_back(std::move(line));
-    begin = end + 1;
-  }
-
   std::string result;
-  for (const std::string& line : lines) {
+  std::string previous;
+  while (!text.empty() && result.size() <= longest) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string line = clean(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || is_noise(line) || line == previous) continue;
     if (!result.empty()) result += "; ";
     result += line;
+    previous = line;
   }
-  if (result.empty()) result = "no reason given";
+  if (result.empty()) return "no reason given";
   if (result.size() > longest) result = result.substr(0, longest) + " ...";
   return result;
 }
