@@ -19,6 +19,8 @@ template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;  // clang 14 does not deduce it for an aggregate
 
 /// The sub-graphs of one attribute.
 void append_graphs(const NodeAttribute& attribute, std::vector<Graph*>& graphs) {
