@@ -32,7 +32,7 @@ constexpr std::string_view sum_of_squares = R"(
   sum = ReduceSum(square, @axes){keepdims=1} | ReduceSumSquare(x, @axes){keepdims=1}
 )";
 constexpr std::string_view norm_of_sum = R"(
-  norm = Sqrt(sum) | Pow(sum, 0.5) | ReduceL2(x, @axes){keepdims=1}
+  norm = ReduceL2(x, @axes){keepdims=1} | Sqrt(sum) | Pow(sum, 0.5)
 )";
 /// The division, once `divisor` is there; an Expand to the shape of x may stand before it.
 constexpr std::string_view division = R"(
@@ -78,6 +78,31 @@ std::vector<Form> make_forms() {
 
 const std::vector<Form>& forms() {
   static const std::vector<Form> all = make_forms();
+  return all;
+}
+
+/// What is often written and is none of the three modes; matched only to say so.
+struct Lookalike {
+  std::string_view reason;
+  Pattern pattern;
+};
+
+const std::vector<Lookalike>& lookalikes() {
+  static const std::vector<Lookalike> all = [] {
+    const std::string norm = std::string(sum_of_squares) + std::string(norm_of_sum);
+    std::vector<Lookalike> result;
+    const auto add = [&](std::string_view reason, const std::string& text) {
+      result.push_back({reason, Pattern(norm + text, "L2Normalize")});
+    };
+    constexpr std::string_view none = "there is no epsilon: a vector of zeros gives NaN, and has to go on doing so";
+    add(none, "y = Div(x, Expand(norm, _) | norm)");
+    add(none, "inverse = Reciprocal(norm) | Div(1, norm)\ny = Mul(x, inverse)");
+    add("epsilon is added to the norm, which is none of the modes max, norm and add",
+        "y = Div(x, Add(norm, @epsilon))");
+    add("the norm divided by x, not x by its norm",
+        "y = Div(Max(norm, @epsilon) | Clip(norm, @epsilon, @ceiling?), x)");
+    return result;
+  }();
   return all;
 }
 
@@ -150,6 +175,14 @@ Fusion read(const Form& form, const Match& match) {
 
 void fuse_l2_normalize(Rewriter& rewriter) {
   for (Graph* graph : rewriter.graphs()) {
+    for (const Lookalike& lookalike : lookalikes()) {
+      for (const Match& match : find_matches(lookalike.pattern, *graph).matches) {
+        rewriter.near_miss(lookalike.pattern.name(), {.node = match.root,
+                                                      .matched_nodes = match.nodes.size(),
+                                                      .pattern_nodes = match.nodes.size(),
+                                                      .reason = std::string(lookalike.reason)});
+      }
+    }
     for (const Form& form : forms()) {
       fuse(rewriter, *graph, form.pattern, form.why, [&](const Match& match) { return read(form, match); });
     }

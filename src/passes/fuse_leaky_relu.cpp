@@ -86,6 +86,7 @@ Fusion read(const Form& form, const Match& match) {
   }
   const double alpha = form.negated ? -*number : *number;
   if (!std::isfinite(alpha)) return Fusion(fmt::format("alpha is {}; it has to be finite", alpha));
+  if (form.negated && alpha < 0) return Fusion(fmt::format("alpha is {}; the result is positive on both sides", alpha));
   if (form.alpha == Alpha::at_most_one && !(alpha > 0 && alpha <= 1)) {
     return Fusion(fmt::format("alpha is {}; the maximum of x and alpha * x is a leaky ReLU for 0 < alpha <= 1", alpha));
   }

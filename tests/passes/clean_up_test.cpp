@@ -143,14 +143,16 @@ TEST(RemoveIdentities, NotWhatChangesAZerosSign) {
 TEST(RemoveIdentities, NotWhatBroadcasts) {
   Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 4}}},
                            "numbers = Constant<value=float([1.0, 1.0])>()\nshape = Constant<value=int64([2, 1, 1])>()\n"
-                           "ones = Reshape(numbers, shape)\na = Mul(x, ones)\ny = Exp(a)\n", {"y"});
+                           "ones = Reshape(numbers, shape)\na = Mul(x, ones)\ny = Exp(a)\n",
+                           {"y"});
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "Mul"), 1U);
 }
 
 TEST(RemoveIdentities, ReshapeToTheShapeThatIsThere) {
-  Model model = make_model({{"x", ElementType::f32, {2, 8}}},
-                           "a = Exp(x)\nshape = Constant<value=int64([2, 8])>()\nb = Reshape(a, shape)\ny = Log(b)\n", {"y"});
+  Model model =
+      make_model({{"x", ElementType::f32, {2, 8}}},
+                 "a = Exp(x)\nshape = Constant<value=int64([2, 8])>()\nb = Reshape(a, shape)\ny = Log(b)\n", {"y"});
   convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Log"));
 }

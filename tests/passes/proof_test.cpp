@@ -75,8 +75,8 @@ TEST(Proof, TheRightRewriteOfTheSameKindStays) {
 
 TEST(Proof, WithoutProofTheMistakeGoesThroughAndTheReportSaysSo) {
   Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
-  const ConvertReport report =
-      convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); }, false);
+  const ConvertReport report = convert_with(
+      model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); }, false);
   ASSERT_EQ(report.count("mistake"), 1U);
   EXPECT_THAT(report.rewrites.back().proof, testing::HasSubstr("not proven"));
 }
