@@ -29,8 +29,8 @@ struct ProofResult {
 };
 
 /// Runs both models, which have the same input and output names, on the same inputs: several sizes of each symbolic
-/// dimension (all different, all the same, all 1), several seeds, magnitudes from 1e-15 to 1e15 as far as the types
-/// reach, zeros, ones, negatives. Where `after` has operators of Graft, both their functions and their own kernels are
+/// dimension (all different, all the same, all 1), several seeds, magnitudes from 1e-15 to 1e15 whose
+/// squares the types can hold, zeros, ones, negatives. Where `after` has operators of Graft, both their functions and their own kernels are
 /// tried. NaN and infinite results have to agree as well; inputs are finite.
 /// Not proven where not a single trial could be run, or where `after` cannot be run but `before` can; `text` says so.
 /// Throws Error if the names of inputs or outputs differ.
