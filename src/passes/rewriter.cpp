@@ -232,9 +232,9 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   }
   ++report_.proofs_run;
   const ProofResult result = prove_region(before, after, options_.proof);
-  Verdict verdict{result.proven, result.text};
-  if (!result.proven && result.trials == 0) verdict = prove_whole_model(proposal, result.text);
-  return verdicts_.emplace(key, std::move(verdict)).first->second;
+  // A verdict on the whole model holds for this place in it alone, so it is not kept for regions that look the same.
+  if (!result.proven && result.trials == 0) return prove_whole_model(proposal, result.text);
+  return verdicts_.emplace(key, Verdict{result.proven, result.text}).first->second;
 }
 
 Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const std::string& why) {

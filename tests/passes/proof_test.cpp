@@ -90,6 +90,31 @@ TEST(Proof, ASharedIntermediateIsRefused) {
   EXPECT_THAT(report.near_misses[0].reason, testing::HasSubstr("used"));
 }
 
+TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
+  // No region of this kind can be run by itself, since nothing is known of the rank of x; the whole model cannot
+  // either.
+  Model model = make_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
+  for (Value* value : model.graph().values()) {
+    if (!value->initializer) value->shape.reset();
+  }
+  ConvertOptions options;
+  options.without = {"fuse_l2_normalize", "fold_constants"};
+  options.extra_passes = {{"unprovable", "to be left out", [](Rewriter& rewriter) {
+                             Graph& graph = rewriter.model().graph();
+                             const bool done = rewriter.apply({.nodes = graph.nodes(),
+                                                               .inputs = {graph.find("x")},
+                                                               .outputs = {graph.find("y")},
+                                                               .replacement = "nothing in particular",
+                                                               .reason = "nobody can tell",
+                                                               .by_definition = "",
+                                                               .edit = [](Graph&) {}});
+                             EXPECT_FALSE(done);
+                           }}};
+  const ConvertReport report = convert(model, options);
+  ASSERT_EQ(report.undone.size(), 1U);
+  EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("cannot be run"));
+}
+
 TEST(Proof, UnknownPassIsRefusedByName) {
   Model model = make_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;
