@@ -104,7 +104,9 @@ def test_stored_models(path, tmp_path):
     if path.stem == "overloads":
         pytest.skip("overloads of functions are the business of tests/graph")
     with np.load(path.with_suffix(".npz")) as archive:
-        inputs = {value.name: archive[value.name] for value in onnx.load(str(path), load_external_data=False).graph.input}
+        inputs = {
+            value.name: archive[value.name] for value in onnx.load(str(path), load_external_data=False).graph.input
+        }
     assert_same(run_graft("functions", path, inputs, tmp_path), run_onnxruntime(path, inputs))
 
 
@@ -197,7 +199,12 @@ def test_operators(name, element, tmp_path):
     code = helper.np_dtype_to_tensor_dtype(np.dtype(element))
     shape = ["b", 6, "w"]
     plain, attached = tmp_path / "plain.onnx", tmp_path / "attached.onnx"
-    save(plain, [helper.make_node(op_type, ["x"], ["y"], domain="graft", **attributes)], [("x", code, shape)], [("y", code, shape)])
+    save(
+        plain,
+        [helper.make_node(op_type, ["x"], ["y"], domain="graft", **attributes)],
+        [("x", code, shape)],
+        [("y", code, shape)],
+    )
     subprocess.run([runner, "attach", plain, attached], check=True, timeout=120)
     assert len(onnx.load(str(attached)).functions) == 1
     for batch, width in ((1, 1), (2, 5), (3, 33)):
@@ -230,9 +237,16 @@ def test_inner_values(tmp_path):
 
 def test_a_model_that_cannot_be_read(tmp_path):
     path = tmp_path / "model.onnx"
-    save(path, [helper.make_node("Unheard", ["x"], ["y"], domain="strange", name="odd")], [("x", 1, [2])], [("y", 1, [2])])
+    save(
+        path,
+        [helper.make_node("Unheard", ["x"], ["y"], domain="strange", name="odd")],
+        [("x", 1, [2])],
+        [("y", 1, [2])],
+    )
     np.savez(tmp_path / "in.npz", x=np.zeros(2, np.float32))
-    done = subprocess.run([runner, "own", path, tmp_path / "in.npz", tmp_path / "out.npz"], capture_output=True, text=True)
+    done = subprocess.run(
+        [runner, "own", path, tmp_path / "in.npz", tmp_path / "out.npz"], capture_output=True, text=True
+    )
     assert done.returncode == 2
     assert "model.onnx" in done.stderr and "'odd' (strange::Unheard)" in done.stderr
     assert len(done.stderr.splitlines()) == 1
