@@ -1,11 +1,11 @@
 // Comparison in pieces, so that a large tensor is never held in double as a whole.
 #include "verify/compare.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include <fmt/format.h>
 
 namespace graft {
 namespace {
@@ -141,7 +141,8 @@ Tolerance of_epsilons(ElementType type, double in_f32, double of_largest_in_f32)
   if (type == ElementType::i8 || type == ElementType::u8) return {.relative = 0, .absolute = 1, .of_largest = 0};
   const double epsilon = epsilon_of(type);
   const bool wide = type == ElementType::f32 || type == ElementType::f64;
-  return {.relative = (wide ? in_f32 : 2) * epsilon, .absolute = 0, .of_largest = (wide ? of_largest_in_f32 : 1) * epsilon};
+  return {
+      .relative = (wide ? in_f32 : 2) * epsilon, .absolute = 0, .of_largest = (wide ? of_largest_in_f32 : 1) * epsilon};
 }
 
 }  // namespace
@@ -159,14 +160,16 @@ std::string Difference::to_string() const {
                                  text_of(first_index), first_reference, first_candidate);
   if (nan_disagreements != 0) text += fmt::format("; {} are NaN on one side only", nan_disagreements);
   if (infinity_disagreements != 0) text += fmt::format("; {} are infinite on one side only", infinity_disagreements);
-  if (max_absolute != 0) text += fmt::format("; largest difference {:.2g} (relative {:.2g})", max_absolute, max_relative);
+  if (max_absolute != 0)
+    text += fmt::format("; largest difference {:.2g} (relative {:.2g})", max_absolute, max_relative);
   return text;
 }
 
 Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance) {
   Difference result;
   if (reference.dims != candidate.dims) {
-    result.incomparable = fmt::format("dimensions differ: {} against {}", text_of(reference.dims), text_of(candidate.dims));
+    result.incomparable =
+        fmt::format("dimensions differ: {} against {}", text_of(reference.dims), text_of(candidate.dims));
     return result;
   }
   const std::int64_t count = reference.element_count();
@@ -174,7 +177,8 @@ Difference compare(const TensorData& reference, const TensorData& candidate, con
   const auto is_real = [](ElementType type) { return is_whole(type) || is_floating_point(type); };
   if (!is_real(reference.type) || !is_real(candidate.type)) {
     if (!reference.same_as(candidate)) {
-      result.incomparable = fmt::format("{} cannot be compared with {}", graft::to_string(reference.type), graft::to_string(candidate.type));
+      result.incomparable = fmt::format("{} cannot be compared with {}", graft::to_string(reference.type),
+                                        graft::to_string(candidate.type));
     }
     result.count = count;
     return result;

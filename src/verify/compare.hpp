@@ -11,18 +11,20 @@
 namespace graft {
 
 /// An element agrees where |reference - candidate| <= absolute + relative * |reference| + of_largest * L, with L the
-/// largest finite |reference| of the whole tensor: rounding in a sum scales with its largest terms, not with its result.
+/// largest finite |reference| of the whole tensor: rounding in a sum scales with its largest terms, not with its
+/// result.
 struct Tolerance {
   double relative = 0;
   double absolute = 0;
   double of_largest = 0;
 
-  /// What a rewrite of a few nodes may change. With epsilon the distance from 1 to the next number of the type: relative
-  /// 64 epsilon in f32 (8e-6) and half of that of the largest; in f16, bf16 and f8, whose results are rounded once from
-  /// f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine calculates. One step for i8 and u8, which come
-  /// from rounding; nothing for other types.
+  /// What a rewrite of a few nodes may change. With epsilon the distance from 1 to the next number of the type:
+  /// relative 64 epsilon in f32 (8e-6) and half of that of the largest; in f16, bf16 and f8, whose results are rounded
+  /// once from f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine calculates. One step for i8 and u8,
+  /// which come from rounding; nothing for other types.
   [[nodiscard]] static Tolerance of_rewrite(ElementType type);
-  /// The same for the outputs of a whole network, whose layers enlarge it: in f32 1024 epsilon (1.2e-4) and 256 of the largest.
+  /// The same for the outputs of a whole network, whose layers enlarge it: in f32 1024 epsilon (1.2e-4) and 256 of the
+  /// largest.
   [[nodiscard]] static Tolerance of_network(ElementType type);
 };
 
@@ -34,20 +36,21 @@ struct Difference {
   double max_absolute = 0;                  ///< Largest |reference - candidate| where both are finite.
   double max_relative = 0;                  ///< Largest of that divided by |reference|, where reference is not 0.
   double excess = 0;                        ///< Largest of that divided by what is allowed; at most 1 where all agree.
-  std::optional<double> cosine;             ///< Of the angle between both as vectors; nothing if one is 0 or not finite.
+  std::optional<double> cosine;  ///< Of the angle between both as vectors; nothing if one is 0 or not finite.
 
-  std::vector<std::int64_t> first_index;    ///< Of the first mismatch.
+  std::vector<std::int64_t> first_index;  ///< Of the first mismatch.
   double first_reference = 0;
   double first_candidate = 0;
-  std::string incomparable;                 ///< Why nothing was compared: other dimensions, or text. Then not equal.
+  std::string incomparable;  ///< Why nothing was compared: other dimensions, or text. Then not equal.
 
   [[nodiscard]] bool equal() const { return mismatched == 0 && incomparable.empty(); }
   /// "largest difference 2.4e-06 (relative 3.1e-05)" or "3 of 20 elements differ, first at [0, 4]: 1.5 against 1.25".
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Element by element, in double, integers exactly. NaN agrees with NaN, an infinity with the same infinity. The element
-/// types may differ; the numbers are compared. Text and complex numbers are incomparable unless they are the same bytes.
+/// Element by element, in double, integers exactly. NaN agrees with NaN, an infinity with the same infinity. The
+/// element types may differ; the numbers are compared. Text and complex numbers are incomparable unless they are the
+/// same bytes.
 [[nodiscard]] Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance);
 
 }  // namespace graft

@@ -1,14 +1,14 @@
 // Inputs that are the same on every machine: the generator and the transformation are ours to the last bit.
 #include "verify/inputs.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <random>
 #include <set>
-
-#include <fmt/format.h>
 
 namespace graft {
 namespace {
@@ -17,9 +17,7 @@ void symbols_of(const Dim& dim, std::set<std::string, std::less<>>& names) {
   switch (dim.kind()) {
     case Dim::Kind::constant: return;
     case Dim::Kind::symbol: names.insert(dim.name()); return;
-    default:
-      symbols_of(dim.left(), names);
-      symbols_of(dim.right(), names);
+    default: symbols_of(dim.left(), names); symbols_of(dim.right(), names);
   }
 }
 
@@ -30,7 +28,9 @@ std::uint64_t hash_of(const std::string& name) {  // FNV-1a
 }
 
 /// In (0, 1].
-double uniform(std::mt19937_64& generator) { return static_cast<double>((generator() >> 11) + 1) * std::ldexp(1.0, -53); }
+double uniform(std::mt19937_64& generator) {
+  return static_cast<double>((generator() >> 11) + 1) * std::ldexp(1.0, -53);
+}
 
 double normal(std::mt19937_64& generator) {  // Box and Muller 1958
   const double radius = std::sqrt(-2 * std::log(uniform(generator)));
@@ -64,7 +64,8 @@ std::pair<std::int64_t, std::int64_t> integer_range(ElementType type) {
   }
 }
 
-TensorData make_tensor(const std::string& name, ElementType type, std::vector<std::int64_t> dims, const InputOptions& options) {
+TensorData make_tensor(const std::string& name, ElementType type, std::vector<std::int64_t> dims,
+                       const InputOptions& options) {
   TensorData shape_only;
   shape_only.dims = dims;
   std::vector<double> numbers(static_cast<std::size_t>(shape_only.element_count()));
@@ -114,7 +115,8 @@ std::vector<std::string> symbols_of_inputs(const Model& model) {
   return ordered;
 }
 
-std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const Model& model, const InputOptions& options) {
+std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const Model& model,
+                                                                           const InputOptions& options) {
   std::map<std::string, std::int64_t, std::less<>> sizes = options.dims;
   std::set<std::string, std::less<>> names;
   for (const Value* input : model.graph().inputs()) {  // a symbol has one size: a given shape settles it for all inputs
@@ -149,7 +151,8 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
   }
   for (const auto& [name, shape] : options.shapes) {
     if (!names.contains(name)) {
-      throw Error(fmt::format("{}: there is no input '{}'; its inputs are {}", model.source, name, fmt::join(names, ", ")));
+      throw Error(
+          fmt::format("{}: there is no input '{}'; its inputs are {}", model.source, name, fmt::join(names, ", ")));
     }
   }
 
@@ -194,7 +197,8 @@ TensorMap make_inputs(const Model& model, const InputOptions& options) {
   TensorMap inputs;
   for (const Value* input : model.graph().inputs()) {
     if (has_default(*input)) continue;
-    if (!input->type || !(is_floating_point(*input->type) || is_integer(*input->type) || *input->type == ElementType::boolean)) {
+    if (!input->type ||
+        !(is_floating_point(*input->type) || is_integer(*input->type) || *input->type == ElementType::boolean)) {
       throw Error(fmt::format("{}: no numbers can be made for input '{}' of type {}", model.source, input->name,
                               input->type ? to_string(*input->type) : "unknown"));
     }

@@ -1,13 +1,13 @@
 // The trials of a proof: sizes x numbers x ways to calculate Graft's operators.
 #include "verify/prove.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <set>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "adapters/openvino/cpu_engine.hpp"
 #include "graph/operator_node.hpp"
@@ -47,12 +47,14 @@ std::string text_of(const Numbers& numbers) {
     case InputValues::negative: return "negative numbers";
     case InputValues::normal: break;
   }
-  return numbers.scale == 1 ? "normally distributed numbers" : fmt::format("normally distributed numbers times {:g}", numbers.scale);
+  return numbers.scale == 1 ? "normally distributed numbers"
+                            : fmt::format("normally distributed numbers times {:g}", numbers.scale);
 }
 
 std::string text_of(const Shapes& shapes) {
   std::string text;
-  for (const auto& [name, dims] : shapes) text += fmt::format("{}{}: [{}]", text.empty() ? "" : ", ", name, fmt::join(dims, ", "));
+  for (const auto& [name, dims] : shapes)
+    text += fmt::format("{}{}: [{}]", text.empty() ? "" : ", ", name, fmt::join(dims, ", "));
   return text;
 }
 
@@ -82,9 +84,7 @@ std::vector<Shapes> shapes_to_try(const Model& model, std::int64_t max_elements)
   const std::vector<std::string> symbols = symbols_of_inputs(model);
   constexpr std::array<std::int64_t, 8> different{2, 3, 5, 7, 4, 6, 9, 8};
   constexpr std::array<std::int64_t, 8> larger{3, 17, 19, 13, 11, 16, 15, 14};
-  const auto fixed = [](std::int64_t size) {
-    return [size](std::size_t) { return size; };
-  };
+  const auto fixed = [](std::int64_t size) { return [size](std::size_t) { return size; }; };
   const std::vector<std::function<std::int64_t(std::size_t)>> ways{
       [&](std::size_t i) { return different[i % different.size()]; },
       [&](std::size_t i) { return larger[i % larger.size()]; }, fixed(4), fixed(1)};
@@ -130,7 +130,8 @@ struct Candidate {
 
 class Proof {
  public:
-  Proof(const Model& before, const Model& after, const ProofOptions& options) : before_(before), after_(after), options_(options) {}
+  Proof(const Model& before, const Model& after, const ProofOptions& options)
+      : before_(before), after_(after), options_(options) {}
 
   ProofResult run() {
     check_same_names(before_, after_);
@@ -142,14 +143,17 @@ class Proof {
     try {
       const bool own = has_operators(after_);
       candidates_.push_back({CpuModel(after_), own ? " (operators as functions)" : ""});
-      if (own) candidates_.push_back({CpuModel(after_, {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0}), " (operators' own kernels)"});
+      if (own)
+        candidates_.push_back({CpuModel(after_, {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0}),
+                               " (operators' own kernels)"});
     } catch (const Error& refused) {
       return not_proven(fmt::format("the rewrite cannot be run: {}", refused.what()));
     }
     for (const Shapes& shapes : shapes_to_try(before_, options_.max_elements)) {
       if (!agree_with(shapes)) return std::move(result_);
     }
-    if (result_.trials == 0) return not_proven(fmt::format("no sizes were found that the original runs with: {}", refusal_));
+    if (result_.trials == 0)
+      return not_proven(fmt::format("no sizes were found that the original runs with: {}", refusal_));
     result_.proven = true;
     result_.text = fmt::format("{} runs, {}", result_.trials, result_.worst.to_string());
     return std::move(result_);
@@ -163,8 +167,8 @@ class Proof {
       if (numbers.scale * numbers.scale > largest_number(before_)) continue;
       const std::size_t seeds = numbers.every_seed ? std::max<std::size_t>(options_.seeds, 1) : 1;
       for (std::uint64_t seed = options_.seed; seed < options_.seed + seeds; ++seed) {
-        const TensorMap inputs =
-            make_inputs(before_, {.seed = seed, .values = numbers.values, .scale = numbers.scale, .dims = {}, .shapes = shapes});
+        const TensorMap inputs = make_inputs(
+            before_, {.seed = seed, .values = numbers.values, .scale = numbers.scale, .dims = {}, .shapes = shapes});
         TensorMap expected;
         try {
           expected = reference_->run(inputs);
@@ -193,7 +197,8 @@ class Proof {
     try {
       found = candidate.model.run(inputs);
     } catch (const Error& refused) {
-      result_.text = fmt::format("with {}{} the original runs and the rewrite does not: {}", where, candidate.how, refused.what());
+      result_.text =
+          fmt::format("with {}{} the original runs and the rewrite does not: {}", where, candidate.how, refused.what());
       return false;
     }
     ++result_.trials;
@@ -201,7 +206,8 @@ class Proof {
       const TensorData& other = found.at(name);
       Difference difference;
       if (reference.type != other.type) {
-        difference.incomparable = fmt::format("element types differ: {} against {}", to_string(reference.type), to_string(other.type));
+        difference.incomparable =
+            fmt::format("element types differ: {} against {}", to_string(reference.type), to_string(other.type));
       } else {
         difference = compare(reference, other, options_.tolerance.value_or(Tolerance::of_rewrite(reference.type)));
       }

@@ -13,27 +13,28 @@ namespace graft {
 
 struct ProofOptions {
   std::uint64_t seed = 0;
-  std::size_t seeds = 2;                ///< Of each shape and magnitude.
-  std::optional<Tolerance> tolerance = {};   ///< Instead of Tolerance::of_rewrite of each output's type.
-  std::int64_t max_elements = 1 << 20;  ///< Of one input; symbolic dimensions are made smaller to stay below.
+  std::size_t seeds = 2;                    ///< Of each shape and magnitude.
+  std::optional<Tolerance> tolerance = {};  ///< Instead of Tolerance::of_rewrite of each output's type.
+  std::int64_t max_elements = 1 << 20;      ///< Of one input; symbolic dimensions are made smaller to stay below.
 };
 
 struct ProofResult {
   bool proven = false;
-  std::size_t trials = 0;     ///< Runs that were compared.
-  std::size_t skipped = 0;    ///< Combinations of sizes that `before` itself refuses.
-  std::string output;         ///< Where the worst difference is.
+  std::size_t trials = 0;   ///< Runs that were compared.
+  std::size_t skipped = 0;  ///< Combinations of sizes that `before` itself refuses.
+  std::string output;       ///< Where the worst difference is.
   Difference worst;
-  /// "30 runs, largest difference 1.2e-07 (relative 3e-07)", or the counter-example: which inputs, where, which numbers.
+  /// "30 runs, largest difference 1.2e-07 (relative 3e-07)", or the counter-example: which inputs, where, which
+  /// numbers.
   std::string text;
 };
 
 /// Runs both models, which have the same input and output names, on the same inputs: several sizes of each symbolic
 /// dimension (all different, all the same, all 1), several seeds, magnitudes from 1e-15 to 1e15 whose
-/// squares the types can hold, zeros, ones, negatives. Where `after` has operators of Graft, both their functions and their own kernels are
-/// tried. NaN and infinite results have to agree as well; inputs are finite.
-/// Not proven where not a single trial could be run, or where `after` cannot be run but `before` can; `text` says so.
-/// Throws Error if the names of inputs or outputs differ.
+/// squares the types can hold, zeros, ones, negatives. Where `after` has operators of Graft, both their functions and
+/// their own kernels are tried. NaN and infinite results have to agree as well; inputs are finite. Not proven where not
+/// a single trial could be run, or where `after` cannot be run but `before` can; `text` says so. Throws Error if the
+/// names of inputs or outputs differ.
 [[nodiscard]] ProofResult prove_region(const Model& before, const Model& after, const ProofOptions& options = {});
 
 }  // namespace graft

@@ -1,12 +1,12 @@
 // Pairs the inputs and outputs of two models, runs both, and keeps the worst of each output.
 #include "verify/verify_models.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace graft {
 namespace {
@@ -24,7 +24,9 @@ std::vector<const Value*> fed(const Model& model) {
   return inputs;
 }
 
-std::vector<const Value*> outputs_of(const Model& model) { return {model.graph().outputs().begin(), model.graph().outputs().end()}; }
+std::vector<const Value*> outputs_of(const Model& model) {
+  return {model.graph().outputs().begin(), model.graph().outputs().end()};
+}
 
 /// By name; then, if as many are left on both sides, by order. What is left after that is a problem.
 std::vector<Pair> pair_up(const std::vector<const Value*>& reference, const std::vector<const Value*>& candidate,
@@ -33,7 +35,8 @@ std::vector<Pair> pair_up(const std::vector<const Value*>& reference, const std:
   std::set<const Value*> taken;
   std::vector<std::size_t> alone;
   for (const Value* left : reference) {
-    const auto right = std::find_if(candidate.begin(), candidate.end(), [&](const Value* value) { return value->name == left->name; });
+    const auto right =
+        std::find_if(candidate.begin(), candidate.end(), [&](const Value* value) { return value->name == left->name; });
     if (right == candidate.end()) alone.push_back(pairs.size());
     if (right != candidate.end()) taken.insert(*right);
     pairs.push_back({left, right == candidate.end() ? nullptr : *right});
@@ -46,14 +49,17 @@ std::vector<Pair> pair_up(const std::vector<const Value*>& reference, const std:
     for (std::size_t i = 0; i < alone.size(); ++i) pairs[alone[i]].candidate = left_over[i];
     return pairs;
   }
-  for (const std::size_t i : alone) problems.push_back(fmt::format("the candidate has no {} '{}'", what, pairs[i].reference->name));
-  for (const Value* right : left_over) problems.push_back(fmt::format("the reference has no {} '{}'", what, right->name));
+  for (const std::size_t i : alone)
+    problems.push_back(fmt::format("the candidate has no {} '{}'", what, pairs[i].reference->name));
+  for (const Value* right : left_over)
+    problems.push_back(fmt::format("the reference has no {} '{}'", what, right->name));
   std::erase_if(pairs, [](const Pair& pair) { return pair.candidate == nullptr; });
   return pairs;
 }
 
 std::string declared_text(const Value& value) {
-  return (value.type ? to_string(*value.type) : "unknown type ") + (value.shape ? to_string(*value.shape) : " of any shape");
+  return (value.type ? to_string(*value.type) : "unknown type ") +
+         (value.shape ? to_string(*value.shape) : " of any shape");
 }
 
 bool can_be_the_same(const Value& reference, const Value& candidate) {
@@ -73,7 +79,8 @@ std::string text_of(const TensorData& tensor) {
 }
 
 bool has_empty(const TensorMap& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const auto& entry) { return entry.second.element_count() == 0; });
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& entry) { return entry.second.element_count() == 0; });
 }
 
 class Verification {
@@ -83,7 +90,8 @@ class Verification {
 
   VerifyReport run() {
     inputs_ = pair_up(fed(reference_), fed(candidate_), "input", report_.problems);
-    const std::vector<Pair> outputs = pair_up(outputs_of(reference_), outputs_of(candidate_), "output", report_.problems);
+    const std::vector<Pair> outputs =
+        pair_up(outputs_of(reference_), outputs_of(candidate_), "output", report_.problems);
     const bool inputs_agree = check_inputs();
     for (const Pair& pair : outputs) {
       OutputReport& output = report_.outputs.emplace_back();
@@ -92,8 +100,10 @@ class Verification {
     }
     if (!inputs_agree) return std::move(report_);
 
-    CpuModel reference(reference_, {.kernels = options_.reference_kernels, .extra_outputs = {}, .threads = options_.threads});
-    CpuModel candidate(candidate_, {.kernels = options_.candidate_kernels, .extra_outputs = {}, .threads = options_.threads});
+    CpuModel reference(reference_,
+                       {.kernels = options_.reference_kernels, .extra_outputs = {}, .threads = options_.threads});
+    CpuModel candidate(candidate_,
+                       {.kernels = options_.candidate_kernels, .extra_outputs = {}, .threads = options_.threads});
     const std::size_t total = options_.data.empty() ? options_.seeds : options_.data.size();
     for (std::size_t run = 0; run < total; ++run) {
       TensorMap inputs;
@@ -106,7 +116,8 @@ class Verification {
       }
       if (run == 0) {
         for (const Pair& pair : inputs_) {
-          report_.inputs.push_back(fmt::format("{}: {}", pair.reference->name, text_of(inputs.at(pair.reference->name))));
+          report_.inputs.push_back(
+              fmt::format("{}: {}", pair.reference->name, text_of(inputs.at(pair.reference->name))));
         }
       }
       compare_run(run, expected, candidate.run(renamed(inputs)));
@@ -121,11 +132,13 @@ class Verification {
     const std::size_t before = report_.problems.size();
     for (const Pair& pair : inputs_) {
       if (!can_be_the_same(*pair.reference, *pair.candidate)) {
-        report_.problems.push_back(fmt::format("input '{}' is {} in the reference and {} in the candidate", pair.reference->name,
-                                               declared_text(*pair.reference), declared_text(*pair.candidate)));
+        report_.problems.push_back(fmt::format("input '{}' is {} in the reference and {} in the candidate",
+                                               pair.reference->name, declared_text(*pair.reference),
+                                               declared_text(*pair.candidate)));
       }
     }
-    return report_.problems.size() == before && inputs_.size() == fed(reference_).size() && inputs_.size() == fed(candidate_).size();
+    return report_.problems.size() == before && inputs_.size() == fed(reference_).size() &&
+           inputs_.size() == fed(candidate_).size();
   }
 
   /// Networks with many strides need large images; small ones make empty tensors, or are refused.
@@ -133,7 +146,8 @@ class Verification {
     constexpr std::array<std::int64_t, 4> sizes{16, 64, 224, 640};
     for (;; ++size_index_) {
       const bool last = size_index_ + 1 == sizes.size() || seed != 0 || symbols_of_inputs(reference_).empty();
-      inputs = make_inputs(reference_, {.seed = seed, .dims = options_.dims, .shapes = options_.shapes, .size = sizes[size_index_]});
+      inputs = make_inputs(
+          reference_, {.seed = seed, .dims = options_.dims, .shapes = options_.shapes, .size = sizes[size_index_]});
       try {
         expected = reference.run(inputs);
       } catch (const Error&) {
@@ -165,7 +179,8 @@ class Verification {
       const Tolerance tolerance = tolerance_for(reference.type);
       Difference difference = compare(reference, candidate, tolerance);
       if (reference.type != candidate.type && difference.incomparable.empty()) {
-        difference.incomparable = fmt::format("element types differ: {} against {}", to_string(reference.type), to_string(candidate.type));
+        difference.incomparable =
+            fmt::format("element types differ: {} against {}", to_string(reference.type), to_string(candidate.type));
       }
       if (!difference.equal()) ++output.failed_runs;
       const bool worse = std::pair(difference.incomparable.empty() ? 0 : 1, difference.excess) >

@@ -16,25 +16,26 @@
 namespace graft {
 
 struct VerifyOptions {
-  std::size_t seeds = 3;          ///< Runs with made-up inputs, where there is no data.
-  std::vector<TensorMap> data = {};    ///< Inputs to run with; a name that the models do not have is refused.
+  std::size_t seeds = 3;             ///< Runs with made-up inputs, where there is no data.
+  std::vector<TensorMap> data = {};  ///< Inputs to run with; a name that the models do not have is refused.
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
-  std::optional<double> relative = {};  ///< Instead of Tolerance::of_network of each output's type; the other one is then 0.
+  std::optional<double> relative =
+      {};  ///< Instead of Tolerance::of_network of each output's type; the other one is then 0.
   std::optional<double> absolute = {};
   OperatorKernels reference_kernels = OperatorKernels::functions;
   OperatorKernels candidate_kernels = OperatorKernels::functions;
-  int threads = 0;  ///< As in CpuOptions.
+  int threads = 0;                                                         ///< As in CpuOptions.
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
 struct OutputReport {
   std::string reference_name;
-  std::string candidate_name;    ///< Differs where outputs were paired by order.
-  std::string reference_type;    ///< "f32[2, 10]", of the worst run.
+  std::string candidate_name;  ///< Differs where outputs were paired by order.
+  std::string reference_type;  ///< "f32[2, 10]", of the worst run.
   std::string candidate_type;
   Tolerance tolerance;
-  Difference worst;              ///< Of the run that is furthest outside, or nearest to the limit.
+  Difference worst;  ///< Of the run that is furthest outside, or nearest to the limit.
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
@@ -51,6 +52,7 @@ struct VerifyReport {
 /// Outputs are paired by name; those left over by order, if as many are left on both sides. Inputs must agree by name,
 /// or by order where no name does. Sizes for symbolic dimensions are tried from small to large until the reference
 /// runs. Throws Error where a model cannot run at all.
-[[nodiscard]] VerifyReport verify_models(const Model& reference, const Model& candidate, const VerifyOptions& options = {});
+[[nodiscard]] VerifyReport verify_models(const Model& reference, const Model& candidate,
+                                         const VerifyOptions& options = {});
 
 }  // namespace graft

@@ -1,11 +1,11 @@
 // The arithmetic of comparisons, on numbers worked out by hand.
 #include "verify/compare.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
 
 namespace graft {
 namespace {
@@ -21,8 +21,8 @@ TensorData f32(const std::vector<std::int64_t>& dims, const std::vector<double>&
 }
 
 TEST(Compare, CountsWhatIsOutside) {
-  const Difference difference =
-      compare(f32({2, 3}, {1, 2, 3, 4, 5, 8}), f32({2, 3}, {1, 2, 3.5, 4.25, 5, 4}), {.relative = 0.1, .absolute = 0, .of_largest = 0});
+  const Difference difference = compare(f32({2, 3}, {1, 2, 3, 4, 5, 8}), f32({2, 3}, {1, 2, 3.5, 4.25, 5, 4}),
+                                        {.relative = 0.1, .absolute = 0, .of_largest = 0});
   EXPECT_EQ(difference.count, 6);
   EXPECT_EQ(difference.mismatched, 2);
   EXPECT_THAT(difference.first_index, ElementsAre(0, 2));
@@ -52,8 +52,8 @@ TEST(Compare, EachPartOfTheToleranceCounts) {
 TEST(Compare, NaNAndInfinityHaveToAgree) {
   const Tolerance generous{.relative = 1e9, .absolute = 1e9, .of_largest = 1e9};
   EXPECT_TRUE(compare(f32({3}, {nan, infinity, -infinity}), f32({3}, {nan, infinity, -infinity}), {}).equal());
-  const Difference difference =
-      compare(f32({6}, {nan, 1, infinity, infinity, 2, nan}), f32({6}, {1, nan, -infinity, 5, infinity, nan}), generous);
+  const Difference difference = compare(f32({6}, {nan, 1, infinity, infinity, 2, nan}),
+                                        f32({6}, {1, nan, -infinity, 5, infinity, nan}), generous);
   EXPECT_EQ(difference.mismatched, 5);
   EXPECT_EQ(difference.nan_disagreements, 2);
   EXPECT_EQ(difference.infinity_disagreements, 3);
@@ -62,7 +62,9 @@ TEST(Compare, NaNAndInfinityHaveToAgree) {
 }
 
 TEST(Compare, AnInfinityDoesNotWidenTheToleranceOfTheOthers) {
-  EXPECT_FALSE(compare(f32({2}, {infinity, 1}), f32({2}, {infinity, 2}), {.relative = 0, .absolute = 0, .of_largest = 0.5}).equal());
+  EXPECT_FALSE(
+      compare(f32({2}, {infinity, 1}), f32({2}, {infinity, 2}), {.relative = 0, .absolute = 0, .of_largest = 0.5})
+          .equal());
 }
 
 TEST(Compare, IntegersAreExactBeyondDouble) {

@@ -1,12 +1,12 @@
 // Made-up inputs: shapes, ranges, repeatability.
 #include "verify/inputs.hpp"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "text_model.hpp"
 
@@ -20,10 +20,13 @@ using testing::ThrowsMessage;
 
 const Dim batch = Dim::symbol("batch");
 
-Model one_input(ElementType type, const Shape& shape) { return model_of({{"x", type, shape}}, "y = Identity(x)", {"y"}); }
+Model one_input(ElementType type, const Shape& shape) {
+  return model_of({{"x", type, shape}}, "y = Identity(x)", {"y"});
+}
 
 TEST(Inputs, SymbolsGetSizes) {
-  const Model model = model_of({{"x", ElementType::f32, {batch, 3, Dim::symbol("h"), Dim::symbol("h") * Dim(2)}}, {"s", ElementType::f32, {1, batch}}},
+  const Model model = model_of({{"x", ElementType::f32, {batch, 3, Dim::symbol("h"), Dim::symbol("h") * Dim(2)}},
+                                {"s", ElementType::f32, {1, batch}}},
                                "y = Identity(x)\nz = Identity(s)", {"y", "z"});
   TensorMap inputs = make_inputs(model);
   EXPECT_THAT(inputs.at("x").dims, ElementsAre(2, 3, 16, 32));
@@ -38,17 +41,36 @@ TEST(Inputs, SymbolsGetSizes) {
 
 TEST(Inputs, RefuseWhatContradictsTheModel) {
   const Model model = one_input(ElementType::f32, {batch, 3});
-  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {{"n", 5}}, .shapes = {}}); },
-              ThrowsMessage<Error>(HasSubstr("no input has a dimension 'n'; found: batch")));
-  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {{"batch", -5}}, .shapes = {}}); }, ThrowsMessage<Error>(HasSubstr("-5")));
-  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {}, .shapes = {{"z", {1}}}}); }, ThrowsMessage<Error>(HasSubstr("no input 'z'")));
-  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {1, 4}}}}); },
-              ThrowsMessage<Error>(HasSubstr("input 'x' cannot have the shape [1, 4]; the model says [batch, 3]")));
-  EXPECT_THAT([&] { (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {3}}}}); }, ThrowsMessage<Error>(HasSubstr("[3]")));
+  EXPECT_THAT(
+      [&] {
+        (void)make_inputs(model, {.dims = {{"n", 5}}, .shapes = {}});
+      },
+      ThrowsMessage<Error>(HasSubstr("no input has a dimension 'n'; found: batch")));
+  EXPECT_THAT(
+      [&] {
+        (void)make_inputs(model, {.dims = {{"batch", -5}}, .shapes = {}});
+      },
+      ThrowsMessage<Error>(HasSubstr("-5")));
+  EXPECT_THAT(
+      [&] {
+        (void)make_inputs(model, {.dims = {}, .shapes = {{"z", {1}}}});
+      },
+      ThrowsMessage<Error>(HasSubstr("no input 'z'")));
+  EXPECT_THAT(
+      [&] {
+        (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {1, 4}}}});
+      },
+      ThrowsMessage<Error>(HasSubstr("input 'x' cannot have the shape [1, 4]; the model says [batch, 3]")));
+  EXPECT_THAT(
+      [&] {
+        (void)make_inputs(model, {.dims = {}, .shapes = {{"x", {3}}}});
+      },
+      ThrowsMessage<Error>(HasSubstr("[3]")));
   EXPECT_THROW((void)make_inputs(one_input(ElementType::string, {2})), Error);
   Model unranked = one_input(ElementType::f32, {2});
   unranked.graph().find("x")->shape.reset();
-  EXPECT_THAT([&] { (void)make_inputs(unranked); }, ThrowsMessage<Error>(HasSubstr("the shape of input 'x' is unknown")));
+  EXPECT_THAT([&] { (void)make_inputs(unranked); },
+              ThrowsMessage<Error>(HasSubstr("the shape of input 'x' is unknown")));
   EXPECT_THAT(make_inputs(unranked, {.dims = {}, .shapes = {{"x", {1, 4}}}}).at("x").dims, ElementsAre(1, 4));
 }
 

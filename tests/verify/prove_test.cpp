@@ -22,7 +22,8 @@ constexpr const char* normalize_max =
     "m = Max(t, bound)\nr = Sqrt(m)\ni = Reciprocal(r)\ny = Mul(x, i)";
 
 TEST(Proof, AcceptsWhatIsTheSame) {
-  const ProofResult result = prove_region(region(normalize_max), region("y = graft::L2Normalize<axes=[1], epsilon=1e-12>(x)"));
+  const ProofResult result =
+      prove_region(region(normalize_max), region("y = graft::L2Normalize<axes=[1], epsilon=1e-12>(x)"));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GE(result.trials, 80U);  // 4 sizes, 13 sets of numbers, both kernels, of which some may be skipped
   EXPECT_EQ(result.skipped, 0U);
@@ -36,9 +37,9 @@ TEST(Proof, AcceptsLeakyForms) {
   for (const ElementType type : {ElementType::f32, ElementType::f16}) {
     const std::string constant = type == ElementType::f32 ? "float(0.1)" : "float16(0.1)";
     const std::string alpha = type == ElementType::f32 ? "0.1" : "0.0999755859375";
-    const ProofResult result =
-        prove_region(region("a = Constant<value=" + constant + ">()\nb = Mul(x, a)\ny = Max(x, b)", {Dim::symbol("n"), 5}, type),
-                     region("y = graft::LeakyReLU<alpha=" + alpha + ">(x)", {Dim::symbol("n"), 5}, type));
+    const ProofResult result = prove_region(
+        region("a = Constant<value=" + constant + ">()\nb = Mul(x, a)\ny = Max(x, b)", {Dim::symbol("n"), 5}, type),
+        region("y = graft::LeakyReLU<alpha=" + alpha + ">(x)", {Dim::symbol("n"), 5}, type));
     EXPECT_TRUE(result.proven) << result.text;
   }
 }
@@ -63,13 +64,15 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"y = graft::L2Normalize<axes=[1, 2], epsilon=1e-12>(x)", "one axis more"},
                     Wrong{"y = graft::L2Normalize<axes=[1], epsilon=1e-10>(x)", "another epsilon"},
                     Wrong{"y = graft::L2Normalize<axes=[1], epsilon=2e-12>(x)", "twice the epsilon"},
-                    Wrong{"y = graft::L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">(x)", "epsilon of the norm"},
+                    Wrong{"y = graft::L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">(x)",
+                          "epsilon of the norm"},
                     Wrong{"y = graft::L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"add\">(x)", "epsilon added"},
                     Wrong{"y = graft::L2Normalize<axes=[1], epsilon=0.0>(x)", "0 / 0 where it was 0"},
                     Wrong{"y = Identity(x)", "nothing normalised"}));
 
 TEST(Proof, FindsASlopeThatDiffersLittle) {
-  const ProofResult result = prove_region(region("y = LeakyRelu<alpha=0.1>(x)"), region("y = graft::LeakyReLU<alpha=0.10001>(x)"));
+  const ProofResult result =
+      prove_region(region("y = LeakyRelu<alpha=0.1>(x)"), region("y = graft::LeakyReLU<alpha=0.10001>(x)"));
   EXPECT_FALSE(result.proven);
 }
 
@@ -77,17 +80,23 @@ TEST(Proof, SaysWhichKernelIsWrong) {
   // Of rank 2 the function's ReduceSum runs over axis 1; a wrong shape is refused by both.
   const ProofResult result = prove_region(region("y = Neg(x)"), region("y = graft::LeakyReLU<alpha=-1.0>(x)"));
   EXPECT_FALSE(result.proven);
-  EXPECT_THAT(result.text, testing::AnyOf(HasSubstr("(operators as functions)"), HasSubstr("(operators' own kernels)")));
+  EXPECT_THAT(result.text,
+              testing::AnyOf(HasSubstr("(operators as functions)"), HasSubstr("(operators' own kernels)")));
 }
 
 TEST(Proof, NeedsTheSameTypeAndShape) {
-  EXPECT_THAT(prove_region(region("y = Identity(x)"), region("y = Cast<to=float16>(x)")).text, HasSubstr("element types differ: f32 against f16"));
-  EXPECT_THAT(prove_region(region("y = Identity(x)"), region("a = Constant<value_ints=[-1]>()\ny = Reshape(x, a)")).text, HasSubstr("dimensions differ"));
+  EXPECT_THAT(prove_region(region("y = Identity(x)"), region("y = Cast<to=float16>(x)")).text,
+              HasSubstr("element types differ: f32 against f16"));
+  EXPECT_THAT(
+      prove_region(region("y = Identity(x)"), region("a = Constant<value_ints=[-1]>()\ny = Reshape(x, a)")).text,
+      HasSubstr("dimensions differ"));
 }
 
 TEST(Proof, SkipsSizesThatDoNotFitTogether) {
-  const std::vector<graft_test::Input> inputs{{"a", ElementType::f32, {unknown_dim(), 4}}, {"b", ElementType::f32, {unknown_dim(), 4}}};
-  const ProofResult result = prove_region(model_of(inputs, "y = Add(a, b)", {"y"}), model_of(inputs, "y = Add(b, a)", {"y"}));
+  const std::vector<graft_test::Input> inputs{{"a", ElementType::f32, {unknown_dim(), 4}},
+                                              {"b", ElementType::f32, {unknown_dim(), 4}}};
+  const ProofResult result =
+      prove_region(model_of(inputs, "y = Add(a, b)", {"y"}), model_of(inputs, "y = Add(b, a)", {"y"}));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GT(result.skipped, 0U);
   EXPECT_GT(result.trials, 0U);
@@ -103,14 +112,18 @@ TEST(Proof, IsNotGivenWhereNothingRuns) {
 }
 
 TEST(Proof, NeedsTheSameNames) {
-  EXPECT_THROW((void)prove_region(region("y = Neg(x)"), model_of({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})), Error);
+  EXPECT_THROW((void)prove_region(region("y = Neg(x)"), model_of({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
+               Error);
 }
 
 TEST(Proof, TakesAToleranceOfTheCaller) {
   const Model before = region("y = LeakyRelu<alpha=0.1>(x)");
   const Model after = region("y = graft::LeakyReLU<alpha=0.101>(x)");
   EXPECT_FALSE(prove_region(before, after).proven);
-  EXPECT_TRUE(prove_region(before, after, {.seed = 5, .seeds = 1, .tolerance = Tolerance{.relative = 0.02, .absolute = 0, .of_largest = 0}}).proven);
+  EXPECT_TRUE(
+      prove_region(before, after,
+                   {.seed = 5, .seeds = 1, .tolerance = Tolerance{.relative = 0.02, .absolute = 0, .of_largest = 0}})
+          .proven);
 }
 
 }  // namespace

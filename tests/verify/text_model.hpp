@@ -18,7 +18,8 @@ struct Input {
 };
 
 /// Opset 17.
-inline graft::Model model_of(const std::vector<Input>& inputs, const std::string& nodes, const std::vector<std::string>& outputs) {
+inline graft::Model model_of(const std::vector<Input>& inputs, const std::string& nodes,
+                             const std::vector<std::string>& outputs) {
   graft::Model model;
   model.source = "test.onnx";
   model.graph().name = "test";

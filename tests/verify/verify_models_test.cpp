@@ -27,7 +27,8 @@ TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
     EXPECT_EQ(done, ++calls);
     EXPECT_EQ(total, 3U);
   };
-  const VerifyReport report = verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("b = Exp(x)\na = Neg(x)", {"b", "a"}), options);
+  const VerifyReport report =
+      verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("b = Exp(x)\na = Neg(x)", {"b", "a"}), options);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.problems, IsEmpty());
   EXPECT_EQ(report.runs, 3U);
@@ -40,7 +41,8 @@ TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
 }
 
 TEST(VerifyModels, PairsByOrderWhereNamesDiffer) {
-  const VerifyReport report = verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));
+  const VerifyReport report =
+      verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));
   EXPECT_TRUE(report.equal());
   EXPECT_EQ(report.outputs[1].candidate_name, "d");
   const Model other = model_of({{"input", ElementType::f32, {batch, 4}}}, "a = Neg(input)\nb = Exp(input)", {"a", "b"});
@@ -57,7 +59,9 @@ TEST(VerifyModels, ReportsTheOutputThatDiffers) {
   EXPECT_NEAR(report.outputs[1].worst.max_relative, 0.1, 1e-4);
   VerifyOptions generous;
   generous.relative = 0.2;
-  EXPECT_TRUE(verify_models(with("a = LeakyRelu<alpha=0.1>(x)", {"a"}), with("a = LeakyRelu<alpha=0.11>(x)", {"a"}), generous).equal());
+  EXPECT_TRUE(
+      verify_models(with("a = LeakyRelu<alpha=0.1>(x)", {"a"}), with("a = LeakyRelu<alpha=0.11>(x)", {"a"}), generous)
+          .equal());
 }
 
 TEST(VerifyModels, UsesDataThatItIsGiven) {
@@ -74,7 +78,8 @@ TEST(VerifyModels, UsesDataThatItIsGiven) {
   options.data.pop_back();
   EXPECT_TRUE(verify_models(reference, candidate, options).equal());
   options.data[0]["z"] = options.data[0]["x"];
-  EXPECT_THAT([&] { (void)verify_models(reference, candidate, options); }, testing::ThrowsMessage<Error>(HasSubstr("no input 'z'")));
+  EXPECT_THAT([&] { (void)verify_models(reference, candidate, options); },
+              testing::ThrowsMessage<Error>(HasSubstr("no input 'z'")));
 }
 
 TEST(VerifyModels, SaysWhatOneModelLacks) {
@@ -90,7 +95,8 @@ TEST(VerifyModels, SaysThatInputsDiffer) {
   const VerifyReport report = verify_models(with("a = Neg(x)", {"a"}), half);
   EXPECT_FALSE(report.equal());
   EXPECT_EQ(report.runs, 0U);
-  EXPECT_THAT(report.problems, ElementsAre("input 'x' is f32[batch, 4] in the reference and f16[batch, 4] in the candidate"));
+  EXPECT_THAT(report.problems,
+              ElementsAre("input 'x' is f32[batch, 4] in the reference and f16[batch, 4] in the candidate"));
 }
 
 TEST(VerifyModels, SaysThatTypesAndShapesOfOutputsDiffer) {

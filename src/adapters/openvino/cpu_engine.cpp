@@ -5,15 +5,14 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <set>
-#include <utility>
-
 #include <openvino/op/constant.hpp>
 #include <openvino/op/convert.hpp>
 #include <openvino/pass/constant_folding.hpp>
 #include <openvino/pass/manager.hpp>
 #include <openvino/runtime/core.hpp>
 #include <openvino/runtime/intel_cpu/properties.hpp>
+#include <set>
+#include <utility>
 
 #include "adapters/openvino/element_types.hpp"
 #include "adapters/openvino/message.hpp"
@@ -108,7 +107,8 @@ std::set<std::size_t> widen_bf16_outputs(ov::Model& model) {
   for (std::size_t i = 0; i < model.get_results().size(); ++i) {
     const auto& result = model.get_results()[i];
     if (result->get_element_type() != ov::element::bf16) continue;
-    result->input(0).replace_source_output(std::make_shared<ov::op::v0::Convert>(result->input_value(0), ov::element::f32));
+    result->input(0).replace_source_output(
+        std::make_shared<ov::op::v0::Convert>(result->input_value(0), ov::element::f32));
     widened.insert(i);
   }
   if (!widened.empty()) model.validate_nodes_and_infer_types();
@@ -146,7 +146,8 @@ std::vector<std::string> output_names(const Model& model) {
   std::vector<std::string> names;
   for (const Value* value : model.graph().outputs()) {
     if (value->type == ElementType::string || !value->opaque.empty()) {
-      throw Error(model.source + ": output '" + value->name + "' is no tensor of numbers, which the CPU engine does not return");
+      throw Error(model.source + ": output '" + value->name +
+                  "' is no tensor of numbers, which the CPU engine does not return");
     }
     names.push_back(value->name);
   }
@@ -165,7 +166,8 @@ struct CpuModel::Implementation {
   ov::InferRequest request;
 };
 
-CpuModel::CpuModel(const Model& model, const CpuOptions& options) : implementation_(std::make_unique<Implementation>()) {
+CpuModel::CpuModel(const Model& model, const CpuOptions& options)
+    : implementation_(std::make_unique<Implementation>()) {
   Implementation& own = *implementation_;
   own.source = model.source;
   own.inputs = declared_inputs(model);
@@ -177,15 +179,15 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options) : implementati
   own.outputs = output_names(prepared.model);
   const std::shared_ptr<ov::Model> read = read_into_openvino(prepared);
   if (read->get_parameters().size() != own.inputs.size() || read->get_results().size() != own.outputs.size()) {
-    throw Error(Error::Kind::internal, own.source + ": OpenVINO's reader made " + std::to_string(read->get_parameters().size()) +
-                                           " inputs and " + std::to_string(read->get_results().size()) + " outputs of " +
-                                           std::to_string(own.inputs.size()) + " and " + std::to_string(own.outputs.size()));
+    throw Error(Error::Kind::internal,
+                own.source + ": OpenVINO's reader made " + std::to_string(read->get_parameters().size()) +
+                    " inputs and " + std::to_string(read->get_results().size()) + " outputs of " +
+                    std::to_string(own.inputs.size()) + " and " + std::to_string(own.outputs.size()));
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
   ov::AnyMap properties{ov::hint::inference_precision(ov::element::f32),
                         ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
-                        ov::hint::enable_cpu_pinning(false),
-                        ov::intel_cpu::denormals_optimization(false)};
+                        ov::hint::enable_cpu_pinning(false), ov::intel_cpu::denormals_optimization(false)};
   if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
   try {
     own.compiled = core().compile_model(read, "CPU", properties);
@@ -206,7 +208,8 @@ TensorMap CpuModel::run(const TensorMap& inputs) {
     const auto known = [&](const Declared& input) { return input.name == name; };
     if (std::any_of(own.inputs.begin(), own.inputs.end(), known)) continue;
     if (own.defaults.contains(name)) {
-      throw Error(own.source + ": input '" + name + "' has a default in the file, which the CPU engine uses; leave it out");
+      throw Error(own.source + ": input '" + name +
+                  "' has a default in the file, which the CPU engine uses; leave it out");
     }
     throw Error(own.source + ": there is no input '" + name + "'; its inputs are " + joined(own.inputs));
   }
@@ -214,7 +217,8 @@ TensorMap CpuModel::run(const TensorMap& inputs) {
     const Declared& input = own.inputs[i];
     const std::string where = own.source + ": input '" + input.name + "'";
     const auto found = inputs.find(input.name);
-    if (found == inputs.end()) throw Error(where + " (" + to_text(input) + ") is missing; its inputs are " + joined(own.inputs));
+    if (found == inputs.end())
+      throw Error(where + " (" + to_text(input) + ") is missing; its inputs are " + joined(own.inputs));
     const TensorData& tensor = found->second;
     if (!fits(input, tensor)) throw Error(where + ": found " + to_text(tensor) + ", allowed is " + to_text(input));
     check_integers(where, tensor);
@@ -233,7 +237,8 @@ TensorMap CpuModel::run(const TensorMap& inputs) {
   TensorMap outputs;
   for (std::size_t i = 0; i < own.outputs.size(); ++i) {
     TensorData output = unwrap(own.request.get_output_tensor(i));
-    if (own.bf16_outputs.contains(i)) output = TensorData::from_numbers(ElementType::bf16, output.dims, *output.numbers());
+    if (own.bf16_outputs.contains(i))
+      output = TensorData::from_numbers(ElementType::bf16, output.dims, *output.numbers());
     outputs[own.outputs[i]] = std::move(output);
   }
   return outputs;
@@ -241,10 +246,11 @@ TensorMap CpuModel::run(const TensorMap& inputs) {
 
 TensorMap evaluate_constant_graph(const Model& model) {
   if (!declared_inputs(model).empty()) {
-    throw Error(Error::Kind::internal, model.source + ": a constant graph has no inputs; found " + joined(declared_inputs(model)));
+    throw Error(Error::Kind::internal,
+                model.source + ": a constant graph has no inputs; found " + joined(declared_inputs(model)));
   }
-  static const std::set<std::string_view> random{"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-                                                 "Bernoulli",    "Multinomial"};
+  static const std::set<std::string_view> random{"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                                 "RandomUniformLike", "Bernoulli",        "Multinomial"};
   model.graph().for_each_node([&](const Node& node) {
     if (node.domain.empty() && random.contains(node.op_type)) {
       throw Error(model.source + ": " + describe(node) + " gives other numbers each time, so it is no constant");

@@ -21,16 +21,17 @@ enum class OperatorKernels : std::uint8_t {
 struct CpuOptions {
   OperatorKernels kernels = OperatorKernels::functions;
   std::vector<std::string> extra_outputs = {};  ///< Inner values of the main graph to return as well.
-  int threads = 0;                         ///< 0: as many as the machine has cores.
+  int threads = 0;                              ///< 0: as many as the machine has cores.
 };
 
 /// A model compiled for the CPU, in f32 arithmetic: f16, bf16 and f64 tensors are calculated in f32 and rounded once,
-/// where they leave the model; integers are held in 32 bits. `run` may be called again and again, with other shapes where
-/// the model's inputs are dynamic; not from two threads at once. Several CpuModels may be made and run in several threads.
+/// where they leave the model; integers are held in 32 bits. `run` may be called again and again, with other shapes
+/// where the model's inputs are dynamic; not from two threads at once. Several CpuModels may be made and run in several
+/// threads.
 ///
 /// Inputs that have a default in the file are constants. Limits of OpenVINO 2026.4: integers beyond 32 bits inside the
-/// model are cut off without a word (an input that has them is refused); Div and the reductions calculate integers in f32,
-/// exact up to 2^24; a Loop that runs zero times is refused; text is neither taken nor returned.
+/// model are cut off without a word (an input that has them is refused); Div and the reductions calculate integers in
+/// f32, exact up to 2^24; a Loop that runs zero times is refused; text is neither taken nor returned.
 class CpuModel {
  public:
   /// Throws Error naming the node that OpenVINO refuses, in OpenVINO's words.
@@ -39,9 +40,9 @@ class CpuModel {
   CpuModel(CpuModel&&) noexcept;
   CpuModel& operator=(CpuModel&&) noexcept;
 
-  /// Every input by name; returns every output and extra output by name, in its declared type. Throws Error for a missing
-  /// or unknown input and for one of another type, rank or fixed dimension: it names the input, what was found and what
-  /// is allowed.
+  /// Every input by name; returns every output and extra output by name, in its declared type. Throws Error for a
+  /// missing or unknown input and for one of another type, rank or fixed dimension: it names the input, what was found
+  /// and what is allowed.
   [[nodiscard]] TensorMap run(const TensorMap& inputs);
 
  private:

@@ -7,7 +7,7 @@
 
 namespace graft {
 
-[[nodiscard]] ElementType from_openvino(const ov::element::Type& type);   ///< undefined where ONNX has none.
-[[nodiscard]] ov::element::Type to_openvino(ElementType type);            ///< dynamic where OpenVINO has none.
+[[nodiscard]] ElementType from_openvino(const ov::element::Type& type);  ///< undefined where ONNX has none.
+[[nodiscard]] ov::element::Type to_openvino(ElementType type);           ///< dynamic where OpenVINO has none.
 
 }  // namespace graft

@@ -40,7 +40,8 @@ std::string clean(std::string_view line) {
 
 /// Lines that say nothing of the model.
 bool is_noise(std::string_view line) {
-  for (const std::string_view start : {"FrontEnd API failed with", "Model wasn't fully converted", "Summary", "To facilitate the conversion"}) {
+  for (const std::string_view start :
+       {"FrontEnd API failed with", "Model wasn't fully converted", "Summary", "To facilitate the conversion"}) {
     if (line.starts_with(start)) return true;
   }
   return false;

@@ -32,8 +32,9 @@ void place_operators(PreparedModel& prepared) {
                            std::find(node.inputs.begin(), node.inputs.end(), nullptr) == node.inputs.end();
     if (!ports_fit) {
       throw Error(prepared.model.source + ": " + describe(node) + " has " + std::to_string(node.inputs.size()) +
-                  " inputs and " + std::to_string(node.outputs.size()) + " outputs; " + std::string(type.name) + " takes " +
-                  std::to_string(type.input_count()) + " and " + std::to_string(type.output_count()) + ", none left out");
+                  " inputs and " + std::to_string(node.outputs.size()) + " outputs; " + std::string(type.name) +
+                  " takes " + std::to_string(type.input_count()) + " and " + std::to_string(type.output_count()) +
+                  ", none left out");
     }
     PlacedOperator placed{std::move(op), describe(node)};
     node.attributes.clear();
@@ -41,7 +42,8 @@ void place_operators(PreparedModel& prepared) {
     node.op_type = engine_operator;
     node.domain = engine_domain;
     node.overload.clear();
-    node.attributes.emplace("index", NodeAttribute(AttributeData(static_cast<std::int64_t>(prepared.operators.size()))));
+    node.attributes.emplace("index",
+                            NodeAttribute(AttributeData(static_cast<std::int64_t>(prepared.operators.size()))));
     prepared.operators.push_back(std::move(placed));
   });
   if (!prepared.operators.empty()) prepared.model.graph().opset_imports[std::string(engine_domain)] = 1;

@@ -28,8 +28,8 @@ struct PreparedModel {
   std::vector<PlacedOperator> operators;
 };
 
-/// Works on a copy. Extra outputs are appended to the outputs unless they are outputs already. Throws Error for an extra
-/// output that does not exist, and as make_operator and inline_functions do.
+/// Works on a copy. Extra outputs are appended to the outputs unless they are outputs already. Throws Error for an
+/// extra output that does not exist, and as make_operator and inline_functions do.
 [[nodiscard]] PreparedModel prepare(const Model& model, const CpuOptions& options);
 
 }  // namespace graft

@@ -1,16 +1,13 @@
 // Graft's operators as OpenVINO operations, and the ONNX reader that knows them.
 #include "adapters/openvino/reader.hpp"
 
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <tbb/parallel_for.h>
+
 #include <filesystem>
 #include <istream>
 #include <limits>
-#include <set>
-#include <streambuf>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <fmt/format.h>
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 #include <openvino/frontend/onnx/frontend.hpp>
 #include <openvino/op/constant.hpp>
@@ -19,8 +16,11 @@
 #include <openvino/op/not_equal.hpp>
 #include <openvino/op/op.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
-#include <stdlib.h>
-#include <tbb/parallel_for.h>
+#include <set>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "adapters/openvino/element_types.hpp"
 #include "adapters/openvino/message.hpp"
@@ -57,7 +57,8 @@ ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
   ov::op::v0::Convert conversion;
   conversion.set_destination_type(type);
   ov::TensorVector result{ov::Tensor(type, tensor.get_shape())};
-  if (!conversion.evaluate(result, {tensor})) OPENVINO_THROW("no conversion from ", tensor.get_element_type(), " to ", type);
+  if (!conversion.evaluate(result, {tensor}))
+    OPENVINO_THROW("no conversion from ", tensor.get_element_type(), " to ", type);
   return result[0];
 }
 
@@ -76,9 +77,9 @@ struct KernelTypes {
 
 /// One of Graft's operators as OpenVINO sees it. Stateless: the CPU plugin may evaluate one object on several threads.
 ///
-/// The plugin changes types on the way: f16 and bf16 arrive as f32, i64 as i32, booleans as u8. Where the operator has a
-/// type row for what arrives, that row runs (f32 in the place of f16); otherwise the inputs are converted to the types
-/// that the model declares.
+/// The plugin changes types on the way: f16 and bf16 arrive as f32, i64 as i32, booleans as u8. Where the operator has
+/// a type row for what arrives, that row runs (f32 in the place of f16); otherwise the inputs are converted to the
+/// types that the model declares.
 class OperatorNode : public ov::op::Op {
  public:
   OPENVINO_OP("Operator", "graft");
@@ -171,7 +172,8 @@ class OperatorNode : public ov::op::Op {
     require(op().run_cpu(problem, {addresses, targets, nullptr}, context));
 
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (results[i].data() != outputs[i].data()) convert(results[i], outputs[i].get_element_type()).copy_to(outputs[i]);
+      if (results[i].data() != outputs[i].data())
+        convert(results[i], outputs[i].get_element_type()).copy_to(outputs[i]);
     }
     return true;
   }
@@ -196,7 +198,8 @@ class OperatorNode : public ov::op::Op {
       if (outputs) return {*inputs, *outputs};
     }
     std::string found;
-    for (const ov::element::Type& type : declared_) found += (found.empty() ? "" : ", ") + to_string(from_openvino(type));
+    for (const ov::element::Type& type : declared_)
+      found += (found.empty() ? "" : ", ") + to_string(from_openvino(type));
     OPENVINO_THROW(placed_.node, ": ", op().type().name, " does not take inputs of type ", found);
   }
 
@@ -204,7 +207,8 @@ class OperatorNode : public ov::op::Op {
   std::vector<ov::element::Type> declared_;
 };
 
-ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node, const std::vector<PlacedOperator>& operators) {
+ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node,
+                                    const std::vector<PlacedOperator>& operators) {
   const auto index = static_cast<std::size_t>(node.get_attribute<std::int64_t>("index"));
   ov::OutputVector inputs;
   std::vector<DType> dtypes;
@@ -218,7 +222,8 @@ ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node, const
   for (std::size_t i = 0; declared && i < outputs.size(); ++i) {
     const DType type = (*declared)[i];
     if (type == DType::boolean) {
-      // Not a Convert: the plugin replaces one to boolean and then reads the operator's first output, whichever was meant.
+      // Not a Convert: the plugin replaces one to boolean and then reads the operator's first output, whichever was
+      // meant.
       const auto zero = ov::op::v0::Constant::create(ov::element::u8, {}, {0});
       outputs[i] = std::make_shared<ov::op::v1::NotEqual>(outputs[i], zero);
     } else if (shown_type(type) != type) {
@@ -251,7 +256,8 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "graft-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder like " + pattern + " for a large model; set TMPDIR");
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw Error("cannot make a folder like " + pattern + " for a large model; set TMPDIR");
     path_ = pattern;
   }
   ~TemporaryFolder() {

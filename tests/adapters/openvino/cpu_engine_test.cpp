@@ -1,14 +1,14 @@
 // Rules of the CPU engine; that its numbers are right is tested against ONNX Runtime in test_against_onnxruntime.py.
 #include "adapters/openvino/cpu_engine.hpp"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <thread>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
@@ -54,7 +54,9 @@ std::vector<double> some_numbers(std::size_t count) {
   return numbers;
 }
 
-std::vector<double> numbers_of(const TensorMap& tensors, const std::string& name) { return *tensors.at(name).numbers(); }
+std::vector<double> numbers_of(const TensorMap& tensors, const std::string& name) {
+  return *tensors.at(name).numbers();
+}
 
 const Dim batch = Dim::symbol("batch");
 
@@ -87,8 +89,9 @@ TEST(CpuEngine, ReturnsEveryOutputInItsDeclaredType) {
 }
 
 TEST(CpuEngine, TakesEveryNumericInputType) {
-  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::f64, ElementType::i8,
-                                 ElementType::u8, ElementType::i32, ElementType::i64, ElementType::boolean}) {
+  for (const ElementType type :
+       {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::f64, ElementType::i8, ElementType::u8,
+        ElementType::i32, ElementType::i64, ElementType::boolean}) {
     SCOPED_TRACE(to_string(type));
     CpuModel model(model_of({{"x", type, {batch}}}, "y = Identity(x)\nz = Cast<to=int64>(x)", {"y", "z"}));
     const TensorMap outputs = model.run({{"x", tensor(type, {2}, {1, 0})}});
@@ -105,8 +108,8 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
     ElementType type;
     double tolerance;
   };
-  // f32: a few roundings in sums of at most 60 squares. i8: one step, where the function's f32 and the kernel's f64 round
-  // a tie to different sides.
+  // f32: a few roundings in sums of at most 60 squares. i8: one step, where the function's f32 and the kernel's f64
+  // round a tie to different sides.
   const std::vector<Case> cases{
       {"graft::LeakyReLU<alpha=0.1>(x)", ElementType::f32, 1e-6},
       {"graft::L2Normalize<axes=[1]>(x)", ElementType::f32, 1e-6},
@@ -171,7 +174,8 @@ TEST(CpuEngine, KnowsAPluginsNameAsTheOperatorItStandsFor) {
     for (const char* domain : {"custom", ""}) {
       model.graph().nodes()[0]->domain = domain;
       CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-      EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {3}, {2, -2, -4})}}), "y"), ElementsAre(2, -1, -2));
+      EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {3}, {2, -2, -4})}}), "y"),
+                  ElementsAre(2, -1, -2));
     }
   }
 }
@@ -180,7 +184,8 @@ TEST(CpuEngine, RunsOperatorsInsideBranches) {
   Model model = model_of({{"c", ElementType::boolean, {}}, {"x", ElementType::f32, {3}}}, "unused = Identity(x)", {});
   Graph& graph = model.graph();
   Node* branch = graph.add_node("If", {graph.find("c")}, {"y"});
-  for (const auto& [name, text] : {std::pair("then_branch", "a = graft::LeakyReLU<alpha=0.5>(x)"), std::pair("else_branch", "a = Neg(x)")}) {
+  for (const auto& [name, text] :
+       {std::pair("then_branch", "a = graft::LeakyReLU<alpha=0.5>(x)"), std::pair("else_branch", "a = Neg(x)")}) {
     auto body = std::make_unique<Graph>(&graph);
     parse_nodes(*body, text, {"a"}, [](std::string_view) { return std::nullopt; });
     body->name = name;
@@ -190,15 +195,18 @@ TEST(CpuEngine, RunsOperatorsInsideBranches) {
   for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
     CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
     const TensorData x = tensor(ElementType::f32, {3}, {2, -2, -4});
-    EXPECT_THAT(numbers_of(engine.run({{"c", tensor(ElementType::boolean, {}, {1})}, {"x", x}}), "y"), ElementsAre(2, -1, -2));
-    EXPECT_THAT(numbers_of(engine.run({{"c", tensor(ElementType::boolean, {}, {0})}, {"x", x}}), "y"), ElementsAre(-2, 2, 4));
+    EXPECT_THAT(numbers_of(engine.run({{"c", tensor(ElementType::boolean, {}, {1})}, {"x", x}}), "y"),
+                ElementsAre(2, -1, -2));
+    EXPECT_THAT(numbers_of(engine.run({{"c", tensor(ElementType::boolean, {}, {0})}, {"x", x}}), "y"),
+                ElementsAre(-2, 2, 4));
   }
 }
 
 TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
   const Model model = model_of({{"x", ElementType::f32, {batch, 2}}},
                                "a = Relu(x)\nb = Dropout(a)\nc = Exp(b)\nd = Identity(c)\ny = Neg(d)", {"y"});
-  CpuModel engine(model, {.kernels = OperatorKernels::functions, .extra_outputs = {"a", "b", "d", "y", "x"}, .threads = 0});
+  CpuModel engine(model,
+                  {.kernels = OperatorKernels::functions, .extra_outputs = {"a", "b", "d", "y", "x"}, .threads = 0});
   const TensorMap outputs = engine.run({{"x", tensor(ElementType::f32, {1, 2}, {-1, 0})}});
   EXPECT_EQ(outputs.size(), 5U);
   EXPECT_THAT(numbers_of(outputs, "x"), ElementsAre(-1, 0));
@@ -211,7 +219,8 @@ TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
 }
 
 TEST(CpuEngine, RunsWithOtherShapes) {
-  CpuModel engine(model_of({{"x", ElementType::f32, {batch, Dim::symbol("n")}}}, "y = ReduceSum<keepdims=0>(x)\nz = Shape(x)", {"y", "z"}));
+  CpuModel engine(model_of({{"x", ElementType::f32, {batch, Dim::symbol("n")}}},
+                           "y = ReduceSum<keepdims=0>(x)\nz = Shape(x)", {"y", "z"}));
   for (const auto& dims : std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 4}, {2, 100}, {3, 4}}) {
     const auto count = static_cast<std::size_t>(dims[0] * dims[1]);
     const TensorMap outputs = engine.run({{"x", tensor(ElementType::f32, dims, std::vector<double>(count, 2))}});
@@ -225,17 +234,20 @@ TEST(CpuEngine, TakesAnEmptyBatch) {
   for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
     CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
     EXPECT_THAT(engine.run({{"x", tensor(ElementType::f32, {0, 3}, {})}}).at("y").dims, ElementsAre(0, 3));
-    EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {1, 3}, {0, 3, 4})}}), "y"), ElementsAre(0, testing::DoubleNear(0.6, 1e-6), testing::DoubleNear(0.8, 1e-6)));
+    EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {1, 3}, {0, 3, 4})}}), "y"),
+                ElementsAre(0, testing::DoubleNear(0.6, 1e-6), testing::DoubleNear(0.8, 1e-6)));
   }
 }
 
 TEST(CpuEngine, RefusesInputsThatDoNotFit) {
-  CpuModel engine(model_of({{"x", ElementType::f32, {batch, 2}}, {"n", ElementType::i64, {1}}}, "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
+  CpuModel engine(model_of({{"x", ElementType::f32, {batch, 2}}, {"n", ElementType::i64, {1}}},
+                           "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
   const auto run = [&](const TensorMap& inputs) { return [&engine, inputs] { (void)engine.run(inputs); }; };
   const TensorData x = tensor(ElementType::f32, {1, 2}, {1, 2});
   const TensorData n = tensor(ElementType::i64, {1}, {1});
   EXPECT_THAT(run({{"x", x}}), ThrowsMessage<Error>(HasSubstr("test.onnx: input 'n' (i64[1]) is missing")));
-  EXPECT_THAT(run({{"x", x}, {"n", n}, {"m", n}}), ThrowsMessage<Error>(HasSubstr("there is no input 'm'; its inputs are 'x', 'n'")));
+  EXPECT_THAT(run({{"x", x}, {"n", n}, {"m", n}}),
+              ThrowsMessage<Error>(HasSubstr("there is no input 'm'; its inputs are 'x', 'n'")));
   EXPECT_THAT(run({{"x", tensor(ElementType::f16, {1, 2}, {1, 2})}, {"n", n}}),
               ThrowsMessage<Error>(HasSubstr("input 'x': found f16[1, 2], allowed is f32[batch, 2]")));
   EXPECT_THAT(run({{"x", tensor(ElementType::f32, {2}, {1, 2})}, {"n", n}}),
@@ -243,26 +255,43 @@ TEST(CpuEngine, RefusesInputsThatDoNotFit) {
   EXPECT_THAT(run({{"x", tensor(ElementType::f32, {1, 3}, {1, 2, 3})}, {"n", n}}),
               ThrowsMessage<Error>(HasSubstr("found f32[1, 3], allowed is f32[batch, 2]")));
   const TensorData huge = TensorData::from_ints({std::int64_t{1} << 40});
-  EXPECT_THAT(run({{"x", x}, {"n", huge}}), ThrowsMessage<Error>(HasSubstr("element 0 is 1099511627776; the CPU engine holds integers in 32 bits")));
+  EXPECT_THAT(run({{"x", x}, {"n", huge}}),
+              ThrowsMessage<Error>(HasSubstr("element 0 is 1099511627776; the CPU engine holds integers in 32 bits")));
 }
 
 TEST(CpuEngine, NamesTheNodeThatItCannotRead) {
-  EXPECT_THAT([] { CpuModel(model_of({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"})); },
-              ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("Unheard"), HasSubstr("strange"))));
-  EXPECT_THAT([] { CpuModel(model_of({{"x", ElementType::f32, {2, 3}}, {"w", ElementType::f32, {2, 3}}}, "y = MatMul(x, w)", {"y"})); },
-              ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("MatMul"))));
-  EXPECT_THAT([] { CpuModel(model_of({{"x", ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"})); },
-              ThrowsMessage<Error>(HasSubstr("slope")));
-  EXPECT_THAT([] { CpuModel(model_of({{"x", ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
-                            {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0}); },
-              ThrowsMessage<Error>(HasSubstr("L2Normalize does not take inputs of type i32")));
+  EXPECT_THAT(
+      [] {
+        CpuModel(model_of({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"}));
+      },
+      ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("Unheard"), HasSubstr("strange"))));
+  EXPECT_THAT(
+      [] {
+        CpuModel(
+            model_of({{"x", ElementType::f32, {2, 3}}, {"w", ElementType::f32, {2, 3}}}, "y = MatMul(x, w)", {"y"}));
+      },
+      ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("MatMul"))));
+  EXPECT_THAT(
+      [] {
+        CpuModel(model_of({{"x", ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"}));
+      },
+      ThrowsMessage<Error>(HasSubstr("slope")));
+  EXPECT_THAT(
+      [] {
+        CpuModel(model_of({{"x", ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
+                 {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0});
+      },
+      ThrowsMessage<Error>(HasSubstr("L2Normalize does not take inputs of type i32")));
 }
 
 TEST(CpuEngine, NamesTheOperatorThatRefusesAtRunTime) {
   CpuModel engine(model_of({{"x", ElementType::f32, {batch, 2}}}, "y = graft::L2Normalize<axes=[4]>(x)", {"y"}),
                   {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0});
-  EXPECT_THAT([&] { (void)engine.run({{"x", tensor(ElementType::f32, {1, 2}, {1, 2})}}); },
-              ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("L2Normalize"), HasSubstr("4"))));
+  EXPECT_THAT(
+      [&] {
+        (void)engine.run({{"x", tensor(ElementType::f32, {1, 2}, {1, 2})}});
+      },
+      ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("L2Normalize"), HasSubstr("4"))));
 }
 
 TEST(CpuEngine, KeepsTheDefaultOfAnInput) {
@@ -285,18 +314,23 @@ TEST(CpuEngine, LeavesTheModelAsItIs) {
 
 TEST(CpuEngine, SeveralModelsRunInThreads) {
   constexpr int thread_count = 4;
-  const Model model = model_of({{"x", ElementType::f32, {batch, 64}}},
-                               "a = graft::LeakyReLU<alpha=0.5>(x)\nb = graft::L2Normalize(a)\ny = graft::LeakyReLU<alpha=0.5>(b)", {"y"});
+  const Model model = model_of(
+      {{"x", ElementType::f32, {batch, 64}}},
+      "a = graft::LeakyReLU<alpha=0.5>(x)\nb = graft::L2Normalize(a)\ny = graft::LeakyReLU<alpha=0.5>(b)", {"y"});
   std::array<std::vector<double>, thread_count> results;
   std::vector<std::thread> threads;
   for (int i = 0; i < thread_count; ++i) {
     threads.emplace_back([&, i] {
-      CpuModel engine(model, {.kernels = i % 2 == 0 ? OperatorKernels::own : OperatorKernels::functions, .extra_outputs = {}, .threads = 0});
+      CpuModel engine(model, {.kernels = i % 2 == 0 ? OperatorKernels::own : OperatorKernels::functions,
+                              .extra_outputs = {},
+                              .threads = 0});
       for (int repeat = 0; repeat < 20; ++repeat) {
         const std::int64_t rows = 1 + (i + repeat) % 3;
-        (void)engine.run({{"x", tensor(ElementType::f32, {rows, 64}, some_numbers(static_cast<std::size_t>(rows) * 64))}});
+        (void)engine.run(
+            {{"x", tensor(ElementType::f32, {rows, 64}, some_numbers(static_cast<std::size_t>(rows) * 64))}});
       }
-      results[static_cast<std::size_t>(i)] = numbers_of(engine.run({{"x", tensor(ElementType::f32, {2, 64}, some_numbers(128))}}), "y");
+      results[static_cast<std::size_t>(i)] =
+          numbers_of(engine.run({{"x", tensor(ElementType::f32, {2, 64}, some_numbers(128))}}), "y");
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -343,17 +377,18 @@ TEST(CpuEngine, RecognisesDigitsWithOperatorsInside) {
 }
 
 TEST(ConstantGraph, IsCalculatedExactly) {
-  const Model model = model_of({}, "a = Constant<value_ints=[9007199254740993, -1]>()\n"
-                                   "b = Constant<value=int64(2)>()\n"
-                                   "product = Mul(a, b)\n"
-                                   "quotient = Div(a, b)\n"
-                                   "truth = Less(a, b)\n"
-                                   "d = Constant<value=double([0.1, 3.0])>()\n"
-                                   "narrower = Cast<to=float>(d)\n"
-                                   "h = Constant<value=float16([1.0, 2.0])>()\n"
-                                   "h3 = Constant<value=float16(3.0)>()\n"
-                                   "narrow = Div(h, h3)\n"
-                                   "size = Shape(a)\n",
+  const Model model = model_of({},
+                               "a = Constant<value_ints=[9007199254740993, -1]>()\n"
+                               "b = Constant<value=int64(2)>()\n"
+                               "product = Mul(a, b)\n"
+                               "quotient = Div(a, b)\n"
+                               "truth = Less(a, b)\n"
+                               "d = Constant<value=double([0.1, 3.0])>()\n"
+                               "narrower = Cast<to=float>(d)\n"
+                               "h = Constant<value=float16([1.0, 2.0])>()\n"
+                               "h3 = Constant<value=float16(3.0)>()\n"
+                               "narrow = Div(h, h3)\n"
+                               "size = Shape(a)\n",
                                {"product", "quotient", "truth", "narrower", "narrow", "size"});
   const TensorMap outputs = evaluate_constant_graph(model);
   EXPECT_EQ(outputs.at("product").type, ElementType::i64);
@@ -364,12 +399,14 @@ TEST(ConstantGraph, IsCalculatedExactly) {
   EXPECT_EQ(outputs.at("narrower").type, ElementType::f32);
   EXPECT_THAT(numbers_of(outputs, "narrower"), ElementsAre(0.1F, 3.0));
   EXPECT_EQ(outputs.at("narrow").type, ElementType::f16);
-  EXPECT_THAT(numbers_of(outputs, "narrow"), ElementsAre(0.333251953125, 0.66650390625));  // nearest to 1/3 and 2/3 in f16
+  EXPECT_THAT(numbers_of(outputs, "narrow"),
+              ElementsAre(0.333251953125, 0.66650390625));  // nearest to 1/3 and 2/3 in f16
   EXPECT_THAT(*outputs.at("size").ints(), ElementsAre(2));
 }
 
 TEST(ConstantGraph, MayHoldOperators) {
-  const Model model = model_of({}, "x = Constant<value=float([-2.0, 2.0])>()\ny = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
+  const Model model =
+      model_of({}, "x = Constant<value=float([-2.0, 2.0])>()\ny = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
   EXPECT_THAT(numbers_of(evaluate_constant_graph(model), "y"), ElementsAre(-1, 2));
 }
 
@@ -380,8 +417,9 @@ TEST(ConstantGraph, RefusesInputsAndChance) {
 }
 
 TEST(ConstantGraph, RefusesWhatItCannotCalculateExactly) {
-  EXPECT_THAT([] { (void)evaluate_constant_graph(model_of({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"})); },
-              ThrowsMessage<Error>(HasSubstr("'y' cannot be calculated ahead")));
+  EXPECT_THAT(
+      [] { (void)evaluate_constant_graph(model_of({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"})); },
+      ThrowsMessage<Error>(HasSubstr("'y' cannot be calculated ahead")));
 }
 
 }  // namespace

@@ -12,7 +12,9 @@ TEST(Message, KeepsTheNodeAndTheReason) {
       "Check 'are_all_ok' failed at src/frontends/onnx/frontend/src/core/graph.cpp:334:\n"
       "While validating ONNX node '<Node(Conv): y>':\n"
       "Data batch channel count (3) does not match filter input channel count (4)\n\n");
-  EXPECT_EQ(text, "While validating ONNX node '<Node(Conv): y>'; Data batch channel count (3) does not match filter input channel count (4)");
+  EXPECT_EQ(text,
+            "While validating ONNX node '<Node(Conv): y>'; Data batch channel count (3) does not match filter input "
+            "channel count (4)");
 }
 
 TEST(Message, SaysWhereThereIsNoReason) {
@@ -21,9 +23,10 @@ TEST(Message, SaysWhereThereIsNoReason) {
 }
 
 TEST(Message, LeavesOutAdviceToProgrammers) {
-  EXPECT_EQ(shorten_openvino_message("FrontEnd API failed with OpConversionFailure:\nModel wasn't fully converted.\nSummary:\n"
-                                     "-- No conversion rule found for operations: strange.Unheard\n"
-                                     "To facilitate the conversion of unsupported operations, refer to ...\n"),
+  EXPECT_EQ(shorten_openvino_message(
+                "FrontEnd API failed with OpConversionFailure:\nModel wasn't fully converted.\nSummary:\n"
+                "-- No conversion rule found for operations: strange.Unheard\n"
+                "To facilitate the conversion of unsupported operations, refer to ...\n"),
             "No conversion rule found for operations: strange.Unheard");
 }
 

@@ -1,5 +1,5 @@
-// Operators that exist in these tests only: what Graft's own do not have yet, an operator that has no function and one of
-// integers.
+// Operators that exist in these tests only: what Graft's own do not have yet, an operator that has no function and one
+// of integers.
 #pragma once
 
 #include "graft/define_operator.hpp"
