@@ -53,8 +53,8 @@ concept OperatorDefinition = std::is_default_constructible_v<D> && std::is_copy_
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
 /// The channel-vector layouts are for N,C,H,W.
 [[nodiscard]] bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks);
-/// "LeakyReLU has no attribute `slope`; it has alpha, x_scale, y_scale".
-[[nodiscard]] Status unknown_attribute(const OperatorType& type, std::string_view attribute);
+/// Each by itself, and that none is given twice with different values.
+[[nodiscard]] Status check_attributes(const OperatorType& type, std::span<const NamedAttribute> values);
 
 template <OperatorDefinition D>
 [[nodiscard]] const OperatorType& operator_type();  // below
@@ -69,15 +69,18 @@ class OperatorOf final : public Operator {
   [[nodiscard]] const OperatorType& type() const override { return operator_type<D>(); }
   [[nodiscard]] std::unique_ptr<Operator> clone() const override { return std::make_unique<OperatorOf>(*this); }
 
-  [[nodiscard]] Status set(std::string_view name, const AttributeValue& value) override {
-    const AttributeInfo* info = type().find_attribute(name);
-    if (info == nullptr) return unknown_attribute(type(), name);
-    if (Status status = check_attribute(*info, value); !status.ok()) return status;
+  using Operator::set;
+  [[nodiscard]] Status set(std::span<const NamedAttribute> values) override {
+    if (Status status = check_attributes(type(), values); !status.ok()) return status;
     D changed = definition_;
-    for_each_attribute([&](const auto& attribute) {
-      using Value = std::remove_reference_t<decltype(changed.*(attribute.member))>;
-      if (attribute.name == name) changed.*(attribute.member) = detail::AttributeTraits<Value>::from_wire(value);
-    });
+    for (const NamedAttribute& named : values) {
+      for_each_attribute([&](const auto& attribute) {
+        using Value = std::remove_reference_t<decltype(changed.*(attribute.member))>;
+        if (attribute.name == named.name) {
+          changed.*(attribute.member) = detail::AttributeTraits<Value>::from_wire(named.value);
+        }
+      });
+    }
     if constexpr (requires { changed.check_attributes(); }) {
       if (Status status = changed.check_attributes(); !status.ok()) return status;
     }

@@ -28,16 +28,7 @@ struct Elementwise {
   static constexpr auto ports() {
     return std::array{input("x", "any", "of any rank"), output("y", "as x", "of the type of x")};
   }
-  static constexpr auto type_rows() {
-    using enum DType;
-    return std::array{TypeRow(f32, f32),
-                      TypeRow(f16, f16),
-                      TypeRow(bf16, bf16),
-                      TypeRow(i8, i8),
-                      TypeRow(Format(f16, Layout::hwc8), Format(f16, Layout::hwc8)),
-                      TypeRow(Format(bf16, Layout::hwc8), Format(bf16, Layout::hwc8)),
-                      TypeRow(Format(i8, Layout::chw32), Format(i8, Layout::chw32))};
-  }
+  static constexpr auto type_rows() { return one_type_rows; }
   /// The attributes of a definition, followed by the scales that all have.
   template <class... Attributes>
   static constexpr auto with_scales(const Attributes&... attributes) {

@@ -58,6 +58,17 @@ struct TypeRow {
       : formats{Format(row)...}, count(sizeof...(row)) {}  // NOLINT(google-explicit-constructor)
 };
 
+/// The rows of an operator with one input and one output of the same type and layout.
+inline constexpr std::array one_type_rows{
+    TypeRow(DType::f32, DType::f32),
+    TypeRow(DType::f16, DType::f16),
+    TypeRow(DType::bf16, DType::bf16),
+    TypeRow(DType::i8, DType::i8),
+    TypeRow(Format(DType::f16, Layout::hwc8), Format(DType::f16, Layout::hwc8)),
+    TypeRow(Format(DType::bf16, Layout::hwc8), Format(DType::bf16, Layout::hwc8)),
+    TypeRow(Format(DType::i8, Layout::chw32), Format(DType::i8, Layout::chw32)),
+};
+
 /// The same maths in standard ONNX operators (opset 17), as an ONNX model-local function.
 /// `body` is text: one node a line, `y = LeakyRelu<alpha=@alpha>(x)`; `@name` refers to the node's attribute.
 /// `name` is the operator's own where one body serves all attributes, otherwise made from those that shape the body.
@@ -86,6 +97,11 @@ struct VariantInfo {
 
 struct OperatorType;
 
+struct NamedAttribute {
+  std::string_view name;
+  AttributeValue value;
+};
+
 /// An operator with values for its attributes. Immutable while it runs, so one object may serve many threads.
 class Operator {
  public:
@@ -95,8 +111,10 @@ class Operator {
   [[nodiscard]] virtual const OperatorType& type() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Operator> clone() const = 0;
 
-  /// Refuses an unknown name, a wrong type and a value out of range; the message names the attribute.
-  [[nodiscard]] virtual Status set(std::string_view attribute, const AttributeValue& value) = 0;
+  /// Sets all of them or, where one is refused, none. Refuses an unknown name, a wrong type, a value out of range, two
+  /// different values for one attribute, and what breaks a rule between attributes; the message names the attribute.
+  [[nodiscard]] virtual Status set(std::span<const NamedAttribute> attributes) = 0;
+  [[nodiscard]] Status set(std::string_view attribute, const AttributeValue& value);
   /// Nothing for an unknown name.
   [[nodiscard]] virtual std::optional<AttributeValue> get(std::string_view attribute) const = 0;
 

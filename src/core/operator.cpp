@@ -48,11 +48,30 @@ std::optional<std::vector<DType>> OperatorType::output_dtypes(std::span<const DT
   return std::nullopt;
 }
 
-Status unknown_attribute(const OperatorType& type, std::string_view attribute) {
-  std::string known;
-  for (const AttributeInfo& info : type.attributes) known += (known.empty() ? "" : ", ") + std::string(info.name);
-  return invalid_argument(std::string(type.name) + " has no attribute `" + std::string(attribute) + "`; it has " +
-                          known);
+Status check_attributes(const OperatorType& type, std::span<const NamedAttribute> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& [name, value] = values[i];
+    const AttributeInfo* info = type.find_attribute(name);
+    if (info == nullptr) {
+      std::string known;
+      for (const AttributeInfo& each : type.attributes) known += (known.empty() ? "" : ", ") + std::string(each.name);
+      return invalid_argument(std::string(type.name) + " has no attribute `" + std::string(name) + "`; it has " +
+                              known);
+    }
+    if (Status status = check_attribute(*info, value); !status.ok()) return status;
+    for (const auto& [earlier_name, earlier_value] : values.first(i)) {
+      if (earlier_name == name && earlier_value != value) {
+        return invalid_argument("attribute `" + std::string(name) + "`: found both " + to_string(earlier_value) +
+                                " and " + to_string(value) + ", allowed is one value");
+      }
+    }
+  }
+  return {};
+}
+
+Status Operator::set(std::string_view attribute, const AttributeValue& value) {
+  const NamedAttribute one{attribute, value};
+  return set(std::span(&one, 1));
 }
 
 bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks) {

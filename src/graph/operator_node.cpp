@@ -72,8 +72,7 @@ std::unique_ptr<Operator> make_operator(const Node& node) {
   const OperatorMatch match = find_operator_for(node);
   if (!match) return nullptr;
   std::unique_ptr<Operator> op = match.type->create();
-  std::vector<std::pair<std::string, AttributeValue>> waiting;
-  std::vector<std::string_view> given;
+  std::vector<NamedAttribute> given;
   for (const auto& [name, attribute] : node.attributes) {
     if (is_plugin_attribute(name)) continue;
     const AttributeInfo* info = target_of(match, name);
@@ -81,30 +80,17 @@ std::unique_ptr<Operator> make_operator(const Node& node) {
       throw Error(
           fmt::format("{}: it has no attribute `{}`; allowed are {}", describe(node), name, known_attributes(match)));
     }
-    given.push_back(info->name);
-    waiting.emplace_back(std::string(info->name), value_of(node, name, attribute, *info));
+    given.push_back({info->name, value_of(node, name, attribute, *info)});
   }
   for (const AttributeInfo& info : match.type->attributes) {
-    if (info.required && std::find(given.begin(), given.end(), info.name) == given.end()) {
+    const auto is_it = [&](const NamedAttribute& attribute) { return attribute.name == info.name; };
+    if (info.required && std::none_of(given.begin(), given.end(), is_it)) {
       throw Error(fmt::format("{}: attribute `{}` is missing: {}", describe(node), info.name, info.doc));
     }
   }
-  // A rule between two attributes may hold only once both are set, so what is refused is tried again after the others.
-  Status refusal;
-  for (bool progress = true; progress && !waiting.empty();) {
-    progress = false;
-    std::vector<std::pair<std::string, AttributeValue>> refused;
-    for (auto& [name, value] : waiting) {
-      if (Status status = op->set(name, value); status.ok()) {
-        progress = true;
-      } else {
-        refusal = std::move(status);
-        refused.emplace_back(std::move(name), std::move(value));
-      }
-    }
-    waiting = std::move(refused);
+  if (const Status status = op->set(given); !status.ok()) {
+    throw Error(fmt::format("{}: {}", describe(node), status.message()));
   }
-  if (!waiting.empty()) throw Error(fmt::format("{}: {}", describe(node), refusal.message()));
   return op;
 }
 

@@ -21,35 +21,37 @@ std::string field_list(const PluginSchema& schema) {
   return text;
 }
 
-Status set_field(const PluginSchema& schema, const nvinfer1::PluginField& field, Operator& op) {
+Status read_field(const PluginSchema& schema, const nvinfer1::PluginField& field, NamedAttribute& result) {
   if (field.name == nullptr) return invalid_argument("a field has no name");
   const SchemaField* known = schema.find(field.name);
   if (known == nullptr) {
     return invalid_argument("field `" + std::string(field.name) + "` is unknown; the fields are " + field_list(schema));
   }
-  AttributeValue value;
-  if (Status status = from_tensorrt(field, known->attribute->type, value); !status.ok()) return status;
-  Status status = op.set(known->attribute->name, value);
+  result.name = known->attribute->name;
+  if (Status status = from_tensorrt(field, known->attribute->type, result.value); !status.ok()) return status;
+  Status status = check_attribute(*known->attribute, result.value);
   if (status.ok() || known->name == known->attribute->name) return status;
   return invalid_argument("field `" + known->name + "`: " + status.message());
 }
 
 Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldCollection* fields,
                      std::unique_ptr<Operator>& result) {
-  auto op = schema.type->create();
-  std::vector<const AttributeInfo*> given;
+  std::vector<NamedAttribute> given;
   const std::int32_t count = fields == nullptr ? 0 : fields->nbFields;
   for (std::int32_t i = 0; i < count; ++i) {
-    const nvinfer1::PluginField& field = fields->fields[i];
-    if (Status status = set_field(schema, field, *op); !status.ok()) return status;
-    given.push_back(schema.find(field.name)->attribute);
+    if (Status status = read_field(schema, fields->fields[i], given.emplace_back()); !status.ok()) return status;
   }
   for (const SchemaField& field : schema.fields) {
-    if (field.attribute->required && std::find(given.begin(), given.end(), field.attribute) == given.end()) {
+    const bool is_given = std::any_of(given.begin(), given.end(), [&](const NamedAttribute& attribute) {
+      return attribute.name == field.attribute->name;
+    });
+    if (field.attribute->required && !is_given) {
       return invalid_argument("field `" + field.name +
                               "` is required and missing: " + std::string(field.attribute->doc));
     }
   }
+  auto op = schema.type->create();
+  if (Status status = op->set(given); !status.ok()) return status;
   result = std::move(op);
   return {};
 }
@@ -70,9 +72,9 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char* name, const nvinfer1::Plu
     const Status status = make_operator(schema_, fields, op);
     if (status.ok()) return std::make_unique<Plugin>(schema_, std::move(op)).release();  // TensorRT owns it from here
     const std::string layer = name == nullptr || *name == '\0' ? "" : " for `" + std::string(name) + "`";
-    log_error("graft plugin " + schema_.name + " " + schema_.version + layer + ": " + status.message());
-  } catch (const std::exception& error) {
-    log_error(std::string("graft plugin: createPlugin: ") + error.what());
+    log_error(("graft plugin " + schema_.name + " " + schema_.version + layer + ": " + status.message()).c_str());
+  } catch (const std::exception& error) {  // memory may have run out, so nothing is put together here
+    log_error(error.what());
   } catch (...) {
     log_error("graft plugin: createPlugin: an unknown exception");
   }

@@ -13,7 +13,7 @@ std::atomic<nvinfer1::ILoggerFinder*> logger_finder{nullptr};
 
 void set_logger_finder(nvinfer1::ILoggerFinder* finder) noexcept { logger_finder = finder; }
 
-void log_error(const std::string& message) noexcept {
+void log_error(const char* message) noexcept {
   nvinfer1::ILoggerFinder* finder = logger_finder;
   nvinfer1::ILogger* logger = nullptr;
   try {
@@ -22,9 +22,9 @@ void log_error(const std::string& message) noexcept {
     logger = nullptr;
   }
   if (logger != nullptr) {
-    logger->log(nvinfer1::ILogger::Severity::kERROR, message.c_str());
+    logger->log(nvinfer1::ILogger::Severity::kERROR, message);
   } else {
-    std::fputs((message + "\n").c_str(), stderr);
+    std::fprintf(stderr, "%s\n", message);
   }
 }
 

@@ -3,14 +3,12 @@
 
 #include <NvInferRuntime.h>
 
-#include <string>
-
 namespace graft::tensorrt {
 
 /// What TensorRT passes to setLoggerFinder when it loads the library; may be null.
 void set_logger_finder(nvinfer1::ILoggerFinder* finder) noexcept;
 
-/// To TensorRT's logger, or to standard error where TensorRT gave none. Never throws.
-void log_error(const std::string& message) noexcept;
+/// To TensorRT's logger, or to standard error where TensorRT gave none.
+void log_error(const char* message) noexcept;
 
 }  // namespace graft::tensorrt

@@ -65,9 +65,9 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
   try {
     const Status status = body();
     if (status.ok()) return on_success;
-    log_error("graft plugin " + schema.name + " " + schema.version + ": " + call + ": " + status.message());
-  } catch (const std::exception& error) {
-    log_error(std::string("graft plugin: ") + call + ": " + error.what());
+    log_error(("graft plugin " + schema.name + " " + schema.version + ": " + call + ": " + status.message()).c_str());
+  } catch (const std::exception& error) {  // memory may have run out, so nothing is put together here
+    log_error(error.what());
   } catch (...) {
     log_error("graft plugin: an unknown exception");
   }

@@ -18,6 +18,7 @@ namespace graft::tensorrt {
 namespace {
 
 using PluginPointer = std::unique_ptr<nvinfer1::IPluginV3>;
+using SetLoggerFinder = void (*)(nvinfer1::ILoggerFinder*);
 
 [[noreturn]] void fail(const std::string& call, const std::string& what) {
   throw Error(Error::Kind::answer_is_no, call + ": " + what);
@@ -41,35 +42,65 @@ nvinfer1::IPluginV3OneRuntime& runtime_capability(nvinfer1::IPluginV3& plugin) {
   return capability<nvinfer1::IPluginV3OneRuntime>(plugin, nvinfer1::PluginCapabilityType::kRUNTIME, "RUNTIME");
 }
 
-PluginPointer create(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& values,
+PluginPointer create(nvinfer1::IPluginCreatorV3One& creator, const std::vector<nvinfer1::PluginField>& fields,
                      nvinfer1::TensorRTPhase phase) {
-  std::vector<nvinfer1::PluginField> fields;
-  for (const auto& [name, value] : values) fields.push_back(to_field(name.c_str(), value));
   const nvinfer1::PluginFieldCollection collection{static_cast<std::int32_t>(fields.size()), fields.data()};
   PluginPointer plugin(creator.createPlugin("plugin_host", &collection, phase));
   require(plugin != nullptr, "createPlugin", "returned null; the reason is in the log");
   return plugin;
 }
 
-PluginFields read_serialized(nvinfer1::IPluginV3& plugin) {
+PluginPointer create_to_build(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& values) {
+  std::vector<nvinfer1::PluginField> fields;
+  for (const auto& [name, value] : values) fields.push_back(to_field(name.c_str(), value));
+  return create(creator, fields, nvinfer1::TensorRTPhase::kBUILD);
+}
+
+PluginPointer create_to_run(nvinfer1::IPluginCreatorV3One& creator, const std::vector<SerializedField>& serialized) {
+  std::vector<nvinfer1::PluginField> fields;
+  for (const SerializedField& field : serialized) {
+    fields.emplace_back(field.name.c_str(), field.bytes.data(), field.type, field.length);
+  }
+  return create(creator, fields, nvinfer1::TensorRTPhase::kRUNTIME);
+}
+
+std::size_t bytes_of(nvinfer1::PluginFieldType type) {
+  switch (type) {
+    case nvinfer1::PluginFieldType::kFLOAT64:
+    case nvinfer1::PluginFieldType::kINT64: return 8;
+    case nvinfer1::PluginFieldType::kFLOAT32:
+    case nvinfer1::PluginFieldType::kINT32: return 4;
+    case nvinfer1::PluginFieldType::kFLOAT16:
+    case nvinfer1::PluginFieldType::kBF16:
+    case nvinfer1::PluginFieldType::kINT16: return 2;
+    case nvinfer1::PluginFieldType::kDIMS: return sizeof(nvinfer1::Dims);
+    default: return 1;  // characters, bytes, and kUNKNOWN, whose length TensorRT counts in bytes
+  }
+}
+
+std::vector<SerializedField> serialize(nvinfer1::IPluginV3& plugin) {
   const auto* collection = runtime_capability(plugin).getFieldsToSerialize();
   require(collection != nullptr, "getFieldsToSerialize", "returned null");
-  PluginFields values;
+  std::vector<SerializedField> fields;
   for (std::int32_t i = 0; i < collection->nbFields; ++i) {
     const nvinfer1::PluginField& field = collection->fields[i];
-    const bool is_text = field.type == nvinfer1::PluginFieldType::kCHAR;
-    const bool is_float = field.type == nvinfer1::PluginFieldType::kFLOAT32;
-    const bool is_list = field.length != 1;
-    AttributeType type = is_list ? AttributeType::integers : AttributeType::integer;
-    if (is_text) type = AttributeType::text;
-    if (is_float) type = is_list ? AttributeType::float_numbers : AttributeType::float_number;
-    AttributeValue value;
-    const Status status = from_tensorrt(field, type, value);
-    require(status.ok(), "getFieldsToSerialize", status.message());
-    values.emplace(field.name, std::move(value));
+    require(field.name != nullptr && field.length >= 0 && (field.length == 0 || field.data != nullptr),
+            "getFieldsToSerialize", "field " + std::to_string(i) + " has no name or no data");
+    const auto* data = static_cast<const std::byte*>(field.data);
+    const std::size_t size = static_cast<std::size_t>(field.length) * bytes_of(field.type);
+    fields.push_back({field.name, field.type, field.length, {data, data + size}});
   }
-  return values;
+  return fields;
 }
+
+/// What TensorRT gives to attachToContext; a plugin that asks for memory or an error recorder finds none.
+class EmptyContext final : public nvinfer1::IPluginResourceContext {
+ public:
+  EmptyContext() = default;
+  ~EmptyContext() noexcept override = default;
+  [[nodiscard]] nvinfer1::IGpuAllocator* getGpuAllocator() const noexcept override { return nullptr; }
+  [[nodiscard]] nvinfer1::IErrorRecorder* getErrorRecorder() const noexcept override { return nullptr; }
+};
 
 /// Dimension expressions as TensorRT's builder would make them, over Graft's own.
 class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv::VExprBuilder {
@@ -239,19 +270,22 @@ class Stream {
 };
 
 void capture_and_replay(const Stream& stream, const std::function<void()>& work) {
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
   check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
-  work();
-  check_cuda(cudaStreamEndCapture(stream.get(), &graph), "enqueue is not legal inside CUDA graph capture");
-  const cudaError_t instantiated = cudaGraphInstantiate(&executable, graph, 0);
-  static_cast<void>(cudaGraphDestroy(graph));
-  check_cuda(instantiated, "cudaGraphInstantiate");
-  const cudaError_t launched = cudaGraphLaunch(executable, stream.get());
-  const cudaError_t finished = cudaStreamSynchronize(stream.get());
-  static_cast<void>(cudaGraphExecDestroy(executable));
-  check_cuda(launched, "cudaGraphLaunch");
-  check_cuda(finished, "cudaStreamSynchronize");
+  cudaGraph_t captured = nullptr;
+  try {
+    work();
+  } catch (...) {  // the stream must not stay in capture
+    static_cast<void>(cudaStreamEndCapture(stream.get(), &captured));
+    if (captured != nullptr) static_cast<void>(cudaGraphDestroy(captured));
+    throw;
+  }
+  check_cuda(cudaStreamEndCapture(stream.get(), &captured), "enqueue is not legal inside CUDA graph capture");
+  const std::unique_ptr<CUgraph_st, cudaError_t (*)(cudaGraph_t)> graph(captured, cudaGraphDestroy);
+  cudaGraphExec_t instance = nullptr;
+  check_cuda(cudaGraphInstantiate(&instance, graph.get(), 0), "cudaGraphInstantiate");
+  const std::unique_ptr<CUgraphExec_st, cudaError_t (*)(cudaGraphExec_t)> executable(instance, cudaGraphExecDestroy);
+  check_cuda(cudaGraphLaunch(executable.get(), stream.get()), "cudaGraphLaunch");
+  stream.wait();
 }
 
 }  // namespace
@@ -282,7 +316,6 @@ class PluginLibrary::Logger final : public nvinfer1::ILogger, public nvinfer1::I
 PluginLibrary::PluginLibrary(const std::filesystem::path& path) : logger_(std::make_unique<Logger>()) {
   handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) throw Error(path.string() + ": " + dlerror());
-  using SetLoggerFinder = void (*)(nvinfer1::ILoggerFinder*);
   using GetCreators = nvinfer1::IPluginCreatorInterface* const* (*)(std::int32_t&);
   const auto set_logger_finder = reinterpret_cast<SetLoggerFinder>(dlsym(handle_, "setLoggerFinder"));
   const auto get_creators = reinterpret_cast<GetCreators>(dlsym(handle_, "getCreators"));
@@ -302,7 +335,11 @@ PluginLibrary::PluginLibrary(const std::filesystem::path& path) : logger_(std::m
 }
 
 PluginLibrary::~PluginLibrary() {
-  if (handle_ != nullptr) dlclose(handle_);
+  if (handle_ == nullptr) return;
+  // The library may stay mapped, if somebody else loaded it too, and must not keep the address of our logger.
+  const auto set_logger_finder = reinterpret_cast<SetLoggerFinder>(dlsym(handle_, "setLoggerFinder"));
+  if (set_logger_finder != nullptr) set_logger_finder(nullptr);
+  dlclose(handle_);
 }
 
 nvinfer1::IPluginCreatorV3One* PluginLibrary::find(const std::string& name, const std::string& version) const {
@@ -316,7 +353,7 @@ std::vector<std::string> PluginLibrary::take_log() { return logger_->take(); }
 
 BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
                          std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts) {
-  const PluginPointer original = create(creator, fields, nvinfer1::TensorRTPhase::kBUILD);
+  const PluginPointer original = create_to_build(creator, fields);
   const PluginPointer plugin(original->clone());
   require(plugin != nullptr, "clone", "returned null");
   auto& build = build_capability(*plugin);
@@ -351,9 +388,9 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   require(configured == 0, "configurePlugin", "returned " + std::to_string(configured));
   result.workspace = build.getWorkspaceSize(in_out.data(), input_count, out, output_count);
 
-  result.serialized = read_serialized(*plugin);
-  const PluginPointer again = create(creator, result.serialized, nvinfer1::TensorRTPhase::kRUNTIME);
-  require(read_serialized(*again) == result.serialized, "getFieldsToSerialize",
+  result.serialized = serialize(*plugin);
+  const PluginPointer again = create_to_run(creator, result.serialized);
+  require(serialize(*again) == result.serialized, "getFieldsToSerialize",
           "a plugin re-created from its fields serialises to other values");
   return result;
 }
@@ -362,8 +399,9 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
                                                std::span<const TensorDesc> inputs,
                                                std::span<const std::vector<std::byte>> input_data,
                                                const RunOptions& options) {
-  const PluginPointer loaded = create(creator, built.serialized, nvinfer1::TensorRTPhase::kRUNTIME);
-  const PluginPointer plugin(runtime_capability(*loaded).attachToContext(nullptr));
+  const PluginPointer loaded = create_to_run(creator, built.serialized);
+  EmptyContext context;
+  const PluginPointer plugin(runtime_capability(*loaded).attachToContext(&context));
   require(plugin != nullptr, "attachToContext", "returned null");
   auto& runtime = runtime_capability(*plugin);
 

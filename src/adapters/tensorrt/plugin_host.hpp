@@ -41,9 +41,19 @@ class PluginLibrary {
 
 using PluginFields = std::map<std::string, AttributeValue>;
 
+/// A field as a plugin serialised it, of any type.
+struct SerializedField {
+  std::string name;
+  nvinfer1::PluginFieldType type = nvinfer1::PluginFieldType::kUNKNOWN;
+  std::int32_t length = 0;
+  std::vector<std::byte> bytes;
+
+  friend bool operator==(const SerializedField&, const SerializedField&) = default;
+};
+
 /// What TensorRT keeps of a plugin in an engine.
 struct BuiltPlugin {
-  PluginFields serialized;
+  std::vector<SerializedField> serialized;
   std::vector<TensorDesc> outputs;
   std::size_t workspace = 0;
 };

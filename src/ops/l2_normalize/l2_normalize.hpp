@@ -49,16 +49,7 @@ struct L2Normalize {
     return std::array{input("x", "any of rank 1 to 8", "the vectors to normalise"),
                       output("y", "as x", "of the type of x")};
   }
-  static constexpr auto type_rows() {
-    using enum DType;
-    return std::array{TypeRow(f32, f32),
-                      TypeRow(f16, f16),
-                      TypeRow(bf16, bf16),
-                      TypeRow(i8, i8),
-                      TypeRow(Format(f16, Layout::hwc8), Format(f16, Layout::hwc8)),
-                      TypeRow(Format(bf16, Layout::hwc8), Format(bf16, Layout::hwc8)),
-                      TypeRow(Format(i8, Layout::chw32), Format(i8, Layout::chw32))};
-  }
+  static constexpr auto type_rows() { return one_type_rows; }
   /// The channel-vector layouts serve the norm over channels only.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }

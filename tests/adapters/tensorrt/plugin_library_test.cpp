@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <string>
@@ -103,13 +105,19 @@ TEST_P(EveryPlugin, KeepsTheValueOfEachField) {
     AttributeValue changed = field.attribute->default_value;
     if (auto* number = std::get_if<float>(&changed)) *number = 0.25F;
     if (auto* integer = std::get_if<std::int64_t>(&changed)) *integer = 1;
-    if (auto* integers = std::get_if<std::vector<std::int64_t>>(&changed))
-      *integers = {-1, 0};  // two, so that it does not read back as one number
+    if (auto* integers = std::get_if<std::vector<std::int64_t>>(&changed)) *integers = {-1};
     if (auto* text = std::get_if<std::string>(&changed)) *text = field.attribute->choices.back();
     PluginFields fields = required_fields(schema());
     fields[field.name] = changed;
     const TensorDesc input{DType::f32, Layout::linear, {2, 3, 4}};
-    EXPECT_EQ(build_plugin(creator(), fields, {&input, 1}).serialized.at(field.name), changed);
+    const BuiltPlugin built = build_plugin(creator(), fields, {&input, 1});
+    const auto kept = std::find_if(built.serialized.begin(), built.serialized.end(),
+                                   [&](const SerializedField& each) { return each.name == field.name; });
+    ASSERT_NE(kept, built.serialized.end());
+    const nvinfer1::PluginField expected = to_field(field.name.c_str(), changed);
+    EXPECT_EQ(kept->type, expected.type);
+    EXPECT_EQ(kept->length, expected.length);
+    EXPECT_EQ(std::memcmp(kept->bytes.data(), expected.data, kept->bytes.size()), 0);
   }
 }
 
@@ -188,6 +196,15 @@ TEST(PluginFields, AnAxisOutsideTheRankIsRefusedWhenTheRankIsKnown) {
                    build_plugin(*library().find("L2Normalize"), {{"axes", std::vector<std::int64_t>{2}}}, {&input, 1})),
                Error);
   EXPECT_THAT(library().take_log(), Contains(HasSubstr("found 2, allowed is -2 to 1")));
+}
+
+TEST(PluginFields, TwoNamesOfOneAttributeMustAgree) {
+  const TensorDesc input{DType::f32, Layout::linear, {2, 3}};
+  auto& creator = *library().find("LeakyReluPlugin");
+  EXPECT_NO_THROW(static_cast<void>(build_plugin(creator, {{"alpha", 0.1F}, {"negSlope", 0.1F}}, {&input, 1})));
+  library().take_log();
+  EXPECT_THROW(static_cast<void>(build_plugin(creator, {{"alpha", 0.1F}, {"negSlope", 0.2F}}, {&input, 1})), Error);
+  EXPECT_THAT(library().take_log(), Contains(HasSubstr("`alpha`: found both")));
 }
 
 TEST(PluginFields, NarrowIntegersWiden) {
