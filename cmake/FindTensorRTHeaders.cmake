@@ -11,13 +11,21 @@ else()
   set(places /usr/include/x86_64-linux-gnu /usr/include "${GRAFT_SITE_PACKAGES}/kernel_lens/include/tensorrt")
 endif()
 
-# This header came with IPluginV3, the interface that every TensorRT since 10.0 shares.
-find_path(GRAFT_TENSORRT_INCLUDE_DIR NvInferRuntimePlugin.h PATHS ${places} NO_DEFAULT_PATH NO_CACHE)
-if(GRAFT_TENSORRT_INCLUDE_DIR)
-  file(STRINGS "${GRAFT_TENSORRT_INCLUDE_DIR}/NvInferRuntime.h" has_v3 REGEX "IPluginV3" LIMIT_COUNT 1)
-endif()
-if(NOT GRAFT_TENSORRT_INCLUDE_DIR OR NOT has_v3)
-  message(FATAL_ERROR "No TensorRT headers of version 10 or later in: ${places}. "
+# TensorRT 8 has no IPluginV3, the interface that every TensorRT since 10.0 shares; its headers are passed over.
+set(GRAFT_TENSORRT_INCLUDE_DIR "")
+set(too_old "")
+foreach(place IN LISTS places)
+  if(NOT GRAFT_TENSORRT_INCLUDE_DIR AND EXISTS "${place}/NvInferRuntime.h")
+    file(STRINGS "${place}/NvInferRuntime.h" has_v3 REGEX "IPluginV3" LIMIT_COUNT 1)
+    if(has_v3)
+      set(GRAFT_TENSORRT_INCLUDE_DIR "${place}")
+    else()
+      string(APPEND too_old " The headers in ${place} are older.")
+    endif()
+  endif()
+endforeach()
+if(NOT GRAFT_TENSORRT_INCLUDE_DIR)
+  message(FATAL_ERROR "No TensorRT headers of version 10 or later in: ${places}.${too_old} "
                       "Set TENSORRT_ROOT to an SDK, or unset it and run `make deps`.")
 endif()
 

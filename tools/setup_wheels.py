@@ -71,11 +71,12 @@ def site_packages() -> pathlib.Path:
 
 
 def has_tensorrt_headers() -> bool:
-    """Whether an SDK is installed; cmake/FindTensorRTHeaders.cmake looks in the same places."""
+    """Whether an SDK new enough to have IPluginV3 is installed; cmake/FindTensorRTHeaders.cmake looks in the same places."""
     places = [pathlib.Path("/usr/include/x86_64-linux-gnu"), pathlib.Path("/usr/include")]
     if os.environ.get("TENSORRT_ROOT"):
         return True  # a wrong TENSORRT_ROOT is CMake's to refuse, by name
-    return any((place / "NvInferRuntimePlugin.h").is_file() for place in places)
+    headers = [place / "NvInferRuntime.h" for place in places]
+    return any(header.is_file() and "IPluginV3" in header.read_text(errors="replace") for header in headers)
 
 
 def nvcc_version(nvcc: str) -> tuple[int, ...]:
