@@ -1,7 +1,7 @@
 # Graft's everyday commands; plain `make` lists them. CMake does the work, in build/release.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test compat docs docs-check lint format install clean
+.PHONY: help deps build build-all demo test compat docs docs-check lint format install clean
 
 PREFIX ?= /usr/local
 GRAFT_CUDA ?= AUTO
@@ -17,12 +17,15 @@ deps: ## install what the rest needs: Debian packages, and wheels into .deps
 	@tools/setup build engine test
 
 build: deps ## build/bin/graft, build/lib/libgraft_plugins.so, build/python
+	@tools/build release -DGRAFT_CUDA=$(GRAFT_CUDA) -- graft_product
+
+build-all: deps
 	@tools/build release -DGRAFT_CUDA=$(GRAFT_CUDA)
 
 demo: build ## a trained digits network, from ONNX to TensorRT engines
 	@examples/digits/demo
 
-test: build ## every test that this machine can run
+test: build-all ## every test that this machine can run
 	@tools/test release
 
 compat: build ## try the plugin library with every TensorRT that the registries hold
@@ -36,7 +39,7 @@ docs: build ## write docs/ops from the operators' definitions
 docs-check: build
 	@$(python) tools/generate_docs.py --check
 
-lint: build ## clang-format, clang-tidy, shellcheck, ruff
+lint: build-all ## clang-format, clang-tidy, shellcheck, ruff
 	@tools/setup lint
 	@tools/lint
 
