@@ -205,7 +205,7 @@ struct Vector {
 template <class T, int N, int R>
 __device__ void add_squares(const Vector<T, N> (&vectors)[R], float (&sums)[N]) {
   if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {
-    static_assert(R % 4 == 0 && R <= 1024);
+    static_assert(R % 4 == 0);
     int exact[N] = {};
 #pragma unroll
     for (int j = 0; j < R; j += 4) {

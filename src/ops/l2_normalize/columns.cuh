@@ -19,6 +19,20 @@ struct Columns {
   int channels = 0;  ///< Of chw32: those that are no padding.
 };
 
+/// Tuned on an H200.
+struct ColumnsPolicy {
+  template <class T, int N>
+  static constexpr int threads = sizeof(T) == 1 && N > 1 ? 256 : 512;
+  /// Vectors that a thread holds, of tensors that fill the GPU.
+  template <int N>
+  static constexpr int many_rows = N == 1 ? 16 : 8;
+  static constexpr int few_threads = 256;  ///< For short vectors and small tensors.
+  static constexpr int few_rows = 4;
+  /// Threads side by side: less would read parts of the 128 bytes that memory gives at once.
+  template <int N>
+  static constexpr int narrowest = N == 1 ? 32 : 8;
+};
+
 namespace detail {
 
 inline constexpr int columns_cluster_width = 32;  // the widest block of a cluster
@@ -26,21 +40,21 @@ inline constexpr int columns_cluster_width = 32;  // the widest block of a clust
 /// A block is 1 << log2_width threads wide along the columns and as high as its threads reach; thread (tx, ty) holds
 /// the rows ty, ty + height, ... of N neighbouring columns. The blocks of a cluster stand on top of each other. Chw32:
 /// N = 16 neighbours are half a pixel's vector of 32 channels, so they and the next thread's are summed as well.
-template <class T, int N, int R, int Threads, bool Chw32>
+template <class T, int N, int R, int Threads, bool Chw32, bool Clustered>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
     columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer) {
   constexpr int S = Chw32 ? 1 : N;  // sums a thread keeps
-  BlockCluster cluster;
+  BlockCluster<Clustered> cluster;
   const int width = 1 << log2_width;
   const int block_height = Threads >> log2_width;
   const int height = block_height * cluster.size();
   const int tx = static_cast<int>(threadIdx.x) & (width - 1);
   const int ty = cluster.rank() * block_height + (static_cast<int>(threadIdx.x) >> log2_width);
   const std::int64_t inner_vectors = columns.inner / N;
-  const std::int64_t tile_index = blockIdx.x / static_cast<unsigned>(cluster.size());
+  const std::int64_t tile_index = cluster.index();
   const std::int64_t column = (tile_index << log2_width) + tx;
   const bool active = column < columns.outer * inner_vectors;
-  const std::int64_t outer = divide(column, inner_vectors);
+  const std::int64_t outer = columns.outer == 1 ? 0 : divide(column, inner_vectors);
   const std::int64_t base = outer * columns.reduced * columns.inner + (column - outer * inner_vectors) * N;
   const auto valid_channels = [&](int row) { return Chw32 ? columns.channels - row * 2 * N - (tx & 1) * N : N; };
 
@@ -70,7 +84,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
   } else {
     __shared__ float partial[Threads * S];  // a row for each warp, or for each ty where that is wider than a warp
     __shared__ float totals[Threads / 2 * S];
-    __shared__ float cluster_sums[max_cluster * columns_cluster_width * S];
+    __shared__ float cluster_sums[Clustered ? max_cluster * columns_cluster_width * S : 1];
     for (int distance = 16; distance >= width; distance /= 2) {
 #pragma unroll
       for (int i = 0; i < S; ++i) sums[i] += __shfl_xor_sync(0xFFFFFFFFU, sums[i], distance);
@@ -79,9 +93,9 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     const int groups = Threads / group;
     const int across = width * S;
     if ((static_cast<int>(threadIdx.x) & (group - 1)) < width) {
-      float* mine = partial + static_cast<int>(threadIdx.x) / group * across + tx * S;
+      float* mine = partial + static_cast<int>(threadIdx.x) / group * across + tx;
 #pragma unroll
-      for (int i = 0; i < S; ++i) mine[i] = sums[i];
+      for (int i = 0; i < S; ++i) mine[i * width] = sums[i];  // neighbours in neighbouring banks
     }
     __syncthreads();
     if (cluster.size() > 1) cluster.begin_sending();
@@ -107,7 +121,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     }
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < S; ++i) factors[i] = totals[tx * S + i];
+    for (int i = 0; i < S; ++i) factors[i] = totals[i * width + tx];
   }
 
 #pragma unroll
@@ -126,20 +140,6 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 
 }  // namespace detail
 
-/// Tuned on an H200.
-struct ColumnsPolicy {
-  template <class T, int N>
-  static constexpr int threads = sizeof(T) == 1 && N > 1 ? 256 : 512;
-  /// Vectors that a thread holds, of tensors that fill the GPU.
-  template <int N>
-  static constexpr int many_rows = N == 1 ? 16 : 8;
-  static constexpr int few_threads = 256;  ///< For short vectors and small tensors.
-  static constexpr int few_rows = 4;
-  /// Threads side by side: less would read parts of the 128 bytes that memory gives at once.
-  template <int N>
-  static constexpr int narrowest = N == 1 ? 32 : 8;
-};
-
 /// The longest vector that is read in whole pieces of memory, without clusters and with them. Without, blocks get
 /// narrower until their height is that of a cluster.
 template <class T, int N>
@@ -154,7 +154,7 @@ template <class T, int N, bool Chw32 = false>
   using namespace detail;
   using Policy = ColumnsPolicy;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
-  const auto run = [&](auto kernel, int rows, int threads, int cluster) {
+  const auto run = [&](auto* kernel, int rows, int threads, int cluster) {
     int log2_width = 0;
     while (2 << log2_width <= threads && (threads >> (log2_width + 1)) * rows * cluster >= columns.reduced &&
            (cluster == 1 || 2 << log2_width <= columns_cluster_width)) {
@@ -167,14 +167,19 @@ template <class T, int N, bool Chw32 = false>
       vectors * columns.reduced >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
   constexpr int few = Policy::few_threads / Policy::narrowest<N> * Policy::few_rows;
   if (columns.reduced <= Policy::few_rows || (!fills && columns.reduced <= few)) {
-    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32>, Policy::few_rows,
+    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, false>, Policy::few_rows,
                Policy::few_threads, 1);
   }
   int cluster = 1;
-  while (device.has_clusters() && cluster < max_cluster && columns.reduced > columns_capacity_of_block<T, N> * cluster)
+  while (device.has_clusters() && cluster < max_cluster &&
+         columns.reduced > columns_capacity_of_block<T, N> * cluster) {
     cluster *= 2;
-  return run(columns_in_registers<T, N, Policy::many_rows<N>, Policy::threads<T, N>, Chw32>, Policy::many_rows<N>,
-             Policy::threads<T, N>, cluster);
+  }
+  constexpr int rows = Policy::many_rows<N>;
+  constexpr int threads = Policy::threads<T, N>;
+  auto* kernel = cluster > 1 ? columns_in_registers<T, N, rows, threads, Chw32, true>
+                             : columns_in_registers<T, N, rows, threads, Chw32, false>;
+  return run(kernel, rows, threads, cluster);
 }
 
 }  // namespace graft

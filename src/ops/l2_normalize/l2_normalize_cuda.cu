@@ -156,7 +156,8 @@ Status hwc8_run(const L2Normalize& op, const Problem& problem, const Buffers& bu
                            " channels in hwc8");
       }
       const Rows rows{.count = extents.element_count() / channels, .length = channels, .pitch = (channels + 7) / 8 * 8};
-      return run_rows<T, 8>(x, y, rows, task.normalizer, task.device, context);
+      if (rows.pitch == rows.length) return run_rows<T, 8>(x, y, rows, task.normalizer, task.device, context);
+      return run_rows<T, 8, true>(x, y, rows, task.normalizer, task.device, context);
     } else {
       return unsupported("hwc8 is a layout of 16-bit types");
     }

@@ -17,10 +17,22 @@ struct Rows {
   int pitch;
 };
 
+/// Tuned on an H200: vectors that a thread holds.
+struct RowsPolicy {
+  static constexpr int in_warp = 2;
+  static constexpr int in_small_block = 2;
+  static constexpr int in_block = 4;
+  static constexpr int most = 8;           ///< Of rows that fit only so.
+  static constexpr int small_block = 256;  ///< Vectors of a row up to which a block is small.
+  static constexpr int fewest_lanes = 8;   ///< 128 bytes side by side.
+  static constexpr int least_share = 512;  ///< Vectors of a row that are worth a block of a cluster.
+};
+
 namespace detail {
 
-/// The part of a row that one thread holds: R vectors of N elements, `step` vectors apart.
-template <class T, int N, int R>
+/// The part of a row that one thread holds: R vectors of N elements, `step` vectors apart. Padded: the pitch is longer
+/// than the row.
+template <class T, int N, int R, bool Padded>
 struct RowPart {
   Vector<T, N> vectors[R];
 
@@ -28,7 +40,8 @@ struct RowPart {
 #pragma unroll
     for (int j = 0; j < R; ++j) {
       const int at = (first + j * step) * N;
-      vectors[j] = at < rows.length ? Vector<T, N>::load(row + at).first(rows.length - at) : Vector<T, N>::zero();
+      vectors[j] = at < rows.length ? Vector<T, N>::load(row + at) : Vector<T, N>::zero();
+      if constexpr (Padded) vectors[j] = vectors[j].first(rows.length - at);
     }
   }
   [[nodiscard]] __device__ float sum_of_squares() const {
@@ -42,16 +55,18 @@ struct RowPart {
     for (int j = 0; j < R; ++j) {
       vectors[j].forget();
       const int at = (first + j * step) * N;
-      if (at < rows.pitch) vectors[j].times(factor).first(rows.length - at).store(row + at);
+      Vector<T, N> result = vectors[j].times(factor);
+      if constexpr (Padded) result = result.first(rows.length - at);
+      if (at < rows.pitch) result.store(row + at);
     }
   }
 };
 
-inline constexpr int rows_threads = 256;
+inline constexpr int rows_threads = 128;
 inline constexpr int rows_largest_block = 1024;
 
 /// 1 << log2_lanes lanes of a warp to a row.
-template <class T, int N, int R>
+template <class T, int N, int R, bool Padded>
 __global__ void __launch_bounds__(rows_threads)
     rows_by_lanes(const T* x, T* y, Rows rows, int log2_lanes, Normalizer normalizer) {
   const int lanes = 1 << log2_lanes;
@@ -59,7 +74,7 @@ __global__ void __launch_bounds__(rows_threads)
   const std::int64_t row =
       static_cast<std::int64_t>(blockIdx.x) * (rows_threads >> log2_lanes) + (threadIdx.x >> log2_lanes);
   const bool active = row < rows.count;
-  RowPart<T, N, R> part{};
+  RowPart<T, N, R, Padded> part{};
   if (active) part.load(x + row * rows.pitch, rows, lane, lanes);
   float sum = part.sum_of_squares();
   for (int distance = lanes / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xFFFFFFFFU, sum, distance);
@@ -67,7 +82,7 @@ __global__ void __launch_bounds__(rows_threads)
 }
 
 /// A block of whole warps to a row, or a cluster of such blocks.
-template <class T, int N, int R>
+template <class T, int N, int R, bool Padded>
 __global__ void __launch_bounds__(rows_largest_block)
     rows_by_block(const T* x, T* y, Rows rows, Normalizer normalizer) {
   constexpr int lanes = 32;
@@ -75,14 +90,13 @@ __global__ void __launch_bounds__(rows_largest_block)
   __shared__ typename Reduce::TempStorage storage[rows_largest_block / lanes];
   __shared__ float sums[rows_largest_block / lanes];
   __shared__ float cluster_sums[max_cluster];
-  BlockCluster cluster;
+  BlockCluster<(R > RowsPolicy::in_small_block)> cluster;
   const int threads = static_cast<int>(blockDim.x);
   const int warp = static_cast<int>(threadIdx.x) / lanes;
   const int first = cluster.rank() * threads + static_cast<int>(threadIdx.x);
   const int step = cluster.size() * threads;
-  const std::int64_t offset =
-      static_cast<std::int64_t>(blockIdx.x / static_cast<unsigned>(cluster.size())) * rows.pitch;
-  RowPart<T, N, R> part;
+  const std::int64_t offset = static_cast<std::int64_t>(cluster.index()) * rows.pitch;
+  RowPart<T, N, R, Padded> part;
   part.load(x + offset, rows, first, step);
   const float warp_sum = Reduce(storage[warp]).Sum(part.sum_of_squares());
   if (threadIdx.x % lanes == 0) sums[warp] = warp_sum;
@@ -101,27 +115,11 @@ __global__ void __launch_bounds__(rows_largest_block)
 
 }  // namespace detail
 
-/// Tuned on an H200: vectors that a thread holds.
-struct RowsPolicy {
-#ifdef TUNE_ROW1
-  static constexpr int in_warp = 1;
-  static constexpr int in_small_block = 1;
-#else
-  static constexpr int in_warp = 2;
-  static constexpr int in_small_block = 2;
-#endif
-  static constexpr int in_block = 4;
-  static constexpr int most = 8;           ///< Of rows that fit only so.
-  static constexpr int small_block = 256;  ///< Vectors of a row up to which a block is small.
-  static constexpr int fewest_lanes = 8;   ///< 128 bytes side by side.
-  static constexpr int least_share = 512;  ///< Vectors of a row that are worth a block of a cluster.
-};
-
 /// The longest row, in vectors of the width that is used, without clusters and with them.
 inline constexpr int rows_capacity_of_block = detail::rows_largest_block * RowsPolicy::most;
 inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 
-template <class T, int N>
+template <class T, int N, bool Padded = false>
 [[nodiscard]] Status run_rows(const T* x, T* y, const Rows& rows, const Normalizer& normalizer,
                               const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
@@ -135,7 +133,8 @@ template <class T, int N>
   int log2_lanes = 0;
   while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;
   if (vectors <= Policy::in_warp << log2_lanes) {
-    auto* kernel = vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1> : rows_by_lanes<T, N, Policy::in_warp>;
+    auto* kernel =
+        vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1, Padded> : rows_by_lanes<T, N, Policy::in_warp, Padded>;
     return launch("L2Normalize rows", kernel, {ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads},
                   context, x, y, rows, log2_lanes, normalizer);
   }
@@ -145,16 +144,18 @@ template <class T, int N>
     return launch("L2Normalize rows", kernel, grid, context, x, y, rows, normalizer);
   };
   if (vectors <= Policy::small_block) {
-    return by_block(rows_by_block<T, N, Policy::in_small_block>, Policy::in_small_block, 1);
+    return by_block(rows_by_block<T, N, Policy::in_small_block, Padded>, Policy::in_small_block, 1);
   }
   int cluster = 1;
-  const auto too_long = [&] { return vectors > rows_largest_block * Policy::in_block * cluster; };
+  const auto too_long = [&](int vectors_per_thread) {
+    return vectors > rows_largest_block * vectors_per_thread * cluster;
+  };
   const auto too_few_blocks = [&] {
     return rows.count * cluster < device.multiprocessors && vectors >= 2 * cluster * Policy::least_share;
   };
-  while (device.has_clusters() && cluster < max_cluster && (too_long() || too_few_blocks())) cluster *= 2;
-  if (too_long()) return by_block(rows_by_block<T, N, Policy::most>, Policy::most, cluster);
-  return by_block(rows_by_block<T, N, Policy::in_block>, Policy::in_block, cluster);
+  while (device.has_clusters() && cluster < max_cluster && (too_long(Policy::most) || too_few_blocks())) cluster *= 2;
+  if (too_long(Policy::in_block)) return by_block(rows_by_block<T, N, Policy::most, Padded>, Policy::most, cluster);
+  return by_block(rows_by_block<T, N, Policy::in_block, Padded>, Policy::in_block, cluster);
 }
 
 }  // namespace graft

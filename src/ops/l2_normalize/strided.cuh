@@ -26,6 +26,7 @@ enum class StridedStep : std::uint8_t { everything, sum, scale };
 namespace detail {
 
 inline constexpr int strided_threads = 512;
+inline constexpr int in_flight = 4;  // vectors that a thread reads before it uses the first
 
 /// InnerKept: a block takes 32 neighbours (of N elements) along the kept dimensions; otherwise one kept element.
 template <class T, int N, bool InnerKept>
@@ -54,16 +55,18 @@ __global__ void __launch_bounds__(strided_threads)
 
   if (step != StridedStep::scale) {
     float sums[S] = {};
-#pragma unroll 4
-    for (std::int64_t i = begin; i < end; i += height) {
-      const auto vector = Vector<T, N>::load(x + base + problem.reduced.offset(i));
-      if constexpr (InnerKept) {
-        float values[N];
-        vector.unpack(values);
+    for (std::int64_t i = begin; i < end; i += in_flight * height) {
+      Vector<T, N> vectors[in_flight];
 #pragma unroll
-        for (int s = 0; s < S; ++s) sums[s] += values[s] * values[s];
+      for (int j = 0; j < in_flight; ++j) {
+        const std::int64_t at = i + j * height;
+        vectors[j] = at < end ? Vector<T, N>::load(x + base + problem.reduced.offset(at)) : Vector<T, N>::zero();
+      }
+      if constexpr (InnerKept) {
+        add_squares(vectors, sums);
       } else {
-        sums[0] += vector.sum_of_squares();
+#pragma unroll
+        for (int j = 0; j < in_flight; ++j) sums[0] += vectors[j].sum_of_squares();
       }
     }
     if constexpr (InnerKept) {
@@ -117,14 +120,24 @@ __global__ void __launch_bounds__(strided_threads)
   float factors[S];
 #pragma unroll
   for (int s = 0; s < S; ++s) factors[s] = normalizer.factor<T>(totals[tx * S + s]);
-#pragma unroll 4
-  for (std::int64_t i = begin; i < end; i += height) {
-    const std::int64_t offset = base + problem.reduced.offset(i);
-    const auto vector = Vector<T, N>::load(x + offset);
-    if constexpr (InnerKept)
-      vector.times(factors).store(y + offset);
-    else
-      vector.times(factors[0]).store(y + offset);
+  for (std::int64_t i = begin; i < end; i += in_flight * height) {
+    Vector<T, N> vectors[in_flight];
+    std::int64_t offsets[in_flight];
+#pragma unroll
+    for (int j = 0; j < in_flight; ++j) {
+      const std::int64_t at = i + j * height;
+      if (at >= end) continue;
+      offsets[j] = base + problem.reduced.offset(at);
+      vectors[j] = Vector<T, N>::load(x + offsets[j]);
+    }
+#pragma unroll
+    for (int j = 0; j < in_flight; ++j) {
+      if (i + j * height >= end) continue;
+      if constexpr (InnerKept)
+        vectors[j].times(factors).store(y + offsets[j]);
+      else
+        vectors[j].times(factors[0]).store(y + offsets[j]);
+    }
   }
 }
 
