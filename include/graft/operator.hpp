@@ -53,9 +53,9 @@ struct TypeRow {
   std::array<Format, max_ports> formats{};
   std::size_t count = 0;
 
-  template <class... Formats>
-  constexpr TypeRow(Formats... row)
-      : formats{Format(row)...}, count(sizeof...(row)) {}  // NOLINT(google-explicit-constructor)
+  /// A format for each port.
+  template <class... Formats>  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr TypeRow(Formats... row) : formats{Format(row)...}, count(sizeof...(row)) {}
 };
 
 /// The rows of an operator with one input and one output of the same type and layout.

@@ -4,6 +4,8 @@
 
 namespace graft {
 
-std::span<const Variant<L2NormHelper>> cuda_kernels(const L2NormHelper& /*op*/) { return elementwise_kernels<L2NormHelper>(); }
+std::span<const Variant<L2NormHelper>> cuda_kernels(const L2NormHelper& /*op*/) {
+  return elementwise_kernels<L2NormHelper>();
+}
 
 }  // namespace graft
