@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(rows_threads)
 }
 
 /// A block of whole warps to a row, or a cluster of such blocks.
-template <class T, int N, int R, bool Padded>
+template <class T, int N, int R, bool Padded, bool Clustered>
 __global__ void __launch_bounds__(rows_largest_block)
     rows_by_block(const T* x, T* y, Rows rows, Normalizer normalizer) {
   constexpr int lanes = 32;
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(rows_largest_block)
   __shared__ typename Reduce::TempStorage storage[rows_largest_block / lanes];
   __shared__ float sums[rows_largest_block / lanes];
   __shared__ float cluster_sums[max_cluster];
-  BlockCluster<(R > RowsPolicy::in_small_block)> cluster;
+  BlockCluster<Clustered> cluster;
   const int threads = static_cast<int>(blockDim.x);
   const int warp = static_cast<int>(threadIdx.x) / lanes;
   const int first = cluster.rank() * threads + static_cast<int>(threadIdx.x);
@@ -144,7 +144,7 @@ template <class T, int N, bool Padded = false>
     return launch("L2Normalize rows", kernel, grid, context, x, y, rows, normalizer);
   };
   if (vectors <= Policy::small_block) {
-    return by_block(rows_by_block<T, N, Policy::in_small_block, Padded>, Policy::in_small_block, 1);
+    return by_block(rows_by_block<T, N, Policy::in_small_block, Padded, false>, Policy::in_small_block, 1);
   }
   int cluster = 1;
   const auto too_long = [&](int vectors_per_thread) {
@@ -154,8 +154,15 @@ template <class T, int N, bool Padded = false>
     return rows.count * cluster < device.multiprocessors && vectors >= 2 * cluster * Policy::least_share;
   };
   while (device.has_clusters() && cluster < max_cluster && (too_long(Policy::most) || too_few_blocks())) cluster *= 2;
-  if (too_long(Policy::in_block)) return by_block(rows_by_block<T, N, Policy::most, Padded>, Policy::most, cluster);
-  return by_block(rows_by_block<T, N, Policy::in_block, Padded>, Policy::in_block, cluster);
+  const bool clustered = cluster > 1;
+  if (too_long(Policy::in_block)) {
+    constexpr int most = Policy::most;
+    auto* kernel = clustered ? rows_by_block<T, N, most, Padded, true> : rows_by_block<T, N, most, Padded, false>;
+    return by_block(kernel, most, cluster);
+  }
+  constexpr int usual = Policy::in_block;
+  auto* kernel = clustered ? rows_by_block<T, N, usual, Padded, true> : rows_by_block<T, N, usual, Padded, false>;
+  return by_block(kernel, usual, cluster);
 }
 
 }  // namespace graft
