@@ -171,6 +171,7 @@ class Reader {
   /// The typed fields (float_data and the others), which hold fewer kinds of number than there are element types.
   Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
                    const std::string& what) const {
+    static_cast<void>(count_bytes(type, elements, what));  // so that the parts of complex numbers can be counted
     const auto expect = [&](int found, std::int64_t wanted) { check_count(found, wanted, "elements", what, proto); };
     switch (type) {
       case ElementType::f32:
@@ -383,6 +384,10 @@ class Reader {
     }
     for (::onnx::SparseTensorProto& sparse : *proto.mutable_sparse_initializer()) {
       Value& value = define(graph, sparse.values().name(), "sparse initialiser");
+      for (const std::int64_t dim : sparse.dims()) {
+        if (dim < 0)
+          fail(fmt::format("sparse initialiser '{}': dimension {}; allowed are 0 and above", value.name, dim));
+      }
       value.type = static_cast<ElementType>(sparse.values().data_type());
       value.shape = Shape(sparse.dims().begin(), sparse.dims().end());
       value.sparse_initializer = sparse.SerializePartialAsString();

@@ -83,6 +83,19 @@ const std::vector<Case>& cases() {
          weight(m).set_raw_data("a");
        },
        {"'w'", "64 bits"}},
+      {"complex_overflow",
+       [](auto& m) {
+         weight(m).set_dims(0, INT64_MAX / 2 + 1);
+         weight(m).set_data_type(::onnx::TensorProto::COMPLEX64);
+       },
+       {"'w'", "64 bits"}},
+      {"negative_sparse_dim",
+       [](auto& m) {
+         auto& sparse = *m.mutable_graph()->add_sparse_initializer();
+         sparse.mutable_values()->set_name("s");
+         sparse.add_dims(-3);
+       },
+       {"'s'", "dimension -3", "0 and above"}},
       {"too_little_data", [](auto& m) { weight(m).set_dims(0, 5); }, {"'w'", "2 elements", "need 5"}},
       {"too_much_raw_data", [](auto& m) { weight(m).set_raw_data(std::string(9, 'a')); }, {"'w'", "9 bytes", "need 8"}},
       {"undefined_type", [](auto& m) { weight(m).set_data_type(0); }, {"'w'", "element type"}},
