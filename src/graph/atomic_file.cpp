@@ -15,10 +15,26 @@
 
 namespace graft {
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+std::filesystem::path writable_target(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // what cannot be looked at is refused when it is opened, with the reason
+  if (const fs::file_status found = fs::status(path, ignored); fs::exists(found) && !fs::is_regular_file(found)) {
+    throw Error(fmt::format("{}: {}; allowed are regular files and new names. Give the name of a file", path.string(),
+                            fs::is_directory(found) ? "it is a folder" : "it is a device, a pipe or a socket"));
+  }
+  constexpr int most_links = 40;
+  fs::path target = path;
+  for (int i = 0; fs::is_symlink(fs::symlink_status(target, ignored)); ++i) {
+    if (i == most_links) throw Error(fmt::format("{}: more than {} links, or a circle of them", path.string(), i));
+    target = target.parent_path() / fs::read_symlink(target, ignored);  // an absolute one replaces the folder
+  }
+  return target;
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), target_(writable_target(path_)) {
   static std::atomic<unsigned> next{0};
   do {
-    temporary_ = fmt::format("{}.{}-{}.tmp", path_.string(), ::getpid(), next++);
+    temporary_ = fmt::format("{}.{}-{}.tmp", target_.string(), ::getpid(), next++);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) {
@@ -54,10 +70,10 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   struct ::stat existing {};
-  if (::stat(path_.c_str(), &existing) == 0 && ::fchmod(descriptor_, existing.st_mode & 0777U) != 0) {
+  if (::stat(target_.c_str(), &existing) == 0 && ::fchmod(descriptor_, existing.st_mode & 0777U) != 0) {
     fail("cannot be given the mode of the file it replaces");
   }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();
 }
 

@@ -312,7 +312,7 @@ void write_npy(const std::filesystem::path& path, const NpyArray& array) { write
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (arrays.empty()) fail(path.string(), "there is no array to write");
   // libzip writes to a temporary file beside the archive and renames it in zip_close.
-  Archive archive = open_archive(path, ZIP_CREATE | ZIP_TRUNCATE);
+  Archive archive = open_archive(writable_target(path), ZIP_CREATE | ZIP_TRUNCATE);
   std::vector<std::string> contents;  // libzip reads them in zip_close
   contents.reserve(arrays.size());
   for (const auto& [name, array] : arrays) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -163,6 +164,38 @@ TEST(OnnxFiles, AFailedWriteLeavesNothing) {
   fs::create_directory(folder / "m.onnx");
   EXPECT_NE(error_of([&] { write_onnx(model, folder / "m.onnx"); }), "");
   EXPECT_EQ(folder.file_count(), 1U);
+}
+
+// A pipe stands in for /dev/null, which this would replace where it fails.
+TEST(OnnxFiles, OnlyRegularFilesAreReplaced) {
+  const Folder folder;
+  const Model model = make_model({{"x"}}, "y = Relu(x)", {"y"});
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", folder / "to_pipe");
+  for (const char* name : {"pipe", "to_pipe"}) {
+    const std::string error = error_of([&] { write_onnx(model, folder / name); });
+    EXPECT_NE(error.find(std::string(name) + ": it is a device, a pipe"), std::string::npos) << error;
+  }
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
+  EXPECT_EQ(folder.file_count(), 2U);
+  const std::string inside = error_of([&] { write_onnx(model, folder / ""); });
+  EXPECT_NE(inside.find("it is a folder"), std::string::npos) << inside;
+}
+
+TEST(OnnxFiles, LinksStay) {
+  const Folder folder;
+  const Model model = make_model({{"x"}}, "y = Relu(x)", {"y"});
+  fs::create_directory(folder / "inner");
+  fs::create_symlink("inner/second", folder / "first");
+  fs::create_symlink("m.onnx", folder / "inner" / "second");
+  for (int i = 0; i < 2; ++i) {  // the link leads nowhere, then to the file
+    write_onnx(model, folder / "first");
+    EXPECT_TRUE(fs::is_symlink(folder / "first"));
+    EXPECT_TRUE(fs::is_symlink(folder / "inner" / "second"));
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / "inner" / "m.onnx")));
+  }
+  fs::create_symlink("circle", folder / "circle");
+  EXPECT_NE(error_of([&] { write_onnx(model, folder / "circle"); }).find("circle"), std::string::npos);
 }
 
 // A limit on the size of files stands in for a full disk: write fails half-way with an error either way.

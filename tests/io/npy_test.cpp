@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
@@ -144,6 +145,18 @@ TEST_F(NpyFiles, MissingAndDamagedFilesAreNamed) {
     std::ofstream(folder_ / "cut.npz", std::ios::binary | std::ios::trunc) << bytes.substr(0, length);
     EXPECT_THAT([&] { static_cast<void>(read_npz(folder_ / "cut.npz")); }, ThrowsMessage<Error>(HasSubstr("cut.npz")));
   }
+}
+
+TEST_F(NpyFiles, OnlyRegularFilesAreReplaced) {
+  const NpyArray array{.type = ElementType::u8, .shape = {3}, .data = std::vector<std::byte>(3)};
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT([&] { write_npz(folder_ / "pipe", {{"a", array}}); }, ThrowsMessage<Error>(HasSubstr("a pipe")));
+  EXPECT_THAT([&] { write_npy(folder_ / "pipe", array); }, ThrowsMessage<Error>(HasSubstr("a pipe")));
+  EXPECT_TRUE(std::filesystem::is_fifo(folder_ / "pipe"));
+  std::filesystem::create_symlink("real.npz", folder_ / "link.npz");
+  write_npz(folder_ / "link.npz", {{"a", array}});
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.npz"));
+  EXPECT_EQ(read_npz(folder_ / "real.npz").size(), 1U);
 }
 
 TEST_F(NpyFiles, NothingIsLeftWhereWritingFails) {

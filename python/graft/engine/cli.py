@@ -128,7 +128,14 @@ class WholeFile:
             raise EngineError("output", f"{path}: there is no folder {folder}", f"Create it: mkdir -p {folder}")
         if self.path.is_dir():
             raise EngineError("output", f"{path} is a folder", "Give the name of a file")
-        self.temporary = folder / f".{self.path.name}.{os.getpid()}.tmp"
+        if self.path.exists() and not self.path.is_file():
+            # Renaming over a device such as /dev/null would replace the device.
+            raise EngineError("output", f"{path} is a device, a pipe or a socket", "Give the name of a file")
+        try:
+            self.target = self.path.resolve()  # a link stays a link; what it points to is written
+        except (OSError, RuntimeError) as error:
+            raise EngineError("output", f"{path}: a circle of links", "Give the name of a file") from error
+        self.temporary = self.target.with_name(f".{self.target.name}.{os.getpid()}.tmp")
         try:
             self.temporary.touch()
             self.temporary.unlink()
@@ -141,7 +148,7 @@ class WholeFile:
         if not self.temporary.exists():
             return
         try:
-            self.temporary.replace(self.path)
+            self.temporary.replace(self.target)
         except OSError as error:
             raise EngineError("output", f"{self.path}: {error.strerror}", "Choose another name") from error
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pathlib
 import resource
 import struct
@@ -214,6 +215,21 @@ def test_output_folder_must_exist(tmp_path: pathlib.Path) -> None:
     assert done.error["kind"] == "output"
     assert "mkdir" in done.error["next_step"]
     assert drive("build", model, "--output", tmp_path).error["kind"] == "output"
+
+
+def test_only_regular_files_are_replaced(tmp_path: pathlib.Path) -> None:
+    model = models.convolution(tmp_path / "conv.onnx")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = drive("build", model, "--output", pipe)
+    assert (done.code, done.error["kind"]) == (2, "output")
+    assert "a pipe" in done.error["message"]
+    assert pipe.is_fifo()
+    link = tmp_path / "link.engine"
+    link.symlink_to("real.engine")
+    assert drive("build", model, "--output", link).code == 0
+    assert link.is_symlink()
+    assert (tmp_path / "real.engine").stat().st_size > 1000
 
 
 def test_a_full_disk_leaves_no_partial_file(tmp_path: pathlib.Path) -> None:
