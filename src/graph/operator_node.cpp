@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "graft/registry.hpp"
@@ -15,6 +17,27 @@ constexpr std::string_view operator_note = "graft.operator";
 
 /// What TensorRT's parser reads of a plugin node; no attribute of the operator.
 bool is_plugin_attribute(std::string_view name) { return name == "plugin_version" || name == "plugin_namespace"; }
+
+/// A domain in which the name of a plugin means that plugin: TensorRT's parser looks at the name alone, but a node of
+/// somebody else's domain may be anything.
+bool is_plugin_domain(std::string_view domain) {
+  constexpr std::array<std::string_view, 7> domains = {"",    "ai.onnx",     onnx_domain,          "TRT",
+                                                       "trt", "trt.plugins", "com.nvidia.tensorrt"};
+  return std::find(domains.begin(), domains.end(), domain) != domains.end();
+}
+
+/// The version a plugin node asks for, "" for any; nothing where it can be no plugin that Graft stands in for.
+std::optional<std::string> wanted_version(const Node& node) {
+  if (!is_plugin_domain(node.domain)) return std::nullopt;
+  if (const NodeAttribute* space = node.attribute("plugin_namespace")) {
+    const auto* text = space->get<std::string>();
+    if (text == nullptr || !text->empty()) return std::nullopt;
+  }
+  const NodeAttribute* version = node.attribute("plugin_version");
+  if (version == nullptr) return "";
+  const auto* text = version->get<std::string>();
+  return text == nullptr ? std::nullopt : std::optional(*text);
+}
 
 AttributeValue value_of(const Node& node, const std::string& name, const NodeAttribute& attribute,
                         const AttributeInfo& info) {
@@ -57,12 +80,12 @@ OperatorMatch find_operator_for(const Node& node) {
     if (const OperatorType* type = find_operator(node.op_type)) return {type, nullptr};
   }
   if (is_standard_operator(node.domain, node.op_type)) return {};
-  const NodeAttribute* version = node.attribute("plugin_version");
+  const auto version = wanted_version(node);
+  if (!version) return {};
   for (const OperatorType* type : operators()) {
     for (const DropIn& drop_in : type->drop_ins) {
       if (drop_in.plugin_name != node.op_type) continue;
-      const auto* wanted = version == nullptr ? nullptr : version->get<std::string>();
-      if (wanted == nullptr || *wanted == drop_in.version) return {type, &drop_in};
+      if (version->empty() || *version == drop_in.version) return {type, &drop_in};
     }
   }
   return {};

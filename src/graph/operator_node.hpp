@@ -19,9 +19,10 @@ struct OperatorMatch {
   explicit operator bool() const { return type != nullptr; }
 };
 
-/// The operator a node stands for: in the domain graft by its name or by its metadata `graft.operator`; in any domain
-/// by the name (and `plugin_version`, if given) of a plugin that an operator stands in for, unless ONNX itself has an
-/// operator of that name in that domain. Empty where there is none.
+/// The operator a node stands for: in the domain graft by its name or by its metadata `graft.operator`; there and in
+/// the domains that plugin nodes are written in ("", TRT, trt.plugins ...) by the name (and `plugin_version`, if given)
+/// of a plugin that an operator stands in for, unless ONNX itself has an operator of that name in that domain or the
+/// node names a `plugin_namespace`. Empty where there is none.
 [[nodiscard]] OperatorMatch find_operator_for(const Node& node);
 
 /// The operator with the node's attributes, checked. Null where find_operator_for finds none; throws Error naming node

@@ -32,13 +32,31 @@ TEST(OperatorNode, TakesTheAttributesOfTheNode) {
 
 TEST(OperatorNode, KnowsDropInNames) {
   Model model;
-  const auto op = make_operator(
-      node_of(model, "y = anything::LReLU_TRT<negSlope=0.5, plugin_version=\"1\", plugin_namespace=\"\">(x)"));
+  const auto op =
+      make_operator(node_of(model, "y = TRT::LReLU_TRT<negSlope=0.5, plugin_version=\"1\", plugin_namespace=\"\">(x)"));
   ASSERT_NE(op, nullptr);
   EXPECT_EQ(op->type().name, "LeakyReLU");
   EXPECT_EQ(op->get("alpha"), AttributeValue(0.5F));
   EXPECT_EQ(make_operator(node_of(model, "y = LReLU_TRT<negSlope=0.5>(x)"))->type().name, "LeakyReLU");
   EXPECT_EQ(make_operator(node_of(model, "y = LReLU_TRT<plugin_version=\"7\">(x)")), nullptr);
+}
+
+TEST(OperatorNode, DropInNamesOfOthersAreNotItsOwn) {
+  Model model;
+  for (const char* text : {"y = mine::LReLU_TRT<negSlope=0.5>(x)", "y = LReLU_TRT<plugin_namespace=\"mine\">(x)",
+                           "y = LReLU_TRT<plugin_namespace=1>(x)", "y = LReLU_TRT<plugin_version=1>(x)",
+                           "y = LReLU_TRT<plugin_version=1.0>(x)"}) {
+    EXPECT_EQ(make_operator(node_of(model, text)), nullptr) << text;
+  }
+}
+
+TEST(OperatorNode, TwoNamesOfOneAttributeHaveToAgree) {
+  Model model;
+  EXPECT_EQ(make_operator(node_of(model, "y = LeakyReluPlugin<alpha=0.5, negSlope=0.5>(x)"))->get("alpha"),
+            AttributeValue(0.5F));
+  const std::string error = refusal("y = LeakyReluPlugin<alpha=0.5, negSlope=0.25>(x)");
+  EXPECT_NE(error.find("node 'y' (LeakyReluPlugin)"), std::string::npos) << error;
+  EXPECT_NE(error.find("`alpha`"), std::string::npos) << error;
 }
 
 TEST(OperatorNode, LeavesOtherNodesAlone) {

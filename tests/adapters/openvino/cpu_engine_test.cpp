@@ -169,9 +169,9 @@ TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
 }
 
 TEST(CpuEngine, KnowsAPluginsNameAsTheOperatorItStandsFor) {
-  Model model = model_of({{"x", ElementType::f32, {3}}}, "y = custom::LReLU_TRT<negSlope=0.5>(x)", {"y"});
+  Model model = model_of({{"x", ElementType::f32, {3}}}, "y = TRT::LReLU_TRT<negSlope=0.5>(x)", {"y"});
   for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
-    for (const char* domain : {"custom", ""}) {
+    for (const char* domain : {"TRT", ""}) {
       model.graph().nodes()[0]->domain = domain;
       CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
       EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {3}, {2, -2, -4})}}), "y"),

@@ -198,14 +198,14 @@ def graft_model(dtype: int, nodes: list[onnx.NodeProto], opset: int = 17) -> onn
         [helper.make_tensor_value_info("x", dtype, ["n", 4, 5])],
         [helper.make_tensor_value_info("y", dtype, None)],
     )
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid("graft", 1), helper.make_opsetid("custom", 1)]
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("graft", 1), helper.make_opsetid("TRT", 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=8)
 
 
 CHAIN = [
     helper.make_node("LeakyReLU", ["x"], ["a"], "first", domain="graft", alpha=0.3),
     helper.make_node("L2Normalize", ["a"], ["b"], "second", domain="graft", axes=[1], epsilon=0.5, epsilon_mode="norm"),
-    helper.make_node("LReLU_TRT", ["b"], ["c"], "third", domain="custom", negSlope=0.7),
+    helper.make_node("LReLU_TRT", ["b"], ["c"], "third", domain="TRT", negSlope=0.7),
     helper.make_node("L2Normalize", ["c"], ["y"], "fourth", domain="graft", axes=[-1], epsilon=0.1, epsilon_mode="add"),
 ]
 
