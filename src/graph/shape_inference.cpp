@@ -231,11 +231,8 @@ void NodeTypes::set_shape(std::size_t output, Shape shape) {
   if (value == nullptr) return;
   for (Dim& dim : shape) dim = bounded(dim);
   if (value->shape) {
-    if (value->shape->size() != shape.size()) {
-      fail(fmt::format("its output '{}' is declared {}; it is {}", value->name, graft::to_string(*value->shape),
-                       graft::to_string(shape)));
-    }
-    for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = merge(shape[i], (*value->shape)[i], node_, *value);
+    const bool same_rank = value->shape->size() == shape.size();
+    for (std::size_t i = 0; same_rank && i < shape.size(); ++i) shape[i] = merge(shape[i], (*value->shape)[i]);
   }
   value->shape = std::move(shape);
 }
@@ -265,13 +262,19 @@ Dim bounded(const Dim& dim) {
   return is_small(dim) ? dim : unknown_dim();
 }
 
-Dim merge(const Dim& inferred, const Dim& declared, const Node& node, const Value& value) {
-  if (inferred.is_constant() && declared.is_constant() && inferred.value() != declared.value()) {
-    throw Error(fmt::format("{}: a dimension of its output '{}' is declared {}; it is {}", describe(node), value.name,
-                            declared.value(), inferred.value()));
-  }
-  if (inferred.is_constant()) return inferred;
-  return declared.is_constant() || is_unknown(inferred) ? declared : inferred;
+namespace {
+
+bool has_unknown(const Dim& dim) {
+  if (dim.is_constant()) return false;
+  if (dim.kind() == Dim::Kind::symbol) return is_unknown(dim);
+  return has_unknown(dim.left()) || has_unknown(dim.right());
+}
+
+}  // namespace
+
+Dim merge(const Dim& inferred, const Dim& declared) {
+  if (is_unknown(inferred)) return declared;
+  return has_unknown(inferred) && declared.is_constant() ? declared : inferred;
 }
 
 Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {

@@ -12,10 +12,10 @@ namespace graft {
 
 /// Fills Value::type and Value::shape where they follow from the inputs' and from constants, also inside sub-graphs.
 /// Small integer tensors are followed by value (Shape, Gather, Concat, Reshape). Graft's operators infer their own;
-/// calls of other functions are inferred through their bodies. What is declared in the file stays where nothing better
-/// is known, and a declared constant wins over an inferred symbol. What cannot be inferred stays unknown.
-/// Throws Error naming the node where two constants contradict each other.
-/// Returns the number of values in the main graph whose type or rank is still unknown.
+/// calls of other functions are inferred through their bodies. What the file declares of inner values and of outputs
+/// counts only where nothing can be inferred, for it may be older than the inputs. What cannot be inferred stays
+/// unknown. Throws Error naming the node whose inputs contradict each other, or whose output is declared of another
+/// element type. Returns the number of values in the main graph whose type or rank is still unknown.
 std::size_t infer_shapes(Model& model);
 
 /// The same from given input shapes: each replaces the declared shape of that input, and all other shapes and types

@@ -35,7 +35,7 @@ class NodeTypes {
   [[nodiscard]] std::size_t axis(std::int64_t value, std::size_t rank) const;
 
   void set_type(std::size_t output, std::optional<ElementType> type);
-  /// Agrees with what is declared, or throws Error.
+  /// Takes the place of what is declared, see merge.
   void set_shape(std::size_t output, Shape shape);
   void set_contents(std::size_t output, Contents contents);
   void copy(std::size_t input, std::size_t output = 0);  ///< Type and shape.
@@ -56,7 +56,8 @@ bool apply_shape_rule(NodeTypes& types);
 
 /// One dimension of what two shapes broadcast to; throws Error for constants that do not agree.
 [[nodiscard]] Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types);
-/// What an inferred and a declared dimension say together; throws Error for constants that do not agree.
-[[nodiscard]] Dim merge(const Dim& inferred, const Dim& declared, const Node& node, const Value& value);
+/// The inferred dimension; the declared one where nothing could be inferred. What a file declares of inner values and
+/// of outputs may be out of date: whoever makes the inputs of an exported model dynamic seldom changes it as well.
+[[nodiscard]] Dim merge(const Dim& inferred, const Dim& declared);
 
 }  // namespace graft

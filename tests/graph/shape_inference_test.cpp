@@ -1,9 +1,8 @@
 // Shape inference where it is symbolic; agreement with onnx on constants is tested in tests/python/graph.
 #include "graph/shape_inference.hpp"
 
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "build.hpp"
 #include "graph/onnx_io.hpp"
@@ -71,13 +70,32 @@ TEST(ShapeInference, GraftOperatorsAndFunctions) {
   EXPECT_FALSE(model.functions.empty());  // only looked through
 }
 
-TEST(ShapeInference, DeclaredConstantsWinOverSymbols) {
+TEST(ShapeInference, DeclarationsCountOnlyWhereNothingIsInferred) {
   Model model = make_model({{"x", ElementType::f32, Shape{n, 4}}}, "y = custom::Op(x)\nz = Relu(y)", {"z"});
   model.graph().find("y")->type = ElementType::f16;
   model.graph().find("y")->shape = Shape{n, h};
   model.graph().find("z")->shape = Shape{unknown_dim(), 7};
   infer_shapes(model);
-  EXPECT_EQ(type_text(*model.graph().find("z")), "f16[n, 7]");
+  EXPECT_EQ(type_text(*model.graph().find("z")), "f16[n, h]");
+
+  Model open = make_model({{"x", ElementType::f32, Shape{n, h}}}, "a = NonZero(x)\ny = Transpose(a)", {"y"});
+  open.graph().find("y")->shape = Shape{7, 2};
+  infer_shapes(open);
+  EXPECT_EQ(type_text(*open.graph().find("y")), "i64[7, 2]");
+}
+
+// A model that was exported for one image, and whose inputs alone were then made dynamic.
+TEST(ShapeInference, StaleDeclarationsGiveWay) {
+  Model model =
+      make_model({{"x", ElementType::f32, Shape{n, 8}}},
+                 "a = Relu(x)\nflat = Constant<value=int64([-1])>()\nb = Neg(a)\ny = Reshape(b, flat)", {"y"});
+  model.graph().find("a")->shape = Shape{1, 8};
+  model.graph().find("b")->shape = Shape{1, 9};
+  model.graph().find("y")->shape = Shape{1, 8};
+  infer_shapes(model);
+  EXPECT_EQ(type_text(*model.graph().find("a")), "f32[n, 8]");
+  EXPECT_EQ(type_text(*model.graph().find("b")), "f32[n, 8]");
+  EXPECT_EQ(type_text(*model.graph().find("y")), "f32[(n * 8)]");
 }
 
 TEST(ShapeInference, GivenInputShapes) {
