@@ -37,7 +37,7 @@ PluginFields required_fields(const PluginSchema& schema) {
 
 struct NamedSchema {
   PluginSchema schema;
-  friend void PrintTo(const NamedSchema& named, std::ostream* out) { *out << named.schema.name; }
+  friend std::ostream& operator<<(std::ostream& out, const NamedSchema& named) { return out << named.schema.name; }
 };
 
 std::vector<NamedSchema> all_schemas() {
