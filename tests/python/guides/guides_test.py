@@ -80,4 +80,4 @@ def test_an_operator_from_outside_works_in_an_engine(tmp_path: Path) -> None:
         timeout=200,
     )
     assert result.returncode == 0, result.stderr
-    assert "Snake" in json.dumps(json.loads(result.stdout)["plugins"])
+    assert "Snake" in json.dumps(json.loads(result.stdout)["network"]["plugins"])
