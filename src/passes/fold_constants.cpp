@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "adapters/openvino/cpu_engine.hpp"
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
+#include "graph/shape_inference.hpp"
 #include "passes/passes.hpp"
+#include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
 
 namespace graft {
@@ -26,16 +29,16 @@ constexpr std::array<std::string_view, 10> left_alone = {
     "RandomNormal", "RandomNormalLike", "RandomUniform",  "RandomUniformLike", "Multinomial",
     "Bernoulli",    "Dropout",          "QuantizeLinear", "DequantizeLinear",  "DynamicQuantizeLinear"};
 
-std::int64_t bytes_of(ElementType type, std::int64_t elements) { return elements * bits_of(type) / 8; }
-
-/// Nothing where a dimension is not known.
+/// Nothing where a dimension is not known, or the product exceeds 64 bits.
 std::optional<std::int64_t> bytes_of(const Value& value) {
   if (!value.type || !value.shape) return std::nullopt;
   std::int64_t count = 1;
   for (const Dim& dim : *value.shape) {
     if (!dim.is_constant() || __builtin_mul_overflow(count, dim.value(), &count)) return std::nullopt;
   }
-  return bytes_of(*value.type, count);
+  std::int64_t bits = 0;
+  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(bits_of(*value.type)), &bits)) return std::nullopt;
+  return bits / 8;
 }
 
 /// Types that the CPU engine calculates exactly.
@@ -90,12 +93,15 @@ class ConstantRegion {
     for (const Value* input : node.inputs) {
       if (input == nullptr) continue;
       if (!is_known(*input) || !is_calculable(*input)) return false;
-      source_bytes += bytes_of(*input).value_or(0);
+      const auto bytes = bytes_of(*input);
+      if (!bytes || __builtin_add_overflow(source_bytes, *bytes, &source_bytes)) return false;
     }
+    std::int64_t most = 0;
+    if (__builtin_add_overflow(source_bytes, allowed_growth, &most)) return false;
     return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* output) {
       if (output == nullptr) return true;
-      return !output->is_output() && is_calculable(*output) &&
-             bytes_of(*output).value_or(0) <= source_bytes + allowed_growth;
+      const auto bytes = bytes_of(*output);
+      return !output->is_output() && is_calculable(*output) && bytes && *bytes <= most;
     });
   }
 
@@ -135,11 +141,41 @@ void constants_to_initializers(Rewriter& rewriter, Graph& graph) {
                   "by definition: the bytes are the same");
 }
 
+/// The shapes that follow from the inputs of the network. Folding a shape needs no proof, so nothing may come in that
+/// the file merely declares: inner values keep the old sizes when somebody makes the inputs of a model dynamic.
+class ProvenShapes {
+ public:
+  explicit ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone()) {
+    ConvertReport ignored;
+    Rewriter of_copy(copy_, {}, ignored);
+    const std::vector<Graph*> originals = rewriter.graphs();
+    const std::vector<Graph*> copies = of_copy.graphs();
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      copies_.emplace(originals[i], copies[i]);
+      if (i == 0) continue;  // the main graph, whose inputs the caller vouches for
+      for (Value* input : copies[i]->inputs()) input->shape.reset();
+    }
+    infer_shapes(copy_, {});
+  }
+
+  /// Null where it does not follow.
+  [[nodiscard]] const Shape* of(const Value& value) const {
+    const auto graph = copies_.find(value.graph);
+    const Value* found = graph == copies_.end() ? nullptr : graph->second->find_local(value.name);
+    return found == nullptr || !found->shape ? nullptr : &*found->shape;
+  }
+
+ private:
+  Model copy_;
+  std::unordered_map<const Graph*, const Graph*> copies_;
+};
+
 /// Shape of a tensor whose dimensions in question are all fixed.
-std::optional<TensorData> static_shape(const Node& node) {
-  const Value* x = node.input(0);
-  if (!node.is("Shape") || x == nullptr || !x->shape) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(x->shape->size());
+std::optional<TensorData> static_shape(const Node& node, const ProvenShapes& shapes) {
+  if (!node.is("Shape") || node.input(0) == nullptr) return std::nullopt;
+  const Shape* shape = shapes.of(*node.input(0));
+  if (shape == nullptr) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(shape->size());
   const auto clamp = [&](std::int64_t index) {
     return std::clamp<std::int64_t>(index < 0 ? index + rank : index, 0, rank);
   };
@@ -147,19 +183,19 @@ std::optional<TensorData> static_shape(const Node& node) {
   const std::int64_t end = clamp(node.int_or("end", rank));
   std::vector<std::int64_t> dims;
   for (std::int64_t i = begin; i < end; ++i) {
-    const Dim& dim = (*x->shape)[static_cast<std::size_t>(i)];
+    const Dim& dim = (*shape)[static_cast<std::size_t>(i)];
     if (!dim.is_constant()) return std::nullopt;
     dims.push_back(dim.value());
   }
   return TensorData::from_ints(dims);
 }
 
-void fold_shapes(Rewriter& rewriter, Graph& graph) {
+void fold_shapes(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes) {
   for (Node* node : graph.nodes()) {
-    const auto dims = static_shape(*node);
+    const auto dims = static_shape(*node, shapes);
     if (!dims || node->output() == nullptr || node->output()->is_output() || node->output()->is_unused()) continue;
     rewriter.record({describe(*node)}, to_string(*dims), "these dimensions are fixed",
-                    "by definition: the model itself declares them");
+                    "by definition: they follow from the model's inputs");
     replace_by_constant(graph, *node->output(), *dims);
   }
 }
@@ -187,9 +223,11 @@ void fold_region(Rewriter& rewriter, Graph& graph) {
 }  // namespace
 
 void fold_constants(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
-    constants_to_initializers(rewriter, *graph);
-    fold_shapes(rewriter, *graph);
+  const std::vector<Graph*> graphs = rewriter.graphs();
+  for (Graph* graph : graphs) constants_to_initializers(rewriter, *graph);
+  const ProvenShapes shapes(rewriter);
+  for (Graph* graph : graphs) {
+    fold_shapes(rewriter, *graph, shapes);
     fold_region(rewriter, *graph);
   }
 }

@@ -74,6 +74,23 @@ TEST(FoldConstants, ShapeOfFixedDimensionsOnly) {
   EXPECT_EQ(model.graph().find("a")->constant()->scalar(), 12.0);  // 4 + 3 + 5
 }
 
+// Exported for one image, then made dynamic at its inputs alone: what the file says of inner values is out of date.
+TEST(FoldConstants, ShapesAreNotTakenFromStaleDeclarations) {
+  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
+                           "a = Exp(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
+  model.graph().find("a")->shape = Shape{1, 8};
+  convert_and_verify(model);
+  EXPECT_EQ(count_of(model, "Shape"), 1U);
+
+  // Nothing but the declaration knows this shape.
+  Model custom = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
+                            "a = custom::Op(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
+  custom.graph().find("a")->type = ElementType::f32;
+  custom.graph().find("a")->shape = Shape{1, 8};
+  convert(custom);
+  EXPECT_EQ(count_of(custom, "Shape"), 1U);
+}
+
 TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
   Model random = make_model(image,
                             "shape = Constant<value=int64([3, 5])>()\n"
@@ -105,6 +122,24 @@ TEST(FoldConstants, DoesNotBlowUpTheFile) {
                            {"y"});
   convert(model);
   EXPECT_EQ(count_of(model, "ConstantOfShape"), 1U);
+}
+
+TEST(FoldConstants, LeavesWhatIsOfUnknownOrImpossibleSize) {
+  Model unknown = make_model({{"x", ElementType::f32, {2}}},
+                             "zero = Constant<value=float(0.0)>()\none = Constant<value=float(1.0)>()\n"
+                             "thousand = Constant<value=float(1000.0)>()\nlimit = Mul(thousand, thousand)\n"
+                             "many = Range(zero, limit, one)\nsum = ReduceSum<keepdims=0>(many)\ny = Add(x, sum)\n",
+                             {"y"});
+  convert(unknown);
+  EXPECT_EQ(count_of(unknown, "Range"), 1U);
+
+  // 2^60 elements can be counted in 64 bits, their bits cannot.
+  Model impossible = make_model({{"x", ElementType::f32, {1}}},
+                                "shape = Constant<value=int64([1152921504606846976])>()\n"
+                                "many = ConstantOfShape(shape)\nsum = ReduceSum(many)\ny = Add(x, sum)\n",
+                                {"y"});
+  convert(impossible);
+  EXPECT_EQ(count_of(impossible, "ConstantOfShape"), 1U);
 }
 
 TEST(RemoveIdentities, WhatCopiesItsInput) {
