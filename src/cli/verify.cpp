@@ -134,7 +134,9 @@ void add_verify(Program& program) {
       command->add_option("--rtol", arguments->relative, "relative tolerance (what the type's rounding explains)")
           ->type_name("X")
           ->check(CLI::NonNegativeNumber);
-  arguments->absolute_option = command->add_option("--atol", arguments->absolute, "absolute tolerance (0)")
+  arguments->absolute_option = command
+                                   ->add_option("--atol", arguments->absolute,
+                                                "absolute tolerance (0; 1 for int8 and uint8 that were quantised)")
                                    ->type_name("X")
                                    ->check(CLI::NonNegativeNumber);
   command

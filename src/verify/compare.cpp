@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
+
+#include "graph/operator_node.hpp"
 
 namespace graft {
 namespace {
@@ -137,8 +141,10 @@ double epsilon_of(ElementType type) {
   }
 }
 
-Tolerance of_epsilons(ElementType type, double in_f32, double of_largest_in_f32) {
-  if (type == ElementType::i8 || type == ElementType::u8) return {.relative = 0, .absolute = 1, .of_largest = 0};
+Tolerance of_epsilons(ElementType type, bool quantised, double in_f32, double of_largest_in_f32) {
+  if (type == ElementType::i8 || type == ElementType::u8) {
+    return {.relative = 0, .absolute = quantised ? 1.0 : 0.0, .of_largest = 0};
+  }
   const double epsilon = epsilon_of(type);
   const bool wide = type == ElementType::f32 || type == ElementType::f64;
   return {
@@ -147,8 +153,26 @@ Tolerance of_epsilons(ElementType type, double in_f32, double of_largest_in_f32)
 
 }  // namespace
 
-Tolerance Tolerance::of_rewrite(ElementType type) { return of_epsilons(type, 64, 32); }
-Tolerance Tolerance::of_network(ElementType type) { return of_epsilons(type, 1024, 256); }
+Tolerance Tolerance::of_rewrite(ElementType type, bool quantised) { return of_epsilons(type, quantised, 64, 32); }
+Tolerance Tolerance::of_network(ElementType type, bool quantised) { return of_epsilons(type, quantised, 1024, 256); }
+
+bool is_quantised(const Value& value) {
+  constexpr std::array<std::string_view, 4> rounding = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
+                                                        "QLinearMatMul"};
+  constexpr std::array<std::string_view, 6> moving = {"Identity", "Reshape", "Transpose",
+                                                      "Flatten",  "Squeeze", "Unsqueeze"};
+  const Value* at = &value;
+  while (at != nullptr && at->producer != nullptr) {
+    const Node& node = *at->producer;
+    const auto is_one_of = [&](const auto& names) {
+      return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+    };
+    if (is_one_of(rounding) || find_operator_for(node)) return true;
+    if (!is_one_of(moving)) return false;
+    at = node.input(0);
+  }
+  return false;
+}
 
 std::string Difference::to_string() const {
   if (!incomparable.empty()) return incomparable;

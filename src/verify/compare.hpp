@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/model.hpp"
 #include "graph/tensor_data.hpp"
 
 namespace graft {
@@ -20,13 +21,18 @@ struct Tolerance {
 
   /// What a rewrite of a few nodes may change. With epsilon the distance from 1 to the next number of the type:
   /// relative 64 epsilon in f32 (8e-6) and half of that of the largest; in f16, bf16 and f8, whose results are rounded
-  /// once from f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine calculates. One step for i8 and u8,
-  /// which come from rounding; nothing for other types.
-  [[nodiscard]] static Tolerance of_rewrite(ElementType type);
+  /// once from f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine calculates. One step for the 8-bit
+  /// integers that `quantised` says come from rounding real numbers; nothing for other integers.
+  [[nodiscard]] static Tolerance of_rewrite(ElementType type, bool quantised = false);
   /// The same for the outputs of a whole network, whose layers enlarge it: in f32 1024 epsilon (1.2e-4) and 256 of the
   /// largest.
-  [[nodiscard]] static Tolerance of_network(ElementType type);
+  [[nodiscard]] static Tolerance of_network(ElementType type, bool quantised = false);
 };
+
+/// Whether a value is what rounding gave: the output of QuantizeLinear, of an operator of ONNX that quantises its
+/// result or of an operator of Graft, perhaps in another shape or order. Other integers, such as indices and classes,
+/// are exact.
+[[nodiscard]] bool is_quantised(const Value& value);
 
 struct Difference {
   std::int64_t count = 0;                   ///< Elements compared.

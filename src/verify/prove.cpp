@@ -209,7 +209,10 @@ class Proof {
         difference.incomparable =
             fmt::format("element types differ: {} against {}", to_string(reference.type), to_string(other.type));
       } else {
-        difference = compare(reference, other, options_.tolerance.value_or(Tolerance::of_rewrite(reference.type)));
+        const Value* value = before_.graph().find_local(name);
+        const bool quantised = value != nullptr && is_quantised(*value);
+        difference =
+            compare(reference, other, options_.tolerance.value_or(Tolerance::of_rewrite(reference.type, quantised)));
       }
       if (!difference.equal()) {
         result_.output = name;

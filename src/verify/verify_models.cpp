@@ -167,8 +167,11 @@ class Verification {
     return result;
   }
 
-  [[nodiscard]] Tolerance tolerance_for(ElementType type) const {
-    if (!options_.relative && !options_.absolute) return Tolerance::of_network(type);
+  [[nodiscard]] Tolerance tolerance_for(ElementType type, const std::string& output) const {
+    if (!options_.relative && !options_.absolute) {
+      const Value* value = reference_.graph().find_local(output);
+      return Tolerance::of_network(type, value != nullptr && is_quantised(*value));
+    }
     return {.relative = options_.relative.value_or(0), .absolute = options_.absolute.value_or(0), .of_largest = 0};
   }
 
@@ -176,7 +179,7 @@ class Verification {
     for (OutputReport& output : report_.outputs) {
       const TensorData& reference = expected.at(output.reference_name);
       const TensorData& candidate = found.at(output.candidate_name);
-      const Tolerance tolerance = tolerance_for(reference.type);
+      const Tolerance tolerance = tolerance_for(reference.type, output.reference_name);
       Difference difference = compare(reference, candidate, tolerance);
       if (reference.type != candidate.type && difference.incomparable.empty()) {
         difference.incomparable =

@@ -107,7 +107,10 @@ TEST(Compare, NothingAgreesWithNothing) { EXPECT_TRUE(compare(f32({0, 3}, {}), f
 TEST(Tolerance, FollowsTheType) {
   EXPECT_EQ(Tolerance::of_rewrite(ElementType::f32).relative, 64 * std::numeric_limits<float>::epsilon());
   EXPECT_EQ(Tolerance::of_rewrite(ElementType::f16).relative, 2.0 / 1024);
-  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i8).absolute, 1);
+  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i8).absolute, 0);
+  EXPECT_EQ(Tolerance::of_rewrite(ElementType::i8, true).absolute, 1);
+  EXPECT_EQ(Tolerance::of_network(ElementType::u8, true).absolute, 1);
+  EXPECT_EQ(Tolerance::of_network(ElementType::i64, true).absolute, 0);
   EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).absolute, 0);
   EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).relative, 0);
 }

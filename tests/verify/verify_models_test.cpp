@@ -49,6 +49,20 @@ TEST(VerifyModels, PairsByOrderWhereNamesDiffer) {
   EXPECT_TRUE(verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), other).equal());
 }
 
+TEST(VerifyModels, EightBitIntegersMayDifferByOneWhereTheyWereRounded) {
+  const auto off_by_one = [](const std::string& to_int8) {
+    return verify_models(
+        with("floor = Floor(x)\n" + to_int8, {"y"}),
+        with("one = Constant<value=float(1.0)>()\nlow = Floor(x)\nfloor = Add(low, one)\n" + to_int8, {"y"}));
+  };
+  const std::string quantise = "scale = Constant<value=float(1.0)>()\nzero = Constant<value=int8(0)>()\n";
+  EXPECT_TRUE(off_by_one(quantise + "y = QuantizeLinear(floor, scale, zero)").equal());
+  EXPECT_TRUE(off_by_one(quantise + "q = QuantizeLinear(floor, scale, zero)\ny = Transpose(q)").equal());
+  const VerifyReport exact = off_by_one("y = Cast<to=int8>(floor)");
+  EXPECT_TRUE(exact.problems.empty());
+  EXPECT_FALSE(exact.equal());
+}
+
 TEST(VerifyModels, ReportsTheOutputThatDiffers) {
   const VerifyReport report = verify_models(with("a = Neg(x)\nb = LeakyRelu<alpha=0.1>(x)", {"a", "b"}),
                                             with("a = Neg(x)\nb = LeakyRelu<alpha=0.11>(x)", {"a", "b"}));
