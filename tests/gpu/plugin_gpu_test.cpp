@@ -24,6 +24,7 @@ tensorrt::PluginFields fields_of(const Operator& op) {
 class PluginOnGpu : public ::testing::TestWithParam<const OperatorCase*> {};
 
 TEST_P(PluginOnGpu, AgreesWithTheReference) {
+  ASSERT_NE(std::getenv("GRAFT_PLUGIN_LIBRARY"), nullptr) << "set it to the path of libgraft_plugins.so";
   const OperatorCase& test = *GetParam();
   const OperatorType& type = test.op->type();
   SCOPED_TRACE("reproduce: operator_gpu_test --gtest_filter=Cases/PluginOnGpu.AgreesWithTheReference/" +
