@@ -5,6 +5,11 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/graft")
 set(GRAFT_INSTALL_SOURCE_DIR "${CMAKE_INSTALL_DATADIR}/graft/src")
 
+# CMake leaves out of an installed program's search path what lies in the source tree, and .deps does.
+if(TARGET graft AND GRAFT_WITH_OPENVINO)
+  set_property(TARGET graft PROPERTY INSTALL_RPATH "${GRAFT_SITE_PACKAGES}/openvino/libs")
+endif()
+
 foreach(target graft graft_plugins)
   if(TARGET ${target})
     install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
