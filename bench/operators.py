@@ -62,16 +62,27 @@ class Graft:
     def variant(self, handle, dtype, layout, shape):
         name = ctypes.create_string_buffer(32)
         extents = (ctypes.c_longlong * len(shape))(*shape)
-        self.check(self.lib.graft_bench_variant(
-            handle, dtype.encode(), layout.encode(), extents, len(shape), name, len(name)))
+        self.check(
+            self.lib.graft_bench_variant(handle, dtype.encode(), layout.encode(), extents, len(shape), name, len(name))
+        )
         return name.value.decode()
 
     def run(self, handle, dtype, layout, shape, x, y, variant=""):
         extents = (ctypes.c_longlong * len(shape))(*shape)
-        self.check(self.lib.graft_bench_run(
-            handle, dtype.encode(), layout.encode(), extents, len(shape), ctypes.c_void_p(x.data_ptr()),
-            ctypes.c_void_p(y.data_ptr()), ctypes.c_void_p(self.workspace.data_ptr()),
-            ctypes.c_void_p(torch.cuda.current_stream().cuda_stream), variant.encode()))
+        self.check(
+            self.lib.graft_bench_run(
+                handle,
+                dtype.encode(),
+                layout.encode(),
+                extents,
+                len(shape),
+                ctypes.c_void_p(x.data_ptr()),
+                ctypes.c_void_p(y.data_ptr()),
+                ctypes.c_void_p(self.workspace.data_ptr()),
+                ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),
+                variant.encode(),
+            )
+        )
 
     def run_empty(self):
         self.check(self.lib.graft_bench_empty(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)))
@@ -122,12 +133,22 @@ def table():
         leaky = lambda x: F.leaky_relu(x, 0.1)  # noqa: E731
         rows.append(("LeakyReLU", relu, BIG, dtype, "linear", 0.85 if dtype == "i8" else 0.97, leaky))
         rows.append(("LeakyReLU", relu, SMALL, dtype, "linear", None, leaky))
-        for axes, shape, target in [([1], BIG, 0.93), ([1], ROWS, 0.95), ([1], (16, 64, 256, 256), None),
-                                    ([1], (64, 1024, 32, 32), None), ([1], (32, 2048, 7, 7), None),
-                                    ([1], (1048576, 64), None), ([1], (16384, 3000), None),
-                                    ([1], (512, 65536), None), ([1], (2048, 32768), None),
-                                    ([0, 2, 3], (16, 256, 64, 64), None), ([1, 2, 3], (16, 256, 128, 128), None),
-                                    ([0, 1, 2, 3], SMALL, None), ([1], SMALL, None), ([1], (1, 128), None)]:
+        for axes, shape, target in [
+            ([1], BIG, 0.93),
+            ([1], ROWS, 0.95),
+            ([1], (16, 64, 256, 256), None),
+            ([1], (64, 1024, 32, 32), None),
+            ([1], (32, 2048, 7, 7), None),
+            ([1], (1048576, 64), None),
+            ([1], (16384, 3000), None),
+            ([1], (512, 65536), None),
+            ([1], (2048, 32768), None),
+            ([0, 2, 3], (16, 256, 64, 64), None),
+            ([1, 2, 3], (16, 256, 128, 128), None),
+            ([0, 1, 2, 3], SMALL, None),
+            ([1], SMALL, None),
+            ([1], (1, 128), None),
+        ]:
             attributes = {"axes": axes, "epsilon_mode": "norm", **scales}
             if dtype == "i8" and target:
                 target = 0.85
@@ -157,8 +178,15 @@ def measure(graft, row, copy, with_peers):
     def ours():
         graft.run(handle, dtype, layout, shape, x, y)
 
-    result = {"operator": name, "axes": attributes.get("axes"), "shape": list(shape), "dtype": dtype, "layout": layout,
-              "variant": graft.variant(handle, dtype, layout, shape), "target": target}
+    result = {
+        "operator": name,
+        "axes": attributes.get("axes"),
+        "shape": list(shape),
+        "dtype": dtype,
+        "layout": layout,
+        "variant": graft.variant(handle, dtype, layout, shape),
+        "target": target,
+    }
     result["us"] = 1e6 * seconds_per_call(ours)
     result["warm_us"] = 1e6 * seconds_per_call(ours, warm=True) if size < SMALL_BYTES else None
     result["fraction"] = 2 * size / (result["us"] / 1e6) / copy
@@ -196,8 +224,10 @@ def main():
     device = torch.cuda.get_device_properties(0)
     print(f"{device.name}, PyTorch {torch.__version__}, copy {copy / 1e9:.0f} GB/s, empty kernel {empty:.2f} us")
     results = []
-    print(f"{'operator':12} {'axes':13} {'shape':18} {'type':10} {'variant':9} {'us':>8} {'warm':>6} {'of copy':>7} "
-          f"{'target':>6} {'eager':>6} {'compil':>6}")
+    print(
+        f"{'operator':12} {'axes':13} {'shape':18} {'type':10} {'variant':9} {'us':>8} {'warm':>6} {'of copy':>7} "
+        f"{'target':>6} {'eager':>6} {'compil':>6}"
+    )
     for row in table():
         if options.only not in row[0] or row[3] not in options.types:
             continue
@@ -210,13 +240,24 @@ def main():
             peers += f"  warm {r['eager_warm_us']:.2f} {r['compiled_warm_us']:.2f}"
         missed = " MISSED" if r["target"] and r["fraction"] < r["target"] else ""
         kind = r["dtype"] + ("" if r["layout"] == "linear" else " " + r["layout"])
-        print(f"{r['operator']:12} {str(r['axes'] or ''):13} {'x'.join(map(str, r['shape'])):18} {kind:10} "
-              f"{r['variant']:9} {r['us']:8.2f} {warm} {r['fraction']:7.3f} {r['target'] or '':>6} {peers}{missed}",
-              flush=True)
+        print(
+            f"{r['operator']:12} {str(r['axes'] or ''):13} {'x'.join(map(str, r['shape'])):18} {kind:10} "
+            f"{r['variant']:9} {r['us']:8.2f} {warm} {r['fraction']:7.3f} {r['target'] or '':>6} {peers}{missed}",
+            flush=True,
+        )
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"device": device.name, "torch": torch.__version__, "copy_gb_s": copy / 1e9,
-                       "empty_kernel_us": empty, "results": results}, file, indent=1)
+            json.dump(
+                {
+                    "device": device.name,
+                    "torch": torch.__version__,
+                    "copy_gb_s": copy / 1e9,
+                    "empty_kernel_us": empty,
+                    "results": results,
+                },
+                file,
+                indent=1,
+            )
     return 0
 
 

@@ -45,8 +45,13 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
     data = json.loads(options.result.read_text())
-    text = HEADER.format(device=data["device"], torch=data["torch"].split("+")[0], commit=options.commit,
-                         copy=data["copy_gb_s"], empty=data["empty_kernel_us"])
+    text = HEADER.format(
+        device=data["device"],
+        torch=data["torch"].split("+")[0],
+        commit=options.commit,
+        copy=data["copy_gb_s"],
+        empty=data["empty_kernel_us"],
+    )
     for operator in dict.fromkeys(row["operator"] for row in data["results"]):
         text += f"## {operator}\n\n"
         text += "| axes | shape | type | variant | cold us | of copy | to reach | eager | compiled | warm us | eager | compiled |\n"

@@ -256,7 +256,7 @@ struct FunctionKey {
   std::string domain;
   std::string name;
   std::string overload;
-  friend auto operator<=>(const FunctionKey&, const FunctionKey&) = default;
+  friend auto operator<=>(const FunctionKey&, const FunctionKey&) = default;  // NOLINT(modernize-use-nullptr): it errs
 };
 
 /// A model-local function. The body's inputs and outputs are the function's; its opset_imports are the function's.

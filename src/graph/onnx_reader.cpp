@@ -21,7 +21,7 @@ namespace {
 
 constexpr int deepest_nesting = 24;
 
-std::string standard_domain(std::string domain) { return domain == "ai.onnx" ? std::string() : domain; }
+std::string standard_domain(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
 template <class Entries>
 std::map<std::string, std::string, std::less<>> to_map(const Entries& entries) {

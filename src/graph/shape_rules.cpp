@@ -667,7 +667,7 @@ void slice(NodeTypes& t) {
       const std::int64_t to = step > 0 ? clamp(end, 0, n) : clamp(end, -1, n - 1);
       const Dim length = ceil_div(Dim(to) - from, step);
       result[axis] = std::max<std::int64_t>(0, length.value());
-    } else if (step == 1 && start == 0 && end >= INT32_MAX) {
+    } else if ((step == 1 && start == 0 && end >= INT32_MAX) || (step == -1 && start == -1 && end < -INT32_MAX)) {
       result[axis] = size;
     } else if (step == 1 && start >= 0 && end < 0) {
       result[axis] = max(0, size + end - start);
@@ -677,8 +677,6 @@ void slice(NodeTypes& t) {
       result[axis] = min(size, Dim(0) - start);
     } else if (step == 1 && start >= 0 && end >= start) {
       result[axis] = start == 0 ? min(size, end) : max(0, min(size, end) - start);
-    } else if (step == -1 && start == -1 && end < -INT32_MAX) {
-      result[axis] = size;
     } else {
       result[axis] = unknown_dim();
     }
