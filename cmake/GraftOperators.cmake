@@ -1,34 +1,49 @@
 # From an operator list (a file like src/ops/ops.inc) to the sources and the registry of a program or plugin library.
 
-# graft_operator_sources(<result> <list>): sources of every operator on the list. A folder beside the list holds
-# <op>.hpp, <op>_cpu.cpp, with CUDA <op>_cuda.cu, and <op>.cpp where a definition needs one. The registry that defines
-# graft::operators() is generated into the current build folder.
-function(graft_operator_sources result list)
+# graft_read_operators(<list>): sets operator_root, the folder of the list; operator_stem, its name; and, line by line,
+# operator_folders and operator_definitions.
+function(graft_read_operators list)
   get_filename_component(list "${list}" ABSOLUTE)
   get_filename_component(root "${list}" DIRECTORY)
+  get_filename_component(stem "${list}" NAME_WE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
   file(STRINGS "${list}" lines REGEX "^GRAFT_OPERATOR\\(")
-  set(sources "")
-  set(includes "")
-  set(entries "")
+  set(folders "")
+  set(definitions "")
   foreach(line IN LISTS lines)
     if(NOT line MATCHES "^GRAFT_OPERATOR\\(([a-z0-9_]+), *([A-Za-z0-9_:]+)\\)$")
       message(FATAL_ERROR "${list}: expected GRAFT_OPERATOR(folder, namespace::Definition), found: ${line}")
     endif()
-    set(op "${CMAKE_MATCH_1}")
-    set(definition "${CMAKE_MATCH_2}")
-    list(APPEND sources "${root}/${op}/${op}_cpu.cpp")
-    if(EXISTS "${root}/${op}/${op}.cpp")
-      list(APPEND sources "${root}/${op}/${op}.cpp")
+    list(APPEND folders "${CMAKE_MATCH_1}")
+    list(APPEND definitions "${CMAKE_MATCH_2}")
+  endforeach()
+  set(operator_root "${root}" PARENT_SCOPE)
+  set(operator_stem "${stem}" PARENT_SCOPE)
+  set(operator_folders "${folders}" PARENT_SCOPE)
+  set(operator_definitions "${definitions}" PARENT_SCOPE)
+endfunction()
+
+# graft_operator_sources(<result> <list>): sources of every operator on the list. A folder beside the list holds
+# <op>.hpp, <op>_cpu.cpp, with CUDA <op>_cuda.cu, and <op>.cpp where a definition needs one. The registry that defines
+# graft::operators() is generated into the current build folder.
+function(graft_operator_sources result list)
+  graft_read_operators("${list}")
+  set(sources "")
+  set(includes "")
+  set(entries "")
+  foreach(op definition IN ZIP_LISTS operator_folders operator_definitions)
+    set(path "${operator_root}/${op}/${op}")
+    list(APPEND sources "${path}_cpu.cpp")
+    if(EXISTS "${path}.cpp")
+      list(APPEND sources "${path}.cpp")
     endif()
     if(GRAFT_WITH_CUDA)
-      list(APPEND sources "${root}/${op}/${op}_cuda.cu")
+      list(APPEND sources "${path}_cuda.cu")
     endif()
-    string(APPEND includes "#include \"${root}/${op}/${op}.hpp\"\n")
+    string(APPEND includes "#include \"${path}.hpp\"\n")
     string(APPEND entries "      &graft::operator_type<${definition}>(),\n")
   endforeach()
-  get_filename_component(stem "${list}" NAME_WE)
-  set(registry "${CMAKE_CURRENT_BINARY_DIR}/${stem}_registry.cpp")
+  set(registry "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_registry.cpp")
   file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
 // Generated from the operator list by cmake/GraftOperators.cmake.
 #include <array>
@@ -82,19 +97,14 @@ endfunction()
 # graft_operator_cases(<result> <list>): the source that defines graft::operator_cases() for the operators on the list. It
 # includes every operator's <op>_cases.hpp, so an operator without cases does not compile.
 function(graft_operator_cases result list)
-  get_filename_component(list "${list}" ABSOLUTE)
-  get_filename_component(root "${list}" DIRECTORY)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
-  file(STRINGS "${list}" lines REGEX "^GRAFT_OPERATOR\\(")
+  graft_read_operators("${list}")
   set(includes "")
   set(entries "")
-  foreach(line IN LISTS lines)
-    string(REGEX MATCH "^GRAFT_OPERATOR\\(([a-z0-9_]+), *([A-Za-z0-9_:]+)\\)$" match "${line}")
-    string(APPEND includes "#include \"${root}/${CMAKE_MATCH_1}/${CMAKE_MATCH_1}_cases.hpp\"\n")
-    string(APPEND entries "      {&graft::operator_type<${CMAKE_MATCH_2}>(), cases(${CMAKE_MATCH_2}{})},\n")
+  foreach(op definition IN ZIP_LISTS operator_folders operator_definitions)
+    string(APPEND includes "#include \"${operator_root}/${op}/${op}_cases.hpp\"\n")
+    string(APPEND entries "      {&graft::operator_type<${definition}>(), cases(${definition}{})},\n")
   endforeach()
-  get_filename_component(stem "${list}" NAME_WE)
-  set(source "${CMAKE_CURRENT_BINARY_DIR}/${stem}_cases.cpp")
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_cases.cpp")
   file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [=[
 // Generated from the operator list by cmake/GraftOperators.cmake.
 #include "ops/operator_case.hpp"
