@@ -29,6 +29,7 @@ struct DeviceTraits {
   int multiprocessors = 0;
   int threads_per_multiprocessor = 0;
   int compute_major = 0;
+  int shared_bytes = 0;  ///< The most that one block may use.
 
   [[nodiscard]] bool has_clusters() const { return compute_major >= 9; }
 };
@@ -53,6 +54,7 @@ struct DeviceTraits {
       return status;
     }
     if (Status status = ask(fresh.compute_major, cudaDevAttrComputeCapabilityMajor); !status.ok()) return status;
+    if (Status status = ask(fresh.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin); !status.ok()) return status;
     entry = fresh;
   }
   traits = entry;
@@ -62,7 +64,8 @@ struct DeviceTraits {
 struct Grid {
   std::int64_t blocks = 0;
   int threads = 0;
-  int cluster = 1;  ///< Blocks of a cluster; `blocks` is a multiple of it.
+  int cluster = 1;       ///< Blocks of a cluster; `blocks` is a multiple of it.
+  int shared_bytes = 0;  ///< Of `extern __shared__` memory.
 };
 
 /// Starts `kernel` on the context's stream. A grid of no blocks is nothing to do.
@@ -74,6 +77,12 @@ template <class... Parameters, class... Arguments>
     return unsupported(std::string(what) + ": needs " + std::to_string(grid.blocks) +
                        " blocks; CUDA allows 2147483647");
   }
+  constexpr int always_allowed = 48 * 1024;
+  if (grid.shared_bytes > always_allowed) {
+    const auto error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                            cudaFuncAttributeMaxDynamicSharedMemorySize, grid.shared_bytes);
+    if (Status status = cuda_status(error, what); !status.ok()) return status;
+  }
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = static_cast<unsigned>(grid.cluster);
@@ -82,6 +91,7 @@ template <class... Parameters, class... Arguments>
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(grid.blocks));
   config.blockDim = dim3(static_cast<unsigned>(grid.threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(grid.shared_bytes);
   config.stream = context.stream;
   config.attrs = &cluster;
   config.numAttrs = grid.cluster > 1 ? 1 : 0;
