@@ -88,7 +88,7 @@ function(graft_add_plugin_library name)
     target_link_libraries(${name} PRIVATE Eigen3::Eigen)
   endif()
   target_include_directories(${name} PRIVATE "${root}")
-  target_link_libraries(${name} PRIVATE graft::tensorrt graft::core CUDA::cudart_static)
+  target_link_libraries(${name} PRIVATE graft::tensorrt graft::kernels graft::core CUDA::cudart_static)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}")

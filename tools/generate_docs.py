@@ -66,11 +66,17 @@ def attribute_row(attribute):
 
 
 def drop_in_row(drop_in):
-    fields = ", ".join(
-        f"`{field['name']}`" if field["name"] == field["attribute"] else f"`{field['name']}` is `{field['attribute']}`"
-        for field in drop_in["fields"]
-    )
+    def field_text(field):
+        if not field["attribute"]:
+            return f"`{field['name']}`: {field['doc']}"
+        return f"`{field['name']}`" + ("" if field["name"] == field["attribute"] else f" is `{field['attribute']}`")
+
+    fields = ", ".join(map(field_text, drop_in["fields"]))
     return f"`{drop_in['name']}`", drop_in["version"], fields or "none", drop_in["doc"]
+
+
+def kind_of(port):
+    return "output" if port["output"] else "optional input" if port["optional"] else "input"
 
 
 def speed_section(name):
@@ -98,7 +104,7 @@ def operator_page(op):
         "## Tensors\n",
         table(
             ("name", "", "shape", "what it is"),
-            ((f"`{p['name']}`", "output" if p["output"] else "input", p["shape"], p["doc"]) for p in op["ports"]),
+            ((f"`{p['name']}`", kind_of(p), p["shape"], p["doc"]) for p in op["ports"]),
         ),
         "## Attributes\n",
         table(("name", "type", "default", "allowed", "meaning"), map(attribute_row, op["attributes"])),

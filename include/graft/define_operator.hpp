@@ -1,8 +1,14 @@
 // From a definition (a plain struct) to an Operator and its OperatorType. Definitions include this header.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <exception>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -18,6 +24,7 @@ struct Variant {
   std::string_view name;
   Status (*fits)(const Definition&, const Problem&);
   Status (*run)(const Definition&, const Problem&, const Buffers&, const CudaContext&);
+  int compute = 0;  ///< 90: for devices of compute capability 9.x only. `fits` makes no CUDA call.
 };
 
 /// What every definition must have. See docs/guide/add_an_operator.md for one explained line by line.
@@ -26,9 +33,14 @@ struct Variant {
 ///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const    rows that depend on attributes or ranks
 ///   Status check(const Problem&) const                                      facts known only at run time
 ///   std::size_t workspace(const Problem&) const
-///   std::optional<Function> function(DType) const
-///   std::optional<std::string> native_form(DType) const
+///   std::optional<Function> function(const FunctionInputs&) const
+///   std::optional<std::string> native_form(const FunctionInputs&) const
 ///   static std::vector<DropIn> drop_ins()
+///   static constexpr bool timed_variants = true                             TensorRT chooses between the variants
+///
+/// With optional inputs, both of these; everything else that is given a Problem then sees all inputs:
+///   TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const      of an input that is left out
+///   void fill_constant(std::size_t port, const TensorDesc&, std::byte* bytes) const     its data, from attributes
 ///   Status check_attributes() const                                         rules between attributes and on list
 ///   elements
 template <class D>
@@ -47,8 +59,11 @@ concept OperatorDefinition = std::is_default_constructible_v<D> && std::is_copy_
   { run(definition, problem, buffers, cpu) } -> std::same_as<Status>;
 };
 
-/// Number of ports and a matching type row.
-[[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem);
+/// How many inputs and outputs there are.
+[[nodiscard]] Status check_port_counts(const OperatorType& type, const Problem& problem);
+/// A matching type row. `problem` has all inputs, the first `given` of them from the node.
+[[nodiscard]] Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem,
+                                   std::size_t given);
 /// The outputs have the shapes that infer_shapes gives them. A dimension that depends on data is not compared.
 [[nodiscard]] Status check_shapes(const Operator& op, const Problem& problem);
 /// The channel-vector layouts are for N,C,H,W.
@@ -58,6 +73,29 @@ concept OperatorDefinition = std::is_default_constructible_v<D> && std::is_copy_
 
 template <OperatorDefinition D>
 [[nodiscard]] const OperatorType& operator_type();  // below
+
+namespace detail {
+
+/// Device copies of inputs that attributes supply, made once for each device and set of types and shared by clones.
+class DeviceConstants {
+ public:
+  using Fill = std::function<void(std::size_t index, std::byte* bytes)>;
+
+  DeviceConstants();
+  ~DeviceConstants();
+  DeviceConstants(const DeviceConstants&) = delete;
+  DeviceConstants& operator=(const DeviceConstants&) = delete;
+
+  /// Writes the address of each constant. Legal inside stream capture; waits for the copy when it makes one.
+  [[nodiscard]] Status find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
+                                    std::span<const void*> addresses);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace detail
 
 template <OperatorDefinition D>
 class OperatorOf final : public Operator {
@@ -85,6 +123,7 @@ class OperatorOf final : public Operator {
       if (Status status = changed.check_attributes(); !status.ok()) return status;
     }
     definition_ = std::move(changed);
+    constants_ = no_constants_yet();
     return {};
   }
 
@@ -98,9 +137,9 @@ class OperatorOf final : public Operator {
   }
 
   [[nodiscard]] Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const override {
-    if (inputs.size() != type().input_count()) {
-      return invalid_argument(std::string(D::name) + " takes " + std::to_string(type().input_count()) +
-                              " inputs, found " + std::to_string(inputs.size()));
+    if (inputs.size() < type().required_input_count() || inputs.size() > type().input_count()) {
+      return invalid_argument(std::string(D::name) + " takes " + type().input_count_text() + " inputs, found " +
+                              std::to_string(inputs.size()));
     }
     try {
       outputs = definition_.infer_shapes(inputs);
@@ -116,35 +155,63 @@ class OperatorOf final : public Operator {
     return true;
   }
 
-  [[nodiscard]] Status check(const Problem& problem) const override {
-    if (Status status = check_formats(type(), *this, problem); !status.ok()) return status;
-    if (Status status = check_shapes(*this, problem); !status.ok()) return status;
-    if constexpr (requires { definition_.check(problem); }) return definition_.check(problem);
+  [[nodiscard]] Status check(const Problem& given) const override {
+    if (Status status = check_port_counts(type(), given); !status.ok()) return status;
+    const Completed all(definition_, given);
+    if (Status status = check_formats(type(), *this, all.problem(), given.inputs.size()); !status.ok()) return status;
+    if (Status status = check_shapes(*this, given); !status.ok()) return status;
+    if constexpr (requires { definition_.check(given); }) return definition_.check(all.problem());
     return {};
   }
 
-  [[nodiscard]] std::size_t workspace(const Problem& problem) const override {
-    if constexpr (requires { definition_.workspace(problem); }) return definition_.workspace(problem);
+  [[nodiscard]] std::size_t workspace(const Problem& given) const override {
+    if constexpr (requires { definition_.workspace(given); }) {
+      return definition_.workspace(Completed(definition_, given).problem());
+    }
     return 0;
   }
 
-  [[nodiscard]] Status run_cpu(const Problem& problem, const Buffers& buffers,
-                               const CpuContext& context) const override {
-    if (Status status = check(problem); !status.ok()) return status;
-    return run(definition_, problem, buffers, context);
+  [[nodiscard]] Status run_cpu(const Problem& given, const Buffers& buffers, const CpuContext& context) const override {
+    if (Status status = check(given); !status.ok()) return status;
+    const Completed all(definition_, given);
+    std::array<std::vector<std::byte>, TypeRow::max_ports> constants;
+    std::array<const void*, TypeRow::max_ports> addresses = all.addresses(buffers);
+    if constexpr (has_optional_inputs) {
+      for (std::size_t port = given.inputs.size(); port < all.input_count(); ++port) {
+        const TensorDesc& desc = all.problem().inputs[port];
+        constants[port].resize(static_cast<std::size_t>(desc.storage_bytes()));
+        definition_.fill_constant(port, desc, constants[port].data());
+        addresses[port] = constants[port].data();
+      }
+    }
+    const Buffers completed{std::span(addresses).first(all.input_count()), buffers.outputs, buffers.workspace};
+    return run(definition_, all.problem(), completed, context);
   }
 
-  [[nodiscard]] Status run_cuda([[maybe_unused]] const Problem& problem, [[maybe_unused]] const Buffers& buffers,
+  [[nodiscard]] Status prepare_cuda([[maybe_unused]] const Problem& given) const override {
+#if GRAFT_WITH_CUDA
+    const Completed all(definition_, given);
+    std::array<const void*, TypeRow::max_ports> addresses{};
+    return add_constants(all, given.inputs.size(), addresses);
+#else
+    return unsupported("this build of Graft has no CUDA kernels");
+#endif
+  }
+
+  [[nodiscard]] Status run_cuda([[maybe_unused]] const Problem& given, [[maybe_unused]] const Buffers& buffers,
                                 [[maybe_unused]] const CudaContext& context) const override {
 #if GRAFT_WITH_CUDA
+    const Completed all(definition_, given);
+    std::array<const void*, TypeRow::max_ports> addresses = all.addresses(buffers);
+    if (Status status = add_constants(all, given.inputs.size(), addresses); !status.ok()) return status;
+    const Buffers completed{std::span(addresses).first(all.input_count()), buffers.outputs, buffers.workspace};
     std::string reasons;
     for (const Variant<D>& variant : cuda_kernels(definition_)) {
       if (!context.variant.empty() && context.variant != variant.name) continue;
-      if (Status fits = variant.fits(definition_, problem); !fits.ok()) {
-        reasons += "; " + std::string(variant.name) + ": " + fits.message();
-        continue;
-      }
-      return variant.run(definition_, problem, buffers, context);
+      Status fits = variant.fits(definition_, all.problem());
+      if (fits.ok()) fits = runs_on_current_device(variant.compute);
+      if (fits.ok()) return variant.run(definition_, all.problem(), completed, context);
+      reasons += "; " + std::string(variant.name) + ": " + fits.message();
     }
     return unsupported(std::string(D::name) + " has no CUDA variant for this problem" + reasons);
 #else
@@ -152,33 +219,92 @@ class OperatorOf final : public Operator {
 #endif
   }
 
-  [[nodiscard]] std::vector<VariantInfo> cuda_variants([[maybe_unused]] const Problem& problem) const override {
+  [[nodiscard]] std::vector<VariantInfo> cuda_variants([[maybe_unused]] const Problem& given) const override {
     std::vector<VariantInfo> infos;
 #if GRAFT_WITH_CUDA
+    const Completed all(definition_, given);
     for (const Variant<D>& variant : cuda_kernels(definition_)) {
-      infos.push_back({variant.name, variant.fits(definition_, problem)});
+      infos.push_back({variant.name, variant.fits(definition_, all.problem()), variant.compute});
     }
 #endif
     return infos;
   }
 
-  [[nodiscard]] std::optional<Function> function([[maybe_unused]] DType input_dtype) const override {
-    if constexpr (requires { definition_.function(input_dtype); }) return definition_.function(input_dtype);
+  [[nodiscard]] std::optional<Function> function([[maybe_unused]] const FunctionInputs& inputs) const override {
+    if constexpr (requires { definition_.function(inputs); }) return definition_.function(inputs);
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<std::string> native_form([[maybe_unused]] DType input_dtype) const override {
-    if constexpr (requires { definition_.native_form(input_dtype); }) return definition_.native_form(input_dtype);
+  [[nodiscard]] std::optional<std::string> native_form([[maybe_unused]] const FunctionInputs& inputs) const override {
+    if constexpr (requires { definition_.native_form(inputs); }) return definition_.native_form(inputs);
     return std::nullopt;
   }
 
  private:
+  static constexpr bool has_optional_inputs = [] {
+    for (const Port& port : D::ports()) {
+      if (port.is_optional) return true;
+    }
+    return false;
+  }();
+
+  /// A problem with the inputs that the node leaves out; on the stack, so that enqueue allocates nothing.
+  class Completed {
+   public:
+    Completed(const D& definition, const Problem& given) : given_(given), count_(given.inputs.size()) {
+      if constexpr (has_optional_inputs) {
+        std::copy(given.inputs.begin(), given.inputs.end(), inputs_.begin());
+        for (; count_ < operator_type<D>().input_count(); ++count_) {
+          inputs_[count_] = definition.constant(count_, given.inputs);
+        }
+      }
+    }
+    [[nodiscard]] std::size_t input_count() const { return count_; }
+    [[nodiscard]] Problem problem() const {
+      if constexpr (has_optional_inputs) return {std::span(inputs_).first(count_), given_.outputs};
+      return given_;
+    }
+    [[nodiscard]] std::array<const void*, TypeRow::max_ports> addresses(const Buffers& buffers) const {
+      std::array<const void*, TypeRow::max_ports> result{};
+      std::copy_n(buffers.inputs.begin(), given_.inputs.size(), result.begin());
+      return result;
+    }
+
+   private:
+    Problem given_;
+    std::array<TensorDesc, TypeRow::max_ports> inputs_;
+    std::size_t count_;
+  };
+
+  [[nodiscard]] Status add_constants([[maybe_unused]] const Completed& all, [[maybe_unused]] std::size_t given,
+                                     [[maybe_unused]] std::span<const void*> addresses) const {
+#if GRAFT_WITH_CUDA
+    if constexpr (has_optional_inputs) {
+      const auto missing = all.problem().inputs.subspan(given);
+      if (missing.empty()) return {};
+      return constants_->find_or_make(
+          missing,
+          [&](std::size_t index, std::byte* bytes) { definition_.fill_constant(given + index, missing[index], bytes); },
+          addresses.subspan(given, missing.size()));
+    }
+#endif
+    return {};
+  }
+
   template <class F>
   static void for_each_attribute(F&& f) {
     std::apply([&](const auto&... attribute) { (f(attribute), ...); }, D::attributes());
   }
 
+  static std::shared_ptr<detail::DeviceConstants> no_constants_yet() {
+#if GRAFT_WITH_CUDA
+    if constexpr (has_optional_inputs) return std::make_shared<detail::DeviceConstants>();
+#endif
+    return nullptr;
+  }
+
   D definition_;
+  std::shared_ptr<detail::DeviceConstants> constants_ = no_constants_yet();
 };
 
 template <OperatorDefinition D>
@@ -193,12 +319,14 @@ template <OperatorDefinition D>
                         .ports = {},
                         .type_rows = {},
                         .drop_ins = {},
+                        .timed_variants = false,
                         .create = [] { return std::unique_ptr<Operator>(std::make_unique<OperatorOf<D>>()); }};
     std::apply([&](const auto&... attribute) { (result.attributes.push_back(detail::describe(attribute)), ...); },
                D::attributes());
     for (const Port& port : D::ports()) result.ports.push_back(port);
     for (const TypeRow& row : D::type_rows()) result.type_rows.push_back(row);
     if constexpr (requires { D::drop_ins(); }) result.drop_ins = D::drop_ins();
+    if constexpr (requires { D::timed_variants; }) result.timed_variants = D::timed_variants;
     return result;
   }();
   return type;

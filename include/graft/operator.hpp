@@ -30,9 +30,14 @@ struct Port {
   std::string_view shape;
   std::string_view doc;
   bool is_output = false;
+  bool is_optional = false;  ///< An input that a node may leave out; the definition then supplies it.
 };
 [[nodiscard]] constexpr Port input(std::string_view name, std::string_view shape, std::string_view doc) {
   return {name, shape, doc, false};
+}
+/// Only other optional inputs follow it. See `constant` in define_operator.hpp.
+[[nodiscard]] constexpr Port optional_input(std::string_view name, std::string_view shape, std::string_view doc) {
+  return {name, shape, doc, false, true};
 }
 [[nodiscard]] constexpr Port output(std::string_view name, std::string_view shape, std::string_view doc) {
   return {name, shape, doc, true};
@@ -47,7 +52,7 @@ struct Format {
   friend constexpr bool operator==(const Format&, const Format&) = default;
 };
 
-/// One combination of formats that an operator accepts: a format for each port, inputs first.
+/// One combination of formats that an operator accepts: a format for each port, inputs first, optional ones among them.
 struct TypeRow {
   static constexpr std::size_t max_ports = 8;
   std::array<Format, max_ports> formats{};
@@ -77,30 +82,50 @@ struct Function {
   std::string body;
 };
 
-/// A plugin of another library that an operator can stand in for, field by field.
-struct DropInField {
-  std::string_view name;       ///< As the other plugin calls it.
-  std::string_view attribute;  ///< The operator's attribute that takes its value.
+/// What a function or native form may depend on beside the attributes.
+struct FunctionInputs {
+  DType dtype = DType::f32;  ///< Of the first input.
+  std::size_t count = 1;     ///< Inputs that the node has; optional ones may be left out.
+  int rank = -1;             ///< Of the first input; -1 where it is not known.
 };
-struct DropIn {
-  std::string_view plugin_name;
-  std::string_view version;
-  std::vector<DropInField> fields;
-  std::string_view doc;
-};
-
-/// One CUDA implementation and whether it can take a problem.
-struct VariantInfo {
-  std::string_view name;
-  Status fits;  ///< Not ok says why it does not fit.
-};
-
-struct OperatorType;
 
 struct NamedAttribute {
   std::string_view name;
   AttributeValue value;
 };
+
+/// A field of a plugin of another library.
+struct DropInField {
+  std::string_view name;       ///< As the other plugin calls it.
+  std::string_view attribute;  ///< The operator's attribute that takes its value; empty for one that is translated.
+  AttributeType type = AttributeType::float_number;  ///< Of a translated field; any other has its attribute's.
+  std::string_view doc = {};                         ///< Of a translated field.
+};
+/// A plugin of another library that an operator can stand in for.
+struct DropIn {
+  std::string_view plugin_name;
+  std::string_view version;
+  std::vector<DropInField> fields;
+  std::string_view doc;
+  /// What the operator's attributes are under this name where no field sets them, if not their own defaults.
+  std::vector<NamedAttribute> defaults = {};
+  /// From those translated fields that were given to attributes of the operator. Engines keep the attributes.
+  Status (*translate)(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) = nullptr;
+
+  /// Null for an unknown name.
+  [[nodiscard]] const DropInField* find(std::string_view field) const;
+};
+
+/// One CUDA implementation and whether it can take a problem.
+struct VariantInfo {
+  std::string_view name;
+  Status fits;      ///< Not ok says why it does not fit.
+  int compute = 0;  ///< 90: runs on devices of compute capability 9.x only. 0: on all.
+};
+/// Whether the current device can run variants of that `compute`; asks CUDA unless it is 0.
+[[nodiscard]] Status runs_on_current_device(int compute);
+
+struct OperatorType;
 
 /// An operator with values for its attributes. Immutable while it runs, so one object may serve many threads.
 class Operator {
@@ -123,23 +148,28 @@ class Operator {
   [[nodiscard]] virtual bool accepts(const TypeRow& row, std::span<const int> input_ranks) const = 0;
   /// Everything that must hold at run time: number of ports, formats, ranks, sizes.
   [[nodiscard]] virtual Status check(const Problem& problem) const = 0;
-  /// Bytes of scratch memory that run_cuda needs.
+  /// Bytes of scratch memory that run_cuda needs. In all calls that take a Problem, its inputs are those of the node:
+  /// what is left out is supplied by the operator.
   [[nodiscard]] virtual std::size_t workspace(const Problem& problem) const = 0;
 
   /// Linear layouts only.
   [[nodiscard]] virtual Status run_cpu(const Problem& problem, const Buffers& buffers,
                                        const CpuContext& context) const = 0;
-  /// Asynchronous on the context's stream; legal inside CUDA graph capture.
+  /// Makes what run_cuda needs on the current device besides its buffers: copies of inputs that attributes supply. The
+  /// first run_cuda does it otherwise.
+  [[nodiscard]] virtual Status prepare_cuda(const Problem& problem) const = 0;
+  /// Asynchronous on the context's stream; legal inside CUDA graph capture. A variant that does not run on the current
+  /// device gives way to the first that does.
   [[nodiscard]] virtual Status run_cuda(const Problem& problem, const Buffers& buffers,
                                         const CudaContext& context) const = 0;
-  /// In the order of preference; empty in a build without CUDA.
+  /// In the order of preference; empty in a build without CUDA. Makes no CUDA call.
   [[nodiscard]] virtual std::vector<VariantInfo> cuda_variants(const Problem& problem) const = 0;
 
   /// Nothing where standard operators cannot express it.
-  [[nodiscard]] virtual std::optional<Function> function(DType input_dtype) const = 0;
+  [[nodiscard]] virtual std::optional<Function> function(const FunctionInputs& inputs) const = 0;
   /// A single native layer that is exact and as fast, as text in the manner of Function::body; nothing where there is
   /// none.
-  [[nodiscard]] virtual std::optional<std::string> native_form(DType input_dtype) const = 0;
+  [[nodiscard]] virtual std::optional<std::string> native_form(const FunctionInputs& inputs) const = 0;
 
  protected:
   Operator() = default;
@@ -157,13 +187,25 @@ struct OperatorType {
   std::vector<Port> ports;  ///< Inputs first.
   std::vector<TypeRow> type_rows;
   std::vector<DropIn> drop_ins;
+  /// TensorRT times the variants that fit and chooses; otherwise the first that fits is taken.
+  bool timed_variants = false;
   std::unique_ptr<Operator> (*create)() = nullptr;  ///< With every attribute at its default.
 
-  [[nodiscard]] std::size_t input_count() const;
+  [[nodiscard]] std::size_t input_count() const;  ///< With the optional ones.
+  [[nodiscard]] std::size_t required_input_count() const;
   [[nodiscard]] std::size_t output_count() const;
   [[nodiscard]] const AttributeInfo* find_attribute(std::string_view attribute) const;
+  /// "2" or "1 to 3".
+  [[nodiscard]] std::string input_count_text() const;
+  /// The format that a row asks of port `index` of a node with `given` inputs, its outputs counted after those.
+  [[nodiscard]] const Format& format_of(const TypeRow& row, std::size_t given, std::size_t index) const;
   /// The output types that go with these input types; nothing where no row matches.
   [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
 };
+
+/// The operator that a plugin node of another library asks for; `fields` are named as that plugin or as Graft's
+/// attributes. Fails as Operator::set does; where an attribute with no default is missing as well.
+[[nodiscard]] Status make_operator(const OperatorType& type, const DropIn* drop_in,
+                                   std::span<const NamedAttribute> fields, std::unique_ptr<Operator>& result);
 
 }  // namespace graft

@@ -89,8 +89,8 @@ Judgement judge_operator(const Node& node, const OperatorMatch& match) {
   const Value* input = node.input(0);
   const std::optional<DType> dtype =
       input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
-  if (dtype && op->native_form(*dtype)) {
-    return {Verdict::lowered, fmt::format("the native form is as fast: {}", *op->native_form(*dtype)), "graft convert"};
+  if (const auto form = dtype ? op->native_form(function_inputs(node)) : std::nullopt) {
+    return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
   }
   std::string reason(match.type->why_plugin);
   if (match.drop_in != nullptr) {

@@ -52,6 +52,8 @@ Json to_json(const AttributeValue& value) {
   return std::visit([](const auto& v) { return Json(v); }, value);
 }
 
+constexpr int usual_rank = 4;  // N,C,H,W, where a body depends on the rank
+
 /// All bodies that a function can have: one for each combination of what an attribute chooses between.
 std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& type) {
   constexpr double few = 8;
@@ -83,7 +85,10 @@ Json functions_of(const OperatorType& type) {
   std::map<std::string, std::string> bodies;
   for (const auto& op : with_every_choice(type)) {
     for (const TypeRow& row : type.type_rows) {
-      if (auto function = op->function(row.formats[0].dtype)) bodies.emplace(function->name, function->body);
+      for (std::size_t count = type.required_input_count(); count <= type.input_count(); ++count) {
+        const FunctionInputs inputs{.dtype = row.formats[0].dtype, .count = count, .rank = usual_rank};
+        if (auto function = op->function(inputs)) bodies.emplace(function->name, function->body);
+      }
     }
   }
   Json list = Json::array();
@@ -104,7 +109,11 @@ Json to_json(const OperatorType& type) {
   }
   Json ports = Json::array();
   for (const Port& port : type.ports) {
-    ports.push_back({{"name", port.name}, {"output", port.is_output}, {"shape", port.shape}, {"doc", port.doc}});
+    ports.push_back({{"name", port.name},
+                     {"output", port.is_output},
+                     {"optional", port.is_optional},
+                     {"shape", port.shape},
+                     {"doc", port.doc}});
   }
   Json rows = Json::array();
   for (const TypeRow& row : type.type_rows) {
@@ -118,12 +127,13 @@ Json to_json(const OperatorType& type) {
   for (const DropIn& drop_in : type.drop_ins) {
     Json fields = Json::array();
     for (const DropInField& field : drop_in.fields) {
-      fields.push_back({{"name", field.name}, {"attribute", field.attribute}});
+      fields.push_back({{"name", field.name}, {"attribute", field.attribute}, {"doc", field.doc}});
     }
     drop_ins.push_back(
         {{"name", drop_in.plugin_name}, {"version", drop_in.version}, {"fields", fields}, {"doc", drop_in.doc}});
   }
-  const auto native = type.create()->native_form(DType::f32);
+  const auto native =
+      type.create()->native_form({.dtype = DType::f32, .count = type.required_input_count(), .rank = usual_rank});
   return {{"name", type.name},
           {"version", type.version},
           {"domain", onnx_domain},
@@ -165,7 +175,9 @@ void print_one(const Console& console, const OperatorType& type) {
   };
   Table ports;
   for (const Port& port : type.ports) {
-    ports.add({port.is_output ? "output" : "input",
+    ports.add({port.is_output     ? "output"
+               : port.is_optional ? "optional input"
+                                  : "input",
                {std::string(port.name), Colour::strong},
                std::string(port.shape),
                std::string(port.doc)});
@@ -188,7 +200,11 @@ void print_one(const Console& console, const OperatorType& type) {
     std::string fields;
     for (const DropInField& field : drop_in.fields) {
       fields += (fields.empty() ? "" : ", ") + std::string(field.name);
-      if (field.name != field.attribute) fields += fmt::format(" = {}", field.attribute);
+      if (field.attribute.empty()) {
+        fields += fmt::format(" ({})", field.doc);
+      } else if (field.name != field.attribute) {
+        fields += fmt::format(" = {}", field.attribute);
+      }
     }
     drop_ins.add({{drop_in_text(drop_in), Colour::strong}, fields, std::string(drop_in.doc)});
   }

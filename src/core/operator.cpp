@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "graft/define_operator.hpp"
 #include "graft/registry.hpp"
@@ -27,7 +29,26 @@ std::size_t OperatorType::input_count() const {
       std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output; }));
 }
 
+std::size_t OperatorType::required_input_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(ports.begin(), ports.end(), [](const Port& p) { return !p.is_output && !p.is_optional; }));
+}
+
 std::size_t OperatorType::output_count() const { return ports.size() - input_count(); }
+
+std::string OperatorType::input_count_text() const {
+  const std::string most = std::to_string(input_count());
+  return required_input_count() == input_count() ? most : std::to_string(required_input_count()) + " to " + most;
+}
+
+const Format& OperatorType::format_of(const TypeRow& row, std::size_t given, std::size_t index) const {
+  return row.formats[index < given ? index : index - given + input_count()];
+}
+
+const DropInField* DropIn::find(std::string_view field) const {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const DropInField& f) { return f.name == field; });
+  return found == fields.end() ? nullptr : &*found;
+}
 
 const AttributeInfo* OperatorType::find_attribute(std::string_view attribute) const {
   const auto found =
@@ -36,13 +57,14 @@ const AttributeInfo* OperatorType::find_attribute(std::string_view attribute) co
 }
 
 std::optional<std::vector<DType>> OperatorType::output_dtypes(std::span<const DType> input_dtypes) const {
-  if (input_dtypes.size() != input_count()) return std::nullopt;
+  const std::size_t given = input_dtypes.size();
+  if (given < required_input_count() || given > input_count()) return std::nullopt;
   for (const TypeRow& row : type_rows) {
     const bool matches = std::equal(input_dtypes.begin(), input_dtypes.end(), row.formats.begin(),
                                     [](DType found, const Format& allowed) { return found == allowed.dtype; });
     if (!matches) continue;
     std::vector<DType> outputs;
-    for (std::size_t i = input_dtypes.size(); i < row.count; ++i) outputs.push_back(row.formats[i].dtype);
+    for (std::size_t i = input_count(); i < row.count; ++i) outputs.push_back(row.formats[i].dtype);
     return outputs;
   }
   return std::nullopt;
@@ -101,15 +123,21 @@ Status check_shapes(const Operator& op, const Problem& problem) {
   return {};
 }
 
-Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem) {
-  if (problem.inputs.size() != type.input_count() || problem.outputs.size() != type.output_count()) {
-    return invalid_argument(std::string(type.name) + " takes " + std::to_string(type.input_count()) + " inputs and " +
-                            std::to_string(type.output_count()) + " outputs, found " +
-                            std::to_string(problem.inputs.size()) + " and " + std::to_string(problem.outputs.size()));
+Status check_port_counts(const OperatorType& type, const Problem& problem) {
+  const std::size_t given = problem.inputs.size();
+  if (given >= type.required_input_count() && given <= type.input_count() &&
+      problem.outputs.size() == type.output_count()) {
+    return {};
   }
+  return invalid_argument(std::string(type.name) + " takes " + type.input_count_text() + " inputs and " +
+                          std::to_string(type.output_count()) + " outputs, found " + std::to_string(given) + " and " +
+                          std::to_string(problem.outputs.size()));
+}
+
+Status check_formats(const OperatorType& type, const Operator& op, const Problem& problem, std::size_t given) {
   std::array<int, TypeRow::max_ports> ranks{};
-  for (std::size_t i = 0; i < problem.inputs.size(); ++i) ranks[i] = problem.inputs[i].extents.rank();
-  const std::span<const int> input_ranks(ranks.data(), problem.inputs.size());
+  for (std::size_t i = 0; i < given; ++i) ranks[i] = problem.inputs[i].extents.rank();
+  const std::span<const int> input_ranks(ranks.data(), given);
   const auto format_at = [&](std::size_t i) -> Format {
     const TensorDesc& desc = i < problem.inputs.size() ? problem.inputs[i] : problem.outputs[i - problem.inputs.size()];
     return {desc.dtype, desc.layout};
@@ -125,6 +153,47 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
   std::string allowed;
   for (const TypeRow& row : type.type_rows) allowed += "; " + describe_row(type, row);
   return unsupported(std::string(type.name) + " does not take " + found + "allowed" + allowed);
+}
+
+Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<const NamedAttribute> fields,
+                     std::unique_ptr<Operator>& result) {
+  std::vector<NamedAttribute> attributes;
+  std::vector<NamedAttribute> to_translate;
+  for (const NamedAttribute& given : fields) {
+    const DropInField* field = drop_in == nullptr ? nullptr : drop_in->find(given.name);
+    if (field == nullptr) {
+      attributes.push_back(given);
+    } else if (field->attribute.empty()) {
+      to_translate.push_back(given);
+    } else {
+      attributes.push_back({field->attribute, given.value});
+    }
+  }
+  if (!to_translate.empty()) {
+    if (Status status = drop_in->translate(to_translate, attributes); !status.ok()) return status;
+  }
+  const auto is_given = [&](std::string_view name) {
+    return std::any_of(attributes.begin(), attributes.end(), [&](const NamedAttribute& a) { return a.name == name; });
+  };
+  if (drop_in != nullptr) {
+    for (const NamedAttribute& preset : drop_in->defaults) {
+      if (!is_given(preset.name)) attributes.push_back(preset);
+    }
+  }
+  for (const AttributeInfo& info : type.attributes) {
+    if (!info.required || is_given(info.name)) continue;
+    std::string name(info.name);
+    if (drop_in != nullptr) {
+      for (const DropInField& field : drop_in->fields) {
+        if (field.attribute == info.name) name = field.name;
+      }
+    }
+    return invalid_argument("`" + name + "` is required and missing: " + std::string(info.doc));
+  }
+  auto op = type.create();
+  if (Status status = op->set(attributes); !status.ok()) return status;
+  result = std::move(op);
+  return {};
 }
 
 const OperatorType* find_operator(std::string_view name) {

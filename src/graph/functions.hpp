@@ -45,9 +45,12 @@ std::size_t remove_unused_functions(Model& model);
 void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::string>& outputs,
                  const std::function<std::optional<AttributeType>(std::string_view)>& attribute_type);
 
-/// The function of an operator with these attributes for this input type, as the operator's text says. Nothing where it
+/// What a function may depend on, of a node of an operator; f32 and no rank where its first input has no known type.
+[[nodiscard]] FunctionInputs function_inputs(const Node& node);
+
+/// The function of an operator with these attributes for these inputs, as the operator's text says. Nothing where it
 /// has none. Its import of ai.onnx is `opset`, at least 17; the text, which is in 17, is raised to it.
-[[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, DType input_dtype,
+[[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs,
                                                               std::int64_t opset = 17);
 
 /// Gives every node of a Graft operator its model-local function, and writes every attribute on the node; plugin

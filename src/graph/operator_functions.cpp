@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view operator_note = "graft.operator";
 
-FunctionDefinition parse_function(const OperatorType& type, const std::string& name, std::string_view text,
-                                  std::int64_t opset) {
+FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count, const std::string& name,
+                                  std::string_view text, std::int64_t opset) {
   FunctionDefinition function;
   function.key = {std::string(onnx_domain), name, ""};
   function.doc = std::string(type.doc);
@@ -27,7 +27,7 @@ FunctionDefinition parse_function(const OperatorType& type, const std::string& n
   for (const Port& port : type.ports) {
     if (port.is_output) {
       outputs.emplace_back(port.name);
-    } else {
+    } else if (body.inputs().size() < input_count) {
       body.add_input(std::string(port.name));
     }
   }
@@ -43,12 +43,6 @@ FunctionDefinition parse_function(const OperatorType& type, const std::string& n
   return function;
 }
 
-DType input_dtype(const Node& node) {
-  const Value* x = node.input(0);
-  const auto dtype = x != nullptr && x->type ? to_dtype(*x->type) : std::nullopt;
-  return dtype.value_or(DType::f32);
-}
-
 /// Same nodes, links and attributes; to see whether two nodes may share a function.
 bool same_body(const FunctionDefinition& a, const FunctionDefinition& b) {
   return to_text(*a.body) == to_text(*b.body);
@@ -61,7 +55,7 @@ bool replace_by(Node& node, const Operator& op, const std::string& name, const s
     throw Error(Error::Kind::internal, fmt::format("{}: the model is in operator set {}; raise_opset has to come first",
                                                    describe(node), opset));
   }
-  const FunctionDefinition function = parse_function(op.type(), name, text, opset);
+  const FunctionDefinition function = parse_function(op.type(), node.inputs.size(), name, text, opset);
   write_attributes(node, op);
   inline_call(node, function);
   return true;
@@ -69,10 +63,19 @@ bool replace_by(Node& node, const Operator& op, const std::string& name, const s
 
 }  // namespace
 
-std::optional<FunctionDefinition> make_function(const Operator& op, DType input_dtype, std::int64_t opset) {
-  const auto function = op.function(input_dtype);
+FunctionInputs function_inputs(const Node& node) {
+  const Value* x = node.input(0);
+  FunctionInputs inputs{.dtype = DType::f32, .count = node.inputs.size(), .rank = -1};
+  if (x == nullptr) return inputs;
+  if (x->type) inputs.dtype = to_dtype(*x->type).value_or(DType::f32);
+  if (x->shape) inputs.rank = static_cast<int>(x->shape->size());
+  return inputs;
+}
+
+std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs, std::int64_t opset) {
+  const auto function = op.function(inputs);
   if (!function) return std::nullopt;
-  return parse_function(op.type(), function->name, function->body, opset);
+  return parse_function(op.type(), inputs.count, function->name, function->body, opset);
 }
 
 std::size_t adopt_drop_ins(Graph& graph) {
@@ -116,7 +119,7 @@ std::vector<Node*> attach_functions(Model& model) {
     write_attributes(node, *op);
     node.op_type = operator_name;
     node.metadata.erase(std::string(operator_note));
-    auto function = make_function(*op, input_dtype(node), model.graph().opset());
+    auto function = make_function(*op, function_inputs(node), model.graph().opset());
     if (!function) {
       without.push_back(&node);
       return;
@@ -157,13 +160,13 @@ std::size_t detach_functions(Model& model) {
 
 bool replace_with_native_form(Node& node) {
   const auto op = make_operator(node);
-  const auto text = op == nullptr ? std::nullopt : op->native_form(input_dtype(node));
+  const auto text = op == nullptr ? std::nullopt : op->native_form(function_inputs(node));
   return text && replace_by(node, *op, "native_form", *text);
 }
 
 bool replace_with_function_body(Node& node) {
   const auto op = make_operator(node);
-  const auto function = op == nullptr ? std::nullopt : op->function(input_dtype(node));
+  const auto function = op == nullptr ? std::nullopt : op->function(function_inputs(node));
   return function && replace_by(node, *op, function->name, function->body);
 }
 

@@ -39,23 +39,45 @@ std::optional<std::string> wanted_version(const Node& node) {
   return text == nullptr ? std::nullopt : std::optional(*text);
 }
 
+/// The numbers of a tensor, as TensorRT's parser hands them to a plugin.
+std::optional<AttributeValue> value_of(const TensorData& tensor, AttributeType wanted) {
+  if (wanted == AttributeType::integers || wanted == AttributeType::integer) {
+    auto numbers = tensor.ints();
+    if (!numbers || wanted == AttributeType::integers) return numbers;
+    return numbers->size() == 1 ? std::optional<AttributeValue>(numbers->front()) : std::nullopt;
+  }
+  const auto numbers = is_floating_point(tensor.type) ? tensor.numbers() : std::nullopt;
+  if (!numbers) return std::nullopt;
+  if (wanted == AttributeType::float_numbers) return std::vector<float>(numbers->begin(), numbers->end());
+  if (wanted != AttributeType::float_number || numbers->size() != 1) return std::nullopt;
+  return static_cast<float>(numbers->front());
+}
+
+/// One number also stands for a list of one, as in TensorRT's plugin fields.
 AttributeValue value_of(const Node& node, const std::string& name, const NodeAttribute& attribute,
-                        const AttributeInfo& info) {
-  const auto value = attribute.value();
+                        AttributeType wanted) {
+  const auto* tensor = attribute.get<TensorData>();
+  const auto value = tensor == nullptr ? attribute.value() : value_of(*tensor, wanted);
   if (!value) {
     throw Error(fmt::format("{}: attribute `{}`: found type {}, allowed is {}", describe(node), name, attribute.kind(),
-                            to_string(info.type)));
+                            to_string(wanted)));
+  }
+  if (const auto* number = std::get_if<std::int64_t>(&*value); number != nullptr && wanted == AttributeType::integers) {
+    return std::vector{*number};
+  }
+  if (const auto* number = std::get_if<float>(&*value); number != nullptr && wanted == AttributeType::float_numbers) {
+    return std::vector{*number};
   }
   return *value;
 }
 
-/// The attribute of the operator that a node's attribute sets; null where there is none.
-const AttributeInfo* target_of(const OperatorMatch& match, std::string_view name) {
-  if (match.drop_in == nullptr) return match.type->find_attribute(name);
-  for (const DropInField& field : match.drop_in->fields) {
-    if (field.name == name) return match.type->find_attribute(field.attribute);
-  }
-  return nullptr;
+/// The type of a node's attribute; nothing where the operator, or the plugin it stands in for, has no such attribute.
+std::optional<AttributeType> type_of_attribute(const OperatorMatch& match, std::string_view name) {
+  const DropInField* field = match.drop_in == nullptr ? nullptr : match.drop_in->find(name);
+  if (match.drop_in != nullptr && field == nullptr) return std::nullopt;
+  if (field != nullptr && field->attribute.empty()) return field->type;
+  const AttributeInfo* info = match.type->find_attribute(field == nullptr ? name : field->attribute);
+  return info == nullptr ? std::nullopt : std::optional(info->type);
 }
 
 std::string known_attributes(const OperatorMatch& match) {
@@ -94,24 +116,18 @@ OperatorMatch find_operator_for(const Node& node) {
 std::unique_ptr<Operator> make_operator(const Node& node) {
   const OperatorMatch match = find_operator_for(node);
   if (!match) return nullptr;
-  std::unique_ptr<Operator> op = match.type->create();
+  std::unique_ptr<Operator> op;
   std::vector<NamedAttribute> given;
   for (const auto& [name, attribute] : node.attributes) {
     if (is_plugin_attribute(name)) continue;
-    const AttributeInfo* info = target_of(match, name);
-    if (info == nullptr) {
+    const auto type = type_of_attribute(match, name);
+    if (!type) {
       throw Error(
           fmt::format("{}: it has no attribute `{}`; allowed are {}", describe(node), name, known_attributes(match)));
     }
-    given.push_back({info->name, value_of(node, name, attribute, *info)});
+    given.push_back({name, value_of(node, name, attribute, *type)});
   }
-  for (const AttributeInfo& info : match.type->attributes) {
-    const auto is_it = [&](const NamedAttribute& attribute) { return attribute.name == info.name; };
-    if (info.required && std::none_of(given.begin(), given.end(), is_it)) {
-      throw Error(fmt::format("{}: attribute `{}` is missing: {}", describe(node), info.name, info.doc));
-    }
-  }
-  if (const Status status = op->set(given); !status.ok()) {
+  if (const Status status = make_operator(*match.type, match.drop_in, given, op); !status.ok()) {
     throw Error(fmt::format("{}: {}", describe(node), status.message()));
   }
   return op;

@@ -46,6 +46,7 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
   const double largest = dtype == DType::f16 ? 65504 : 3e38;
   switch (fill) {
     case Fill::normal: return gauss;
+    case Fill::offset: return gauss + (dtype == DType::f16 ? 1e3 : 1e4);
     case Fill::zeros: return 0;
     case Fill::huge: return std::clamp(gauss, -3., 3.) / 3 * largest;
     case Fill::tiny: return gauss * (dtype == DType::f16 ? 1e-6 : 1e-30);
@@ -75,7 +76,9 @@ double as_number(Element value) {
 
 std::shared_ptr<const Operator> make_operator(const OperatorType& type, const Attributes& attributes) {
   std::shared_ptr<Operator> op = type.create();
-  for (const auto& [name, value] : attributes) check(op->set(name, value));
+  std::vector<NamedAttribute> all;  // at once, for what one allows may depend on another
+  for (const auto& [name, value] : attributes) all.push_back({name, value});
+  check(op->set(all));
   return op;
 }
 
@@ -105,7 +108,8 @@ std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorD
     std::vector<std::int64_t> extents;
     for (const Dim& dim : results[i]) extents.push_back(dim.value());
     // Without a matching row the case is one that must be refused; any output will do.
-    const Format format = row == nullptr ? Format(inputs[0].dtype, inputs[0].layout) : row->formats[inputs.size() + i];
+    const Format format = row == nullptr ? Format(inputs[0].dtype, inputs[0].layout)
+                                         : op.type().format_of(*row, inputs.size(), inputs.size() + i);
     TensorDesc desc{.dtype = format.dtype, .layout = format.layout, .extents = {}};
     check(Extents::make(extents, desc.extents));
     outputs.push_back(desc);
@@ -117,7 +121,9 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
   std::mt19937 random(hash_of(test.name));
   std::vector<HostTensor> tensors;
   for (TensorDesc desc : test.inputs) {
-    if (batch >= 0) desc.extents[0] = batch;
+    const bool is_first = tensors.empty();
+    if (batch >= 0 && is_first) desc.extents[0] = batch;
+    const Fill fill = test.fill == Fill::offset && !is_first ? Fill::normal : test.fill;
     HostTensor tensor{.desc = desc, .bytes = std::vector<std::byte>(static_cast<std::size_t>(desc.storage_bytes()))};
     check(dispatch(desc.dtype, [&](auto element) -> Status {
       using Element = decltype(element);
@@ -125,9 +131,9 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
       for_each_element(desc, [&](std::int64_t at, std::int64_t linear) {
         if constexpr (std::same_as<Element, std::int8_t>) {
           // What padding holds is not defined, so it must not matter.
-          values[at] = test.fill == Fill::zeros && linear >= 0 ? 0 : static_cast<std::int8_t>(random());
+          values[at] = fill == Fill::zeros && linear >= 0 ? 0 : static_cast<std::int8_t>(random());
         } else {
-          const double value = linear < 0 ? 77 : value_for(test.fill, desc.dtype, random);
+          const double value = linear < 0 ? 77 : value_for(fill, desc.dtype, random);
           values[at] = static_cast<Element>(static_cast<float>(value));
         }
       });
@@ -137,6 +143,19 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
   }
   return tensors;
 }
+
+namespace {
+
+/// What one step of a port's i8 stands for, at each index of its first axis.
+std::vector<float> scales_of(const Operator& op, std::string_view port, std::int64_t count) {
+  const auto value = op.get(std::string(port) + "_scale");
+  const auto* list = value ? std::get_if<std::vector<float>>(&*value) : nullptr;
+  if (list != nullptr && list->size() == static_cast<std::size_t>(count)) return *list;
+  const float one = list != nullptr && list->size() == 1 ? list->front() : scale_of(op, port);
+  return std::vector<float>(static_cast<std::size_t>(count), one);
+}
+
+}  // namespace
 
 float scale_of(const Operator& op, std::string_view port) {
   const auto value = op.get(std::string(port) + "_scale");
@@ -149,12 +168,16 @@ std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<c
   std::vector<const void*> addresses;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const HostTensor& input = inputs[i];
-    const double scale = scale_of(op, op.type().ports[i].name);
+    const bool is_scalar = input.desc.extents.rank() == 0;
+    const std::vector<float> scales = scales_of(op, op.type().ports[i].name, is_scalar ? 1 : input.desc.extents[0]);
+    const std::int64_t per_scale = input.desc.extents.element_count() / std::max<std::int64_t>(1, std::ssize(scales));
     auto& linear = values.emplace_back(static_cast<std::size_t>(input.desc.extents.element_count()));
     check(dispatch(input.desc.dtype, [&](auto element) -> Status {
       const auto* stored = reinterpret_cast<const decltype(element)*>(input.bytes.data());
       for_each_element(input.desc, [&](std::int64_t at, std::int64_t to) {
-        if (to >= 0) linear[static_cast<std::size_t>(to)] = static_cast<float>(load(stored[at], scale));
+        if (to < 0) return;
+        const double scale = scales[static_cast<std::size_t>(to / per_scale)];
+        linear[static_cast<std::size_t>(to)] = static_cast<float>(load(stored[at], scale));
       });
       return {};
     }));
@@ -170,7 +193,8 @@ std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<c
   return results;
 }
 
-std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance, float scale) {
+std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance, float scale,
+                    double absolute) {
   std::string message;
   check(dispatch(found.desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
@@ -181,7 +205,7 @@ std::string compare(const HostTensor& found, std::span<const float> expected, do
       const double exact = linear < 0 ? 0 : static_cast<double>(expected[static_cast<std::size_t>(linear)]);
       // The f32 result may also lose what lies under its smallest number.
       const double slack =
-          std::isfinite(exact) ? std::abs(exact) * tolerance + std::numeric_limits<float>::denorm_min() : 0;
+          std::isfinite(exact) ? std::abs(exact) * tolerance + absolute + std::numeric_limits<float>::denorm_min() : 0;
       const double low = as_number(store<Element>(exact - slack, scale));
       const double high = as_number(store<Element>(exact + slack, scale));
       if (value >= low && value <= high) return;

@@ -25,6 +25,7 @@ enum class Fill : std::uint8_t {
   huge,     ///< Near the largest finite number, so that squares overflow.
   tiny,     ///< Squares underflow f32; f16: subnormal numbers.
   special,  ///< Normal, sprinkled with NaN, infinities and both zeros.
+  offset,   ///< The first input normal with a mean of 1e4 (f16: 1e3, where a step is 0.5); the others normal.
 };
 
 struct OperatorCase {
@@ -34,8 +35,10 @@ struct OperatorCase {
   Fill fill = Fill::normal;
   /// Bound on the relative error of the kernel's f32 arithmetic; rounding to the output's type comes on top.
   double tolerance = 0;
-  std::int64_t shift = 0;    ///< Elements by which every tensor lies off its alignment.
-  bool large = false;        ///< More than 2^31 elements, all items of the batch alike: on a GPU, on request.
+  /// Bound on what comes on top of that regardless of the result's size, where terms of a sum cancel. In real numbers.
+  double absolute = 0;
+  std::int64_t shift = 0;  ///< Elements by which every tensor lies off its alignment.
+  bool large = false;  ///< More than 2^31 elements, all items of the first input's batch alike: on a GPU, on request.
   std::string refused = {};  ///< If not empty: `check` refuses the case with a message that contains this.
 };
 
@@ -59,17 +62,18 @@ struct HostTensor {
 /// The output descriptions that infer_shapes and the type rows give. Throws std::invalid_argument where there are none.
 [[nodiscard]] std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs);
 
-/// The same for the same case, always. `batch` replaces the first dimension, unless negative.
+/// The same for the same case, always. `batch` replaces the first dimension of the first input, unless negative.
 [[nodiscard]] std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch = -1);
 
 /// The reference kernel's outputs for these inputs, calculated in f32 and linear layout whatever their types; what i8
-/// inputs stand for is taken from the attributes `<port>_scale`.
+/// inputs stand for is taken from the attributes `<port>_scale`: one number, or one for each index of the first axis.
 [[nodiscard]] std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<const HostTensor> inputs);
 
 /// Empty if every element lies between the bounds that the tolerance allows, both rounded to the output's type, and the
-/// padding of a vectorised layout is zero; otherwise says where not. `scale` is that of an i8 output.
+/// padding of a vectorised layout is zero; otherwise says where not. `scale` is that of an i8 output; `absolute` is
+/// allowed on top of the relative `tolerance`.
 [[nodiscard]] std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance,
-                                  float scale);
+                                  float scale, double absolute = 0);
 
 /// The attribute `<port>_scale`, 1 where there is none.
 [[nodiscard]] float scale_of(const Operator& op, std::string_view port);

@@ -30,7 +30,7 @@ const std::map<std::string, Twin, std::less<>>& twins() {
   static const auto all = [] {
     std::map<std::string, Twin, std::less<>> result;
     for (const OperatorType* type : operators()) {
-      const auto text = type->create()->native_form(DType::f32);
+      const auto text = type->create()->native_form({.dtype = DType::f32, .count = type->input_count(), .rank = -1});
       if (!text) continue;
       Graph form;
       std::vector<std::string> outputs;
@@ -72,7 +72,7 @@ std::shared_ptr<Operator> operator_of_twin(const Node& node) {
   const auto dtype = dtype_of(node);
   if (found == twins().end() || !dtype) return nullptr;
   const Twin& twin = found->second;
-  if (!twin.type->output_dtypes(std::vector<DType>(twin.type->input_count(), *dtype))) return nullptr;
+  if (!twin.type->output_dtypes(std::vector<DType>(node.inputs.size(), *dtype))) return nullptr;
   std::shared_ptr<Operator> op = twin.type->create();
   for (const auto& [theirs, ours] : twin.attributes) {
     const NodeAttribute* given = node.attribute(theirs);
@@ -127,14 +127,14 @@ void choose_for_operator(Rewriter& rewriter, Node& node) {
     return;
   }
   const auto dtype = dtype_of(node);
-  if (const auto form = dtype ? op->native_form(*dtype) : std::nullopt) {
+  if (const auto form = dtype ? op->native_form(function_inputs(node)) : std::nullopt) {
     const std::string reason = fmt::format("TensorRT has this as one layer of its own, exact and as fast: {}", *form);
     if (replace(rewriter, node, *form, reason, replace_with_native_form)) {
       rewriter.choose(who, name, native, reason);
       return;
     }
   }
-  if (mode == PluginMode::never && dtype && op->function(*dtype)) {
+  if (mode == PluginMode::never && dtype && op->function(function_inputs(node))) {
     const std::string reason = "asked for: no plugins; standard operators calculate the same";
     if (replace(rewriter, node, "the body of its ONNX function", reason, replace_with_function_body)) {
       rewriter.choose(who, name, function, reason);

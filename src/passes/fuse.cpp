@@ -19,7 +19,10 @@ void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_
       continue;
     }
     Value& x = match.value("x");
-    if (!rewriter.is_wanted(*found.op, to_dtype(*x.type).value())) continue;
+    if (!rewriter.is_wanted(
+            *found.op,
+            {.dtype = to_dtype(*x.type).value(), .count = 1, .rank = x.shape ? static_cast<int>(x.shape->size()) : -1}))
+      continue;
     Value* y = match.root->output();
     rewriter.apply({.nodes = match.nodes,
                     .inputs = {&x},

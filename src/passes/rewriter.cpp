@@ -301,9 +301,9 @@ void Rewriter::choose(const std::string& node, std::string_view op, OperatorChoi
   report_.choices.push_back({.node = node, .op = std::string(op), .kind = kind, .reason = std::move(reason)});
 }
 
-bool Rewriter::is_wanted(const Operator& op, DType dtype) const {
+bool Rewriter::is_wanted(const Operator& op, const FunctionInputs& inputs) const {
   if (model_.graph().opset() < working_opset) return false;
-  return options_.plugins != PluginMode::never || op.native_form(dtype).has_value();
+  return options_.plugins != PluginMode::never || op.native_form(inputs).has_value();
 }
 
 std::function<void(Graph&)> operator_edit(std::shared_ptr<const Operator> op, std::vector<std::string> inputs,

@@ -65,7 +65,7 @@ class Rewriter {
 
   /// Whether a fusion into `op` leads anywhere: without plugins, only where TensorRT has the operator itself; and only
   /// in an operator set that functions can be written in.
-  [[nodiscard]] bool is_wanted(const Operator& op, DType dtype) const;
+  [[nodiscard]] bool is_wanted(const Operator& op, const FunctionInputs& inputs) const;
   void choose(const std::string& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
 
   void end();     ///< Of a pass that changed something: removes what became unused.

@@ -42,7 +42,7 @@ TEST_P(PluginOnGpu, AgreesWithTheReference) {
   ASSERT_EQ(results.size(), expected.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     const float scale = scale_of(*test.op, type.ports[type.input_count() + i].name);
-    EXPECT_EQ(compare({built.outputs[i], results[i]}, expected[i], test.tolerance, scale), "");
+    EXPECT_EQ(compare({built.outputs[i], results[i]}, expected[i], test.tolerance, scale, test.absolute), "");
   }
 }
 

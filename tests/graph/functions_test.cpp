@@ -164,7 +164,7 @@ TEST_P(EveryOperator, FunctionIsReadAndComplete) {
   const OperatorType& type = *GetParam();
   auto op = type.create();
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8}) {
-    const auto function = make_function(*op, dtype);
+    const auto function = make_function(*op, {.dtype = dtype, .count = type.input_count(), .rank = 4});
     if (!function) continue;
     function->body->check();
     EXPECT_EQ(function->body->inputs().size(), type.input_count());

@@ -28,12 +28,13 @@ void place_operators(PreparedModel& prepared) {
     std::shared_ptr<const Operator> op = make_operator(node);
     if (op == nullptr) return;
     const OperatorType& type = op->type();
-    const bool ports_fit = node.inputs.size() == type.input_count() && node.outputs.size() <= type.output_count() &&
+    const bool ports_fit = node.inputs.size() >= type.required_input_count() &&
+                           node.inputs.size() <= type.input_count() && node.outputs.size() <= type.output_count() &&
                            std::find(node.inputs.begin(), node.inputs.end(), nullptr) == node.inputs.end();
     if (!ports_fit) {
       throw Error(prepared.model.source + ": " + describe(node) + " has " + std::to_string(node.inputs.size()) +
                   " inputs and " + std::to_string(node.outputs.size()) + " outputs; " + std::string(type.name) +
-                  " takes " + std::to_string(type.input_count()) + " and " + std::to_string(type.output_count()) +
+                  " takes " + type.input_count_text() + " and " + std::to_string(type.output_count()) +
                   ", none left out");
     }
     PlacedOperator placed{std::move(op), describe(node)};

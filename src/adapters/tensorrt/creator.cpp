@@ -27,8 +27,9 @@ Status read_field(const PluginSchema& schema, const nvinfer1::PluginField& field
   if (known == nullptr) {
     return invalid_argument("field `" + std::string(field.name) + "` is unknown; the fields are " + field_list(schema));
   }
-  result.name = known->attribute->name;
-  if (Status status = from_tensorrt(field, known->attribute->type, result.value); !status.ok()) return status;
+  result.name = known->name;
+  if (Status status = from_tensorrt(field, known->type, result.value); !status.ok()) return status;
+  if (known->attribute == nullptr) return {};
   Status status = check_attribute(*known->attribute, result.value);
   if (status.ok() || known->name == known->attribute->name) return status;
   return invalid_argument("field `" + known->name + "`: " + status.message());
@@ -41,26 +42,14 @@ Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldColl
   for (std::int32_t i = 0; i < count; ++i) {
     if (Status status = read_field(schema, fields->fields[i], given.emplace_back()); !status.ok()) return status;
   }
-  for (const SchemaField& field : schema.fields) {
-    const bool is_given = std::any_of(given.begin(), given.end(), [&](const NamedAttribute& attribute) {
-      return attribute.name == field.attribute->name;
-    });
-    if (field.attribute->required && !is_given) {
-      return invalid_argument("field `" + field.name +
-                              "` is required and missing: " + std::string(field.attribute->doc));
-    }
-  }
-  auto op = schema.type->create();
-  if (Status status = op->set(given); !status.ok()) return status;
-  result = std::move(op);
-  return {};
+  return graft::make_operator(*schema.type, schema.drop_in, given, result);
 }
 
 }  // namespace
 
 Creator::Creator(PluginSchema schema) : schema_(std::move(schema)) {
   for (const SchemaField& field : schema_.fields) {
-    field_names_.emplace_back(field.name.c_str(), nullptr, field_type(field.attribute->type), 1);
+    field_names_.emplace_back(field.name.c_str(), nullptr, field_type(field.type), 1);
   }
   field_collection_ = {static_cast<std::int32_t>(field_names_.size()), field_names_.data()};
 }

@@ -76,7 +76,14 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
 
 }  // namespace
 
-Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op) : schema_(schema), operator_(std::move(op)) {}
+std::int32_t tactic_of(std::string_view variant) {
+  std::uint32_t hash = 2166136261U;  // FNV-1a: the same in every library that has the variant
+  for (const char c : variant) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return static_cast<std::int32_t>(hash >> 1U | 1U);  // TensorRT wants them positive
+}
+
+Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op)
+    : schema_(schema), operator_(std::move(op)), input_count_(schema.type->input_count()) {}
 
 nvinfer1::IPluginCapability* Plugin::getCapabilityInterface(nvinfer1::PluginCapabilityType type) noexcept {
   switch (type) {
@@ -91,7 +98,10 @@ nvinfer1::IPluginV3* Plugin::clone() noexcept {
   nvinfer1::IPluginV3* copy = nullptr;
   guarded(schema_, "clone", success, failure, [&]() -> Status {
     auto made = std::make_unique<Plugin>(schema_, operator_->clone());
+    made->input_count_ = input_count_;
     made->variant_ = variant_;
+    made->tactic_ = tactic_;
+    made->tactics_ = tactics_;
     copy = made.release();  // TensorRT owns it from here
     return {};
   });
@@ -113,8 +123,33 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in
         !status.ok()) {
       return status;
     }
-    return operator_->check(tensors.problem());
+    if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
+    input_count_ = static_cast<std::size_t>(input_count);
+    tactics_.clear();
+    if (!schema_.type->timed_variants) return {};
+    if (Status status =
+            read_range(in, static_cast<std::size_t>(input_count), out, static_cast<std::size_t>(output_count),
+                       &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
+        !status.ok()) {
+      return status;
+    }
+    for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
+      if (variant.fits.ok()) tactics_.push_back(tactic_of(variant.name));
+    }
+    return {};
   });
+}
+
+std::int32_t Plugin::getNbTactics() noexcept { return static_cast<std::int32_t>(tactics_.size()); }
+
+std::int32_t Plugin::getValidTactics(std::int32_t* tactics, std::int32_t count) noexcept {
+  for (std::int32_t i = 0; i < count; ++i) tactics[i] = tactics_[static_cast<std::size_t>(i)];
+  return success;
+}
+
+std::int32_t Plugin::setTactic(std::int32_t tactic) noexcept {
+  tactic_ = tactic;
+  return success;
 }
 
 std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::int32_t output_count,
@@ -155,9 +190,9 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
     std::vector<int> ranks;
     for (std::int32_t i = 0; i < input_count; ++i) ranks.push_back(in_out[i].desc.dims.nbDims);
     for (const TypeRow& row : schema_.type->type_rows) {
-      bool matches = static_cast<std::size_t>(position) < row.count && operator_->accepts(row, ranks);
+      bool matches = operator_->accepts(row, ranks);
       for (std::int32_t i = 0; matches && i <= position; ++i) {
-        const Format& allowed = row.formats[static_cast<std::size_t>(i)];
+        const Format& allowed = schema_.type->format_of(row, ranks.size(), static_cast<std::size_t>(i));
         matches =
             in_out[i].desc.type == to_tensorrt(allowed.dtype) && in_out[i].desc.format == to_tensorrt(allowed.layout);
       }
@@ -196,13 +231,13 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::in
       return status;
     }
     if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
+    input_count_ = static_cast<std::size_t>(input_count);
     variant_.clear();
     for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
-      if (!variant.fits.ok()) continue;
-      variant_ = variant.name;
-      break;
+      if (!variant.fits.ok() || !runs_on_current_device(variant.compute).ok()) continue;
+      if (variant_.empty() || tactic_of(variant.name) == tactic_) variant_ = variant.name;
     }
-    return {};
+    return operator_->prepare_cuda(tensors.problem());
   });
 }
 
@@ -210,7 +245,7 @@ std::int32_t Plugin::enqueue(const nvinfer1::PluginTensorDesc* input_desc,
                              const nvinfer1::PluginTensorDesc* output_desc, const void* const* inputs,
                              void* const* outputs, void* workspace, cudaStream_t stream) noexcept {
   return guarded(schema_, "enqueue", success, failure, [&]() -> Status {
-    const std::size_t input_count = schema_.type->input_count();
+    const std::size_t input_count = input_count_;
     const std::size_t output_count = schema_.type->output_count();
     Tensors tensors;
     if (Status status = tensors.read(input_desc, input_count, output_desc, output_count); !status.ok()) return status;
@@ -226,11 +261,11 @@ const nvinfer1::PluginFieldCollection* Plugin::getFieldsToSerialize() noexcept {
       schema_, "getFieldsToSerialize", &serialized_, nullptr, [&]() -> Status {
         serialized_values_.clear();
         serialized_fields_.clear();
+        serialized_values_.reserve(schema_.fields.size());  // the fields point into it
         for (const SchemaField& field : schema_.fields) {
-          serialized_values_.push_back(operator_->get(field.attribute->name).value());
-        }
-        for (std::size_t i = 0; i < schema_.fields.size(); ++i) {
-          serialized_fields_.push_back(to_field(schema_.fields[i].name.c_str(), serialized_values_[i]));
+          if (field.attribute == nullptr) continue;
+          const auto& value = serialized_values_.emplace_back(operator_->get(field.attribute->name).value());
+          serialized_fields_.push_back(to_field(field.name.c_str(), value));
         }
         serialized_ = {static_cast<std::int32_t>(serialized_fields_.size()), serialized_fields_.data()};
         return {};

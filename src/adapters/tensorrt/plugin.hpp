@@ -5,12 +5,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "adapters/tensorrt/schema.hpp"
 #include "graft/operator.hpp"
 
 namespace graft::tensorrt {
+
+/// The number under which TensorRT remembers a variant that it chose.
+[[nodiscard]] std::int32_t tactic_of(std::string_view variant);
 
 /// Errors go to TensorRT's logger, and the call returns TensorRT's failure code. Touches CUDA in enqueue alone.
 class Plugin final : public nvinfer1::IPluginV3,
@@ -48,7 +52,12 @@ class Plugin final : public nvinfer1::IPluginV3,
                                const nvinfer1::DynamicPluginTensorDesc* outputs,
                                std::int32_t output_count) const noexcept override;
 
+  /// Each fitting variant is a tactic if the operator wants its variants timed.
+  std::int32_t getNbTactics() noexcept override;
+  std::int32_t getValidTactics(std::int32_t* tactics, std::int32_t count) noexcept override;
+
   // IPluginV3OneRuntime
+  std::int32_t setTactic(std::int32_t tactic) noexcept override;
   std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* in, std::int32_t input_count,
                              const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept override;
   std::int32_t enqueue(const nvinfer1::PluginTensorDesc* input_desc, const nvinfer1::PluginTensorDesc* output_desc,
@@ -60,7 +69,10 @@ class Plugin final : public nvinfer1::IPluginV3,
  private:
   const PluginSchema& schema_;
   std::unique_ptr<Operator> operator_;
-  std::string variant_;  // chosen in onShapeChange, so that enqueue does not search
+  std::size_t input_count_;  // what the network gives; enqueue is not told
+  std::string variant_;      // chosen in onShapeChange, so that enqueue does not search
+  std::int32_t tactic_ = 0;  // what TensorRT's timing chose; 0 for the first variant that fits
+  std::vector<std::int32_t> tactics_;
   std::vector<AttributeValue> serialized_values_;
   std::vector<nvinfer1::PluginField> serialized_fields_;
   nvinfer1::PluginFieldCollection serialized_{};

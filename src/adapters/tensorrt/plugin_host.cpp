@@ -211,6 +211,16 @@ void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1:
   }
 }
 
+/// TensorRT remembers the number of the tactic that was fastest, so no two may share one.
+void check_tactics(nvinfer1::IPluginV3OneBuild& build) {
+  std::vector<std::int32_t> tactics(static_cast<std::size_t>(std::max(0, build.getNbTactics())));
+  const auto code = build.getValidTactics(tactics.data(), static_cast<std::int32_t>(tactics.size()));
+  require(code == 0, "getValidTactics", "returned " + std::to_string(code));
+  std::sort(tactics.begin(), tactics.end());
+  require(std::adjacent_find(tactics.begin(), tactics.end()) == tactics.end(), "getValidTactics", "gave one twice");
+  require(tactics.empty() || tactics.front() > 0, "getValidTactics", "gave a tactic that is not positive");
+}
+
 void check_cuda(cudaError_t error, const char* call) {
   if (error != cudaSuccess) fail(call, cudaGetErrorString(error));
 }
@@ -386,6 +396,7 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   const auto input_count = static_cast<std::int32_t>(inputs.size());
   const auto configured = build.configurePlugin(in_out.data(), input_count, out, output_count);
   require(configured == 0, "configurePlugin", "returned " + std::to_string(configured));
+  check_tactics(build);
   result.workspace = build.getWorkspaceSize(in_out.data(), input_count, out, output_count);
 
   result.serialized = serialize(*plugin);

@@ -10,13 +10,15 @@ namespace graft::tensorrt {
 
 struct SchemaField {
   std::string name;                          ///< As in PluginField.
-  const AttributeInfo* attribute = nullptr;  ///< The attribute that takes its value.
+  const AttributeInfo* attribute = nullptr;  ///< The attribute that takes its value; null for a translated field.
+  AttributeType type = AttributeType::float_number;
 };
 
 struct PluginSchema {
   std::string name;
   std::string version;
   const OperatorType* type = nullptr;
+  const DropIn* drop_in = nullptr;  ///< Null for the operator's own schema.
   std::vector<SchemaField> fields;
 
   [[nodiscard]] const SchemaField* find(const char* field) const;

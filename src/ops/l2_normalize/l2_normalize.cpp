@@ -22,7 +22,7 @@ Status L2Normalize::check(const Problem& problem) const {
   return plan_reduction(problem.inputs[0].extents, axes, plan);
 }
 
-std::optional<Function> L2Normalize::function(DType dtype) const {
+std::optional<Function> L2Normalize::function(const FunctionInputs& inputs) const {
   const std::string sum =
       "axes = Constant<value_ints=@axes>()\n"
       "bound = Constant<value_float=@epsilon>()\n"
@@ -30,13 +30,13 @@ std::optional<Function> L2Normalize::function(DType dtype) const {
       "sum = ReduceSum<keepdims=1>(squares, axes)\n";
   switch (epsilon_mode) {
     case EpsilonMode::max:
-      return function_in_f32("L2Normalize_max", dtype,
+      return function_in_f32("L2Normalize_max", inputs.dtype,
                              sum + "bounded = Max(sum, bound)\nnorm = Sqrt(bounded)\ny32 = Div(x32, norm)");
     case EpsilonMode::norm:
-      return function_in_f32("L2Normalize_norm", dtype,
+      return function_in_f32("L2Normalize_norm", inputs.dtype,
                              sum + "root = Sqrt(sum)\nnorm = Max(root, bound)\ny32 = Div(x32, norm)");
     case EpsilonMode::add:
-      return function_in_f32("L2Normalize_add", dtype,
+      return function_in_f32("L2Normalize_add", inputs.dtype,
                              sum + "padded = Add(sum, bound)\nnorm = Sqrt(padded)\ny32 = Div(x32, norm)");
   }
   return std::nullopt;

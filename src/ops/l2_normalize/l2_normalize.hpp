@@ -59,7 +59,7 @@ struct L2Normalize {
   /// them.
   static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
-  [[nodiscard]] std::optional<Function> function(DType dtype) const;
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
 };
 
 [[nodiscard]] Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers,

@@ -26,9 +26,11 @@ struct L2NormHelper : Elementwise {
     if (op_type == 0) return T(1) / sqrt(x);
     return x < T(eps) ? T(eps) : x;  // a NaN stays one, as in tf.maximum
   }
-  [[nodiscard]] std::optional<Function> function(DType dtype) const {
-    if (op_type == 0) return function_in_f32("L2NormHelper_rsqrt", dtype, "root = Sqrt(x32)\ny32 = Reciprocal(root)");
-    return function_in_f32("L2NormHelper_max", dtype, "bound = Constant<value_float=@eps>()\ny32 = Max(x32, bound)");
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const {
+    if (op_type == 0)
+      return function_in_f32("L2NormHelper_rsqrt", inputs.dtype, "root = Sqrt(x32)\ny32 = Reciprocal(root)");
+    return function_in_f32("L2NormHelper_max", inputs.dtype,
+                           "bound = Constant<value_float=@eps>()\ny32 = Max(x32, bound)");
   }
   static std::vector<DropIn> drop_ins() {
     return {

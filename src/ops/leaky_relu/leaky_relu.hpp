@@ -23,11 +23,11 @@ struct LeakyReLU : Elementwise {
   GRAFT_HOST_DEVICE T apply(T x) const {
     return x >= T(0) ? x : T(alpha) * x;
   }
-  static std::optional<Function> function(DType dtype) {
-    return function_in_f32(name, dtype, "y32 = LeakyRelu<alpha=@alpha>(x32)");
+  static std::optional<Function> function(const FunctionInputs& inputs) {
+    return function_in_f32(name, inputs.dtype, "y32 = LeakyRelu<alpha=@alpha>(x32)");
   }
-  static std::optional<std::string> native_form(DType dtype) {
-    if (!is_floating_point(dtype)) return std::nullopt;
+  static std::optional<std::string> native_form(const FunctionInputs& inputs) {
+    if (!is_floating_point(inputs.dtype)) return std::nullopt;
     return "y = LeakyRelu<alpha=@alpha>(x)";
   }
   static std::vector<DropIn> drop_ins() {

@@ -14,6 +14,7 @@
 #include "adapters/tensorrt/schema.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "ops/operator_case.hpp"
 
 namespace graft::tensorrt {
 namespace {
@@ -26,13 +27,24 @@ PluginLibrary& library() {
   return loaded;
 }
 
-/// Fields that make a valid plugin: every required one.
-PluginFields required_fields(const PluginSchema& schema) {
+/// The fields under which a schema keeps an operator's attributes.
+PluginFields fields_of(const PluginSchema& schema, const Operator& op) {
   PluginFields fields;
   for (const SchemaField& field : schema.fields) {
-    if (field.attribute->required) fields[field.name] = field.attribute->default_value;
+    if (field.attribute != nullptr) fields[field.name] = *op.get(field.attribute->name);
   }
   return fields;
+}
+
+/// Those that can be run here and now.
+std::vector<const OperatorCase*> good_cases(const PluginSchema& schema) {
+  std::vector<const OperatorCase*> result;
+  for (const auto& [type, cases] : operator_cases()) {
+    for (const OperatorCase& test : cases) {
+      if (type == schema.type && test.refused.empty() && !test.large) result.push_back(&test);
+    }
+  }
+  return result;
 }
 
 struct NamedSchema {
@@ -80,85 +92,99 @@ TEST_P(EveryPlugin, AnnouncesEachFieldWithItsType) {
   for (std::int32_t i = 0; i < announced->nbFields; ++i) {
     const SchemaField& field = schema().fields[static_cast<std::size_t>(i)];
     EXPECT_EQ(announced->fields[i].name, field.name);
-    EXPECT_EQ(announced->fields[i].type, field_type(field.attribute->type));
+    EXPECT_EQ(announced->fields[i].type, field_type(field.type));
   }
 }
 
 TEST_P(EveryPlugin, BuildsInEveryTypeRow) {
+  constexpr int enough = 8;
   for (const TypeRow& row : schema().type->type_rows) {
-    for (const Extents& extents : {Extents{2, 40, 5, 7}, Extents{0, 3, 1, 1}, Extents{1, 1, 1, 1}}) {
-      std::vector<TensorDesc> inputs;
-      for (std::size_t i = 0; i < schema().type->input_count(); ++i) {
-        inputs.push_back({row.formats[i].dtype, row.formats[i].layout, extents});
+    int built_cases = 0;
+    for (const OperatorCase* test : good_cases(schema())) {
+      std::vector<Layout> layouts;
+      bool matches = true;
+      for (std::size_t i = 0; i < test->inputs.size(); ++i) {
+        matches = matches && row.formats[i] == Format(test->inputs[i].dtype, test->inputs[i].layout);
       }
-      SCOPED_TRACE(to_string(inputs[0]));
-      const BuiltPlugin built = build_plugin(creator(), required_fields(schema()), inputs);
-      EXPECT_EQ(built.serialized.size(), schema().fields.size());
+      if (!matches || built_cases == enough) continue;
+      ++built_cases;
+      SCOPED_TRACE(test->name);
+      for (const TensorDesc& desc : output_descs(*test->op, test->inputs)) layouts.push_back(desc.layout);
+      const BuiltPlugin built = build_plugin(creator(), fields_of(schema(), *test->op), test->inputs, layouts);
       EXPECT_EQ(built.outputs.size(), schema().type->output_count());
     }
+    EXPECT_GT(built_cases, 0) << "no case for the row of " << to_string(row.formats[0].dtype);
   }
 }
 
 TEST_P(EveryPlugin, KeepsTheValueOfEachField) {
+  std::set<std::string> differing;
+  std::set<const Operator*> seen;
+  for (const OperatorCase* test : good_cases(schema())) {
+    if (!seen.insert(test->op.get()).second) continue;
+    SCOPED_TRACE(test->name);
+    std::vector<Layout> layouts;
+    for (const TensorDesc& desc : output_descs(*test->op, test->inputs)) layouts.push_back(desc.layout);
+    const PluginFields fields = fields_of(schema(), *test->op);
+    const BuiltPlugin built = build_plugin(creator(), fields, test->inputs, layouts);
+    ASSERT_EQ(built.serialized.size(), fields.size());
+    for (const SerializedField& kept : built.serialized) {
+      const AttributeValue& value = fields.at(kept.name);
+      const nvinfer1::PluginField expected = to_field(kept.name.c_str(), value);
+      EXPECT_EQ(kept.type, expected.type);
+      ASSERT_EQ(kept.length, expected.length);
+      const auto* data = static_cast<const std::byte*>(expected.data);
+      EXPECT_TRUE(std::equal(kept.bytes.begin(), kept.bytes.end(), data)) << kept.name;
+      if (value != schema().find(kept.name.c_str())->attribute->default_value) differing.insert(kept.name);
+    }
+  }
   for (const SchemaField& field : schema().fields) {
-    SCOPED_TRACE(field.name);
-    AttributeValue changed = field.attribute->default_value;
-    if (auto* number = std::get_if<float>(&changed)) *number = 0.25F;
-    if (auto* integer = std::get_if<std::int64_t>(&changed)) *integer = 1;
-    if (auto* integers = std::get_if<std::vector<std::int64_t>>(&changed)) *integers = {-1};
-    if (auto* text = std::get_if<std::string>(&changed)) *text = field.attribute->choices.back();
-    PluginFields fields = required_fields(schema());
-    fields[field.name] = changed;
-    const TensorDesc input{DType::f32, Layout::linear, {2, 3, 4}};
-    const BuiltPlugin built = build_plugin(creator(), fields, {&input, 1});
-    const auto kept = std::find_if(built.serialized.begin(), built.serialized.end(),
-                                   [&](const SerializedField& each) { return each.name == field.name; });
-    ASSERT_NE(kept, built.serialized.end());
-    const nvinfer1::PluginField expected = to_field(field.name.c_str(), changed);
-    EXPECT_EQ(kept->type, expected.type);
-    EXPECT_EQ(kept->length, expected.length);
-    EXPECT_EQ(std::memcmp(kept->bytes.data(), expected.data, kept->bytes.size()), 0);
+    if (field.attribute == nullptr) continue;
+    EXPECT_TRUE(differing.contains(field.name))
+        << "no case gives `" << field.name << "` another value than its default";
   }
 }
 
 TEST_P(EveryPlugin, RefusesAnUnknownFieldByName) {
-  PluginFields fields = required_fields(schema());
+  const OperatorCase& test = *good_cases(schema()).front();
+  PluginFields fields = fields_of(schema(), *test.op);
   fields["no_such_field"] = 1.0F;
-  const TensorDesc input{DType::f32, Layout::linear, {2, 3}};
   library().take_log();
-  EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields, {&input, 1})), Error);
+  EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields, test.inputs)), Error);
   EXPECT_THAT(library().take_log(), Contains(HasSubstr("`no_such_field` is unknown")));
 }
 
 TEST_P(EveryPlugin, RefusesAnIllTypedFieldByName) {
+  const OperatorCase& test = *good_cases(schema()).front();
   for (const SchemaField& field : schema().fields) {
     SCOPED_TRACE(field.name);
-    PluginFields fields = required_fields(schema());
-    const bool is_text = field.attribute->type == AttributeType::text;
+    PluginFields fields = fields_of(schema(), *test.op);
+    const bool is_text = field.type == AttributeType::text;
     fields[field.name] = is_text ? AttributeValue(1.0F) : AttributeValue(std::string("text"));
-    const TensorDesc input{DType::f32, Layout::linear, {2, 3}};
     library().take_log();
-    EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields, {&input, 1})), Error);
+    EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields, test.inputs)), Error);
     EXPECT_THAT(library().take_log(), Contains(HasSubstr("`" + field.name + "`: found type")));
   }
 }
 
 TEST_P(EveryPlugin, RefusesAMissingRequiredFieldByName) {
+  const OperatorCase& test = *good_cases(schema()).front();
   for (const SchemaField& field : schema().fields) {
-    if (!field.attribute->required) continue;
-    PluginFields fields = required_fields(schema());
+    if (field.attribute == nullptr || !field.attribute->required) continue;
+    PluginFields fields = fields_of(schema(), *test.op);
     fields.erase(field.name);
-    const TensorDesc input{DType::f32, Layout::linear, {2, 3}};
     library().take_log();
-    EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields, {&input, 1})), Error);
+    EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields, test.inputs)), Error);
     EXPECT_THAT(library().take_log(), Contains(HasSubstr("`" + field.name + "` is required and missing")));
   }
 }
 
 TEST_P(EveryPlugin, RefusesTypesThatNoRowHas) {
-  const TensorDesc input{DType::i64, Layout::linear, {2, 3}};
+  const OperatorCase& test = *good_cases(schema()).front();
+  std::vector<TensorDesc> inputs = test.inputs;
+  inputs[0].dtype = DType::i64;
   library().take_log();
-  EXPECT_THROW(static_cast<void>(build_plugin(creator(), required_fields(schema()), {&input, 1})), Error);
+  EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields_of(schema(), *test.op), inputs)), Error);
   EXPECT_THAT(library().take_log(), Contains(HasSubstr("no type row for inputs of i64")));
 }
 

@@ -1,0 +1,106 @@
+// What operators keep on a device besides their buffers, and what they ask of the device they run on.
+#include <cuda_runtime.h>
+
+#include <mutex>
+#include <vector>
+
+#include "graft/define_operator.hpp"
+#include "kernels/launch.cuh"
+
+namespace graft {
+
+Status runs_on_current_device(int compute) {
+  if (compute == 0) return {};
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  if (device.compute_major == compute / 10) return {};
+  return unsupported("needs compute capability " + std::to_string(compute / 10) + ".x; the device has " +
+                     std::to_string(device.compute_major) + ".x");
+}
+
+namespace detail {
+namespace {
+
+struct FreeDeviceMemory {
+  // An error means that the process is ending and the device's memory is gone already.
+  void operator()(void* address) const { static_cast<void>(cudaFree(address)); }
+};
+using DeviceMemory = std::unique_ptr<void, FreeDeviceMemory>;
+
+/// Allocations are forbidden to threads while a stream is captured elsewhere, unless the thread says that it knows.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  ~RelaxedCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+bool same(const TensorDesc& a, const TensorDesc& b) {
+  return a.dtype == b.dtype && a.layout == b.layout && a.extents == b.extents;
+}
+
+Status copy_to_device(const std::vector<std::byte>& host, DeviceMemory& result) {
+  const RelaxedCapture relaxed;
+  void* address = nullptr;
+  if (Status status = cuda_status(cudaMalloc(&address, std::max<std::size_t>(host.size(), 1)), "cudaMalloc");
+      !status.ok()) {
+    return status;
+  }
+  DeviceMemory memory(address);
+  cudaStream_t stream = nullptr;  // its own, for the default stream would wait for work that may be captured
+  if (Status status = cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+      !status.ok()) {
+    return status;
+  }
+  cudaError_t error = cudaMemcpyAsync(address, host.data(), host.size(), cudaMemcpyHostToDevice, stream);
+  if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+  static_cast<void>(cudaStreamDestroy(stream));
+  if (Status status = cuda_status(error, "copying a constant to the device"); !status.ok()) return status;
+  result = std::move(memory);
+  return {};
+}
+
+}  // namespace
+
+struct DeviceConstants::State {
+  struct Set {
+    int device = 0;
+    std::vector<TensorDesc> descs;
+    std::vector<DeviceMemory> memory;
+  };
+  std::mutex mutex;
+  std::vector<Set> sets;
+};
+
+DeviceConstants::DeviceConstants() : state_(std::make_unique<State>()) {}
+DeviceConstants::~DeviceConstants() = default;
+
+Status DeviceConstants::find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
+                                     std::span<const void*> addresses) {
+  int device = 0;
+  if (Status status = cuda_status(cudaGetDevice(&device), "cudaGetDevice"); !status.ok()) return status;
+  const std::lock_guard lock(state_->mutex);
+  const auto found = std::find_if(state_->sets.begin(), state_->sets.end(), [&](const State::Set& set) {
+    return set.device == device && std::equal(set.descs.begin(), set.descs.end(), descs.begin(), descs.end(), same);
+  });
+  if (found != state_->sets.end()) {
+    for (std::size_t i = 0; i < addresses.size(); ++i) addresses[i] = found->memory[i].get();
+    return {};
+  }
+  State::Set made{.device = device, .descs = {descs.begin(), descs.end()}, .memory = {}};
+  for (std::size_t i = 0; i < descs.size(); ++i) {
+    std::vector<std::byte> host(static_cast<std::size_t>(descs[i].storage_bytes()));
+    fill(i, host.data());
+    if (Status status = copy_to_device(host, made.memory.emplace_back()); !status.ok()) return status;
+    addresses[i] = made.memory.back().get();
+  }
+  state_->sets.push_back(std::move(made));
+  return {};
+}
+
+}  // namespace detail
+}  // namespace graft
