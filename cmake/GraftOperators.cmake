@@ -117,3 +117,27 @@ const std::vector<graft::OperatorCases>& graft::operator_cases() {
 ]=])
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()
+
+# graft_operator_timings(<result> <list>): the source that defines graft::operator_timings(), what is timed of the operators
+# on the list. Apart from their cases, so that a program which times them need not make those.
+function(graft_operator_timings result list)
+  graft_read_operators("${list}")
+  set(includes "")
+  set(entries "")
+  foreach(op definition IN ZIP_LISTS operator_folders operator_definitions)
+    string(APPEND includes "#include \"${operator_root}/${op}/${op}_cases.hpp\"\n")
+    string(APPEND entries "      {&graft::operator_type<${definition}>(), graft::timings_of<${definition}>()},\n")
+  endforeach()
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_timings.cpp")
+  file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [=[
+// Generated from the operator list by cmake/GraftOperators.cmake.
+#include "ops/operator_case.hpp"
+@includes@
+const std::vector<graft::OperatorTimings>& graft::operator_timings() {
+  static const std::vector<graft::OperatorTimings> list{
+@entries@  };
+  return list;
+}
+]=])
+  set(${result} "${source}" PARENT_SCOPE)
+endfunction()

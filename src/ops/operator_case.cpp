@@ -90,6 +90,22 @@ std::string case_name(const TensorDesc& desc) {
   return name;
 }
 
+std::vector<TimedCase> in_formats(const std::vector<Format>& formats, const std::vector<TimedCase>& cases) {
+  std::vector<TimedCase> result;
+  for (const Format& format : formats) {
+    for (TimedCase timed : cases) {
+      timed.inputs[0].dtype = format.dtype;
+      timed.inputs[0].layout = format.layout;
+      if (format.dtype == DType::i8) {
+        timed.attributes.insert(timed.attributes.end(), {{"x_scale", 0.05F}, {"y_scale", 1 / 127.F}});
+        if (timed.of_copy > 0) timed.of_copy = 0.85;
+      }
+      result.push_back(std::move(timed));
+    }
+  }
+  return result;
+}
+
 std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs) {
   std::vector<Shape> shapes;
   for (const TensorDesc& desc : inputs) shapes.emplace_back(desc.extents.begin(), desc.extents.end());

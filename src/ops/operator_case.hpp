@@ -2,6 +2,7 @@
 //
 // `<op>_cases.hpp` beside a definition has `std::vector<OperatorCase> cases(const Definition&)`; the build lists them
 // from the operator list, so an operator without cases does not compile. Operators of other repositories do the same.
+// `std::vector<TimedCase> timings(const Definition&)` in the same file, if it is there, lists what `graft bench` times.
 #pragma once
 
 #include <cstddef>
@@ -53,6 +54,31 @@ using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
 /// The relative error of f32 arithmetic that rounds `operations` times in sequence.
 [[nodiscard]] constexpr double f32_error(double operations) { return operations / (1 << 24); }
 
+/// A problem whose speed `graft bench` reports, and what it has to reach. Zero: nothing is asked.
+struct TimedCase {
+  Attributes attributes = {};
+  std::vector<TensorDesc> inputs;  ///< Optional ones may be left out at the end.
+  double of_copy = 0;              ///< Fraction of the bandwidth of a device-to-device copy.
+  double of_eager = 0;             ///< Speed as a multiple of PyTorch's, layer by layer.
+  double operations = 0;           ///< Multiplications and additions, where those and not the memory set the limit.
+};
+
+inline const std::vector<Format> linear_formats{DType::f32, DType::f16, DType::bf16, DType::i8};
+inline const std::vector<Format> vector_formats{
+    {DType::f16, Layout::hwc8}, {DType::bf16, Layout::hwc8}, {DType::i8, Layout::chw32}};
+
+/// Each case with its first input in each of the formats. i8 gets scales, and 0.85 of a copy to reach wherever a
+/// fraction is asked for.
+[[nodiscard]] std::vector<TimedCase> in_formats(const std::vector<Format>& formats,
+                                                const std::vector<TimedCase>& cases);
+
+/// The timings of a definition that has any.
+template <class Definition>
+[[nodiscard]] std::vector<TimedCase> timings_of() {
+  if constexpr (requires { timings(Definition{}); }) return timings(Definition{});
+  return {};
+}
+
 /// A tensor in host memory.
 struct HostTensor {
   TensorDesc desc;
@@ -84,5 +110,12 @@ struct OperatorCases {
   std::vector<OperatorCase> cases;
 };
 [[nodiscard]] const std::vector<OperatorCases>& operator_cases();
+
+/// Every operator's timed cases, in the same order. Defined by the build.
+struct OperatorTimings {
+  const OperatorType* type;
+  std::vector<TimedCase> timings;
+};
+[[nodiscard]] const std::vector<OperatorTimings>& operator_timings();
 
 }  // namespace graft

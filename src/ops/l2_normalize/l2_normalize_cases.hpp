@@ -125,4 +125,34 @@ namespace graft {
   return cases;
 }
 
+[[nodiscard]] inline std::vector<TimedCase> timings(const L2Normalize& /*tag*/) {
+  using Axes = std::vector<std::int64_t>;
+  const auto timed = [](const Axes& axes, const Extents& extents, double of_copy = 0) {
+    return TimedCase{.attributes = {{"axes", axes}, {"epsilon_mode", std::string("norm")}},
+                     .inputs = {{.extents = extents}},
+                     .of_copy = of_copy};
+  };
+  const std::vector<TimedCase> shapes{
+      timed({1}, {16, 256, 128, 128}, 0.93),
+      timed({1}, {65536, 512}, 0.95),
+      timed({1}, {1, 64, 56, 56}),
+      timed({1}, {1, 128}),
+      timed({0, 1, 2, 3}, {1, 64, 56, 56}),
+      timed({1}, {16, 64, 256, 256}),
+      timed({1}, {64, 1024, 32, 32}),
+      timed({1}, {32, 2048, 7, 7}),
+      timed({1}, {1048576, 64}),
+      timed({1}, {16384, 3000}),
+      timed({1}, {512, 65536}),
+      timed({1}, {2048, 32768}),
+      timed({0, 2, 3}, {16, 256, 64, 64}),
+      timed({1, 2, 3}, {16, 256, 128, 128}),
+  };
+  std::vector<TimedCase> list = in_formats(linear_formats, shapes);
+  const std::vector<TimedCase> vectorised =
+      in_formats(vector_formats, {timed({1}, {16, 256, 128, 128}, 0.93), timed({1}, {1, 100, 56, 56})});
+  list.insert(list.end(), vectorised.begin(), vectorised.end());
+  return list;
+}
+
 }  // namespace graft
