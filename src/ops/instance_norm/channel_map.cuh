@@ -1,0 +1,125 @@
+// From a channel's statistics to the map that makes y of its x.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/vector.cuh"
+#include "ops/instance_norm/moments.cuh"
+
+namespace graft {
+
+namespace detail {
+inline constexpr float infinity = std::numeric_limits<float>::infinity();
+inline constexpr float largest_float = std::numeric_limits<float>::max();
+}  // namespace detail
+
+/// The part of the definition that travels to the GPU.
+struct ChannelNorm {
+  const float* scale;
+  const float* bias;
+  float epsilon;
+  float slope;  ///< What a negative result is multiplied by.
+  float x_scale;
+  float y_scale;
+  float power;          ///< Of Shift.
+  float inverse_power;  ///< 1 / power, which is exact.
+};
+
+/// y = slope(value * factor + summand), the value taken as Shift says.
+template <class T>
+struct ChannelMap {
+  Shift shift;
+  float factor;
+  float summand;
+  float slope;
+
+  __device__ ChannelMap(const ChannelNorm& norm, float scale, float bias, const Shift& origin, const Moments& moments)
+      : shift(origin), slope(norm.slope) {
+    const float mean = moments.mean();
+    const float variance = __fdividef(moments.squares, moments.count) * norm.inverse_power * norm.inverse_power;
+    // NaN stands for an overflow as well: of numbers that are none the mean is none.
+    const float inverse = variance < detail::infinity ? rsqrtf(variance + norm.epsilon) : 0;
+    factor = scale * inverse * norm.inverse_power;
+    summand = fmaf(-mean, factor, bias);
+  }
+
+  template <int N>
+  [[nodiscard]] __device__ Vector<T, N> operator()(const Vector<T, N>& x) const {
+    float values[N];
+    x.unpack(values);
+#pragma unroll
+    for (float& value : values) {
+      value = fmaf(fmaf(value, shift.power, -shift.origin), factor, summand);
+      value = value < 0 ? slope * value : value;
+    }
+    return Vector<T, N>::pack(values);
+  }
+};
+
+/// Steps of x to steps of y. An addition that saturates to 0..1 clamps them, and one of a large number rounds them and
+/// leaves them in the low byte: half of what conversions cost.
+template <>
+struct ChannelMap<std::int8_t> {
+  static constexpr float none = 128.F;  ///< 0 steps, as the low byte holds it.
+  float whole;                          ///< The mean's whole steps.
+  float factor;
+  float summand;
+  float span;
+  float base;
+  float slope;
+  bool leaky;
+
+  __device__ ChannelMap(const ChannelNorm& norm, float scale, float bias, const Shift& origin, const Moments& moments)
+      : slope(norm.slope), leaky(norm.slope != 0 && norm.slope != 1) {
+    const float mean = moments.mean();
+    whole = rintf(origin.origin + mean);
+    const float rest = origin.origin - whole + mean;
+    const float variance = __fdividef(moments.squares, moments.count) * norm.x_scale * norm.x_scale;
+    factor = scale * rsqrtf(variance + norm.epsilon) * __fdividef(norm.x_scale, norm.y_scale);
+    if (fabsf(factor) > detail::largest_float) factor = copysignf(detail::largest_float, factor);
+    summand = fmaf(-rest, factor, __fdividef(bias, norm.y_scale));
+    if (factor != factor || summand != summand) factor = summand = 0;
+    const float lowest = slope == 0 ? 0 : -128.F;
+    span = 127.F - lowest;
+    base = detail::rounder + none + lowest;
+    if (leaky) return;
+    const float share = slope == 0 ? 1 / 127.F : 1 / 255.F;
+    factor *= share;
+    summand = (summand - lowest) * share;
+  }
+
+  /// The low byte of the result is the step plus 128.
+  [[nodiscard]] __device__ unsigned rounded(float value) const {
+    float part = fmaf(value, factor, summand);
+    if (leaky) part = fmaf(part < 0 ? slope * part : part, 1 / 255.F, none / 255.F);
+    return __float_as_uint(fmaf(__saturatef(part), span, base));
+  }
+
+  template <int N>
+  [[nodiscard]] __device__ Vector<std::int8_t, N> operator()(const Vector<std::int8_t, N>& x) const {
+    if constexpr (N == 1) {
+      const unsigned byte = rounded(static_cast<float>(x.raw) - whole);
+      return {static_cast<std::int8_t>(byte ^ 0x80U)};
+    } else {
+      const float offset = detail::rounder + none + whole;  // exact: a whole number
+      unsigned words[4] = {x.raw.x, x.raw.y, x.raw.z, x.raw.w};
+#pragma unroll
+      for (unsigned& word : words) {
+        const unsigned biased = word ^ 0x80808080U;
+        unsigned bytes[4];
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) {
+          bytes[i] = rounded(__uint_as_float(__byte_perm(biased, detail::rounder_bits, 0x7640U + i)) - offset);
+        }
+        const unsigned low = __byte_perm(bytes[0], bytes[1], 0x0040U);
+        const unsigned high = __byte_perm(bytes[2], bytes[3], 0x0040U);
+        word = __byte_perm(low, high, 0x5410U) ^ 0x80808080U;
+      }
+      return {make_uint4(words[0], words[1], words[2], words[3])};
+    }
+  }
+};
+
+}  // namespace graft

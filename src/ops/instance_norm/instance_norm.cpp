@@ -1,0 +1,105 @@
+// Definition of InstanceNorm: rules, what stands in for missing inputs, ONNX function, drop-ins.
+#include "ops/instance_norm/instance_norm.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace graft {
+namespace {
+
+constexpr std::size_t scale_port = 1;
+
+/// NVIDIA's `relu` is a leaky one, whose slope is `alpha`.
+Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
+  for (const auto& [name, value] : fields) {
+    const auto relu = std::get<std::int64_t>(value);
+    if (relu != 0 && relu != 1) {
+      return invalid_argument("attribute `relu`: found " + std::to_string(relu) + ", allowed is 0 or 1");
+    }
+    attributes.push_back({"activation", std::string(relu == 1 ? "leaky_relu" : "none")});
+  }
+  return {};
+}
+
+}  // namespace
+
+Status InstanceNorm::check(const Problem& problem) const {
+  const Extents& x = problem.inputs[0].extents;
+  if (x.rank() < 3 || x.rank() > 5) {
+    return invalid_argument("InstanceNorm: x has rank " + std::to_string(x.rank()) + ", allowed is 3 to 5");
+  }
+  for (std::size_t port = scale_port; port < problem.inputs.size(); ++port) {
+    const Extents& found = problem.inputs[port].extents;
+    if (found.rank() == 1 && found[0] == x[1]) continue;
+    return invalid_argument(std::string("InstanceNorm: ") + (port == scale_port ? "scale" : "bias") + " has shape " +
+                            to_string(found) + ", allowed is one value for each of " + std::to_string(x[1]) +
+                            " channels");
+  }
+  return {};
+}
+
+TensorDesc InstanceNorm::constant(std::size_t port, std::span<const TensorDesc> given) const {
+  const std::vector<float>& values = port == scale_port ? scales : bias;
+  const Extents& x = given[0].extents;
+  const std::int64_t channels = x.rank() > 1 ? x[1] : 0;
+  return {.dtype = DType::f32,
+          .layout = Layout::linear,
+          .extents = {values.empty() ? channels : static_cast<std::int64_t>(values.size())}};
+}
+
+void InstanceNorm::fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const {
+  std::vector<float> values = port == scale_port ? scales : bias;
+  if (values.empty()) values.assign(static_cast<std::size_t>(desc.extents[0]), port == scale_port ? 1.F : 0.F);
+  std::memcpy(bytes, values.data(), values.size() * sizeof(float));
+}
+
+std::optional<Function> InstanceNorm::function(const FunctionInputs& inputs) const {
+  std::string name = "InstanceNorm";
+  std::string maths;
+  const auto supply = [&](std::size_t port, const std::string& input, const std::string& given, bool empty,
+                          const std::string& filler) {
+    if (inputs.count > port) return;
+    if (empty) {
+      name += "_no_" + input;
+      maths += input + "_shape = Shape<start=1, end=2>(x32)\n";
+      maths += input + " = ConstantOfShape<value=f32([" + filler + "])>(" + input + "_shape)\n";
+    } else {
+      name += "_" + given;
+      maths += input + " = Constant<value_floats=@" + given + ">()\n";
+    }
+  };
+  supply(scale_port, "scale", "scales", scales.empty(), "1.0");
+  supply(scale_port + 1, "bias", "bias", bias.empty(), "0.0");
+  const std::string normalised = activation == InstanceNormActivation::none ? "y32" : "normalised";
+  maths += normalised + " = InstanceNormalization<epsilon=@epsilon>(x32, scale, bias)\n";
+  if (activation == InstanceNormActivation::relu) {
+    name += "_relu";
+    maths += "y32 = Relu(normalised)\n";
+  } else if (activation == InstanceNormActivation::leaky_relu) {
+    name += "_leaky_relu";
+    maths += "y32 = LeakyRelu<alpha=@alpha>(normalised)\n";
+  }
+  return function_in_f32(name, inputs.dtype, maths);
+}
+
+std::vector<DropIn> InstanceNorm::drop_ins() {
+  std::vector<DropIn> versions;
+  for (const char* version : {"1", "2", "3"}) {
+    versions.push_back({.plugin_name = "InstanceNormalization_TRT",
+                        .version = version,
+                        .fields = {{"epsilon", "epsilon"},
+                                   {"scales", "scales"},
+                                   {"bias", "bias"},
+                                   {.name = "relu",
+                                    .attribute = {},
+                                    .type = AttributeType::integer,
+                                    .doc = "1: a leaky ReLU of slope alpha follows"},
+                                   {"alpha", "alpha"}},
+                        .doc = "NVIDIA's plugin of TensorRT 5 to 10",
+                        .defaults = {{"alpha", 0.F}},
+                        .translate = translate});
+  }
+  return versions;
+}
+
+}  // namespace graft

@@ -1,0 +1,83 @@
+// InstanceNorm: every channel of every item is shifted and scaled to mean 0 and variance 1.
+#pragma once
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+#include "graft/quantization.hpp"
+
+namespace graft {
+
+/// What follows the normalisation.
+enum class InstanceNormActivation : std::uint8_t { none, relu, leaky_relu };
+constexpr std::array<Choice<InstanceNormActivation>, 3> choices(InstanceNormActivation /*tag*/) {
+  return {{{"none", InstanceNormActivation::none},
+           {"relu", InstanceNormActivation::relu},
+           {"leaky_relu", InstanceNormActivation::leaky_relu}}};
+}
+
+/// The variance is held in f32: where it becomes infinite, from deviations of about 1.8e19 on, y is the bias.
+struct InstanceNorm {
+  static constexpr auto name = "InstanceNorm";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y = activation((x - mean) / sqrt(variance + epsilon) * scale + bias), with the mean and the variance (divided by "
+      "the count) over the spatial axes of each channel of each item. leaky_relu: y >= 0 ? y : alpha * y.";
+  static constexpr auto source =
+      "Ulyanov et al. 2016, Instance Normalization: The Missing Ingredient for Fast Stylization; ONNX "
+      "InstanceNormalization; torch.nn.functional.instance_norm";
+  static constexpr auto why_plugin =
+      "TensorRT's own InstanceNormalization has no int8 input and output and runs the activation as a layer of its own; "
+      "the plugin reads the tensor once and keeps the statistics in f32";
+
+  float epsilon = 1e-5F;
+  InstanceNormActivation activation = InstanceNormActivation::none;
+  float alpha = 0.01F;
+  std::vector<float> scales;
+  std::vector<float> bias;
+  float x_scale = 1;
+  float y_scale = 1;
+
+  static constexpr auto attributes() {
+    return std::tuple{
+        attribute("epsilon", &InstanceNorm::epsilon, "added to the variance", {.lowest = 0, .finite = true}),
+        attribute("activation", &InstanceNorm::activation, "what follows the normalisation"),
+        attribute("alpha", &InstanceNorm::alpha, "slope of leaky_relu for negative y", {.finite = true}),
+        attribute("scales", &InstanceNorm::scales, "one for each channel, where there is no input scale; empty: all 1"),
+        attribute("bias", &InstanceNorm::bias, "one for each channel, where there is no input bias; empty: all 0"),
+        attribute("x_scale", &InstanceNorm::x_scale, x_scale_doc, positive_and_finite()),
+        attribute("y_scale", &InstanceNorm::y_scale, y_scale_doc, positive_and_finite())};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "N,C,spatial...", "of rank 3 to 5"),
+                      optional_input("scale", "C", "a factor for each channel; left out: the attribute scales"),
+                      optional_input("bias", "C", "a summand for each channel; left out: the attribute bias"),
+                      output("y", "as x", "of the type of x")};
+  }
+  static constexpr auto type_rows() {
+    using enum DType;
+    return std::array{TypeRow(f32, f32, f32, f32), TypeRow(f16, f32, f32, f16), TypeRow(bf16, f32, f32, bf16),
+                      TypeRow(i8, f32, f32, i8)};
+  }
+  [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
+  [[nodiscard]] Status check(const Problem& problem) const;
+  [[nodiscard]] TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const;
+  void fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const;
+  /// For the statistics of channels that are split across blocks. The same for all shapes, so that it serves a whole
+  /// range of them.
+  static constexpr std::size_t split_workspace = 65536;
+  [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<DropIn> drop_ins();
+
+  /// What a negative result is multiplied by.
+  [[nodiscard]] float negative_slope() const {
+    if (activation == InstanceNormActivation::none) return 1;
+    return activation == InstanceNormActivation::relu ? 0 : alpha;
+  }
+};
+
+[[nodiscard]] Status run(const InstanceNorm& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<InstanceNorm>> cuda_kernels(const InstanceNorm& op);
+
+}  // namespace graft

@@ -1,0 +1,129 @@
+// Cases of InstanceNorm.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/instance_norm/instance_norm.hpp"
+#include "ops/operator_case.hpp"
+
+namespace graft {
+
+[[nodiscard]] inline std::vector<OperatorCase> cases(const InstanceNorm& /*tag*/) {
+  using enum DType;
+  const OperatorType& type = operator_type<InstanceNorm>();
+  std::vector<OperatorCase> cases;
+  /// `given` of scale and bias are inputs.
+  const auto add = [&](const TensorDesc& x, const std::string& what = "", Fill fill = Fill::normal, int given = 0,
+                       Attributes attributes = {}) -> OperatorCase& {
+    attributes.insert(attributes.end(), {{"x_scale", 0.05F}, {"y_scale", 0.03F}});
+    std::vector<TensorDesc> inputs{x};
+    for (int i = 0; i < given; ++i) inputs.push_back({f32, Layout::linear, {x.extents[1]}});
+    // A thread adds at most 64 squares at a time, and parts are joined in a tree of at most 16 levels with three
+    // roundings each. Half of the variance's relative error is the result's. Where the bias cancels, the error is that
+    // of the terms, which are less than 8.
+    const std::int64_t length = x.extents.element_count() / std::max<std::int64_t>(1, x.extents[0] * x.extents[1]);
+    const double tolerance = f32_error((static_cast<double>(std::min<std::int64_t>(length, 64)) + 48) / 2 + 8);
+    return cases.emplace_back(OperatorCase{.name = case_name(x) + what,
+                                           .op = make_operator(type, attributes),
+                                           .inputs = inputs,
+                                           .fill = fill,
+                                           .tolerance = tolerance,
+                                           .absolute = 8 * tolerance});
+  };
+  const auto numbers = [](std::int64_t count, float first) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < count; ++i) values.push_back(first + 0.125F * static_cast<float>(i % 5));
+    return values;
+  };
+
+  const std::vector<Extents> shapes{
+      // part of a warp, a warp
+      {1, 1, 1},
+      {2, 3, 7},
+      {0, 3, 5},
+      {2, 0, 5},
+      {2, 3, 0, 5},
+      {2, 3, 4, 4},
+      {5, 7, 3, 3},
+      {300, 3, 2, 2},
+      {40, 70, 7, 7},
+      {1, 3, 1, 1, 1},
+      {2, 3, 4, 5, 6},
+      {2, 3, 31},
+      {2, 3, 33},
+      {3, 5, 127},
+      {3, 5, 128},
+      {2, 2, 16, 32},
+      {2, 3, 23, 23},
+      // a block
+      {2, 3, 32, 64},
+      {2, 3, 40, 52},
+      {1, 64, 56, 56},
+      {1, 2, 8, 16, 16},
+      {2, 3, 8209},
+      {150, 1, 64, 128},
+      // a cluster
+      {1, 3, 64, 128},
+      {1, 2, 128, 256},
+      {1, 1, 65, 1000},
+      {1, 2, 256, 256},
+      {1, 1, 512, 512},
+      // longer than a cluster holds: of f32, of odd size, of all
+      {1, 2, 520, 520},
+      {1, 2, 401, 403},
+      {1, 1, 1024, 2048},
+  };
+  for (const DType dtype : {f32, f16, bf16, i8}) {
+    for (const Extents& extents : shapes) add({dtype, Layout::linear, extents});
+    for (const std::int64_t shift : {1, 3}) {
+      const std::string what = "_shift" + std::to_string(shift);
+      add({dtype, Layout::linear, {2, 3, 16, 16}}, what).shift = shift;
+      add({dtype, Layout::linear, {2, 3, 128, 16}}, what, Fill::normal, 2).shift = shift;
+      add({dtype, Layout::linear, {1, 1, 300, 256}}, what).shift = shift;
+    }
+    for (const Extents& extents : {Extents{2, 5, 8, 24}, Extents{2, 3, 17, 19}, Extents{1, 5, 64, 128}}) {
+      const TensorDesc x{dtype, Layout::linear, extents};
+      const std::vector<float> scales = numbers(extents[1], 0.75F);
+      const std::vector<float> bias = numbers(extents[1], -0.25F);
+      for (const char* activation : {"none", "relu", "leaky_relu"}) {
+        const std::string what = std::string("_") + activation;
+        for (const int given : {0, 1, 2}) {
+          add(x, what + "_given" + std::to_string(given), Fill::normal, given,
+              {{"activation", std::string(activation)}, {"alpha", 0.2F}});
+        }
+        const Attributes attributes{
+            {"activation", std::string(activation)}, {"alpha", -1.5F}, {"scales", scales}, {"bias", bias}};
+        add(x, what + "_attributes", Fill::normal, 0, attributes);
+        add(x, what + "_special", Fill::special, 0, attributes);
+      }
+      add(x, "_scales", Fill::normal, 0, {{"scales", scales}});
+      add(x, "_scale_and_attribute", Fill::normal, 1, {{"scales", scales}, {"bias", bias}});
+      const Attributes both{{"scales", scales}, {"bias", bias}};
+      add(x, "_offset", Fill::offset, 0, both);
+      add(x, "_huge", Fill::huge, 0, both);
+      add(x, "_tiny", Fill::tiny, 0, both);
+      add(x, "_zeros", Fill::zeros, 0, both);
+      add(x, "_zeros_eps0", Fill::zeros, 0, {{"epsilon", 0.F}});
+      add(x, "_eps0", Fill::normal, 0, {{"epsilon", 0.F}});
+      add(x, "_eps3", Fill::normal, 0, {{"epsilon", 3.F}});
+    }
+    for (const Extents& extents : {Extents{1, 2, 128, 256}, Extents{1, 2, 401, 403}}) {
+      add({dtype, Layout::linear, extents}, "_offset", Fill::offset);
+      add({dtype, Layout::linear, extents}, "_huge", Fill::huge);
+      add({dtype, Layout::linear, extents}, "_special", Fill::special);
+    }
+  }
+  add({f32, Layout::linear, {2, 3}}).refused = "x has rank 2, allowed is 3 to 5";
+  add({f32, Layout::linear, {1, 2, 1, 2, 1, 2}}).refused = "x has rank 6, allowed is 3 to 5";
+  add({i32, Layout::linear, {2, 3, 4}}).refused = "does not take i32 2x3x4";
+  add({f32, Layout::linear, {2, 3, 4}}, "_two_scales", Fill::normal, 0, {{"scales", numbers(2, 1)}}).refused =
+      "scale has shape 2, allowed is one value for each of 3 channels";
+  add({f32, Layout::linear, {2, 3, 4}}, "_four_biases", Fill::normal, 1, {{"bias", numbers(4, 1)}}).refused =
+      "bias has shape 4, allowed is one value for each of 3 channels";
+  add({f16, Layout::linear, {32771, 64, 32, 32}}).large = true;
+  add({i8, Layout::linear, {524309, 3, 37, 37}}, "", Fill::normal, 2).large = true;
+  add({bf16, Layout::linear, {1100, 1, 1500, 1500}}).large = true;
+  return cases;
+}
+
+}  // namespace graft

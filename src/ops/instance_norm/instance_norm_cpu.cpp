@@ -1,0 +1,44 @@
+// Reference kernel of InstanceNorm.
+#include <cmath>
+
+#include "ops/instance_norm/instance_norm.hpp"
+#include "ops/reference.hpp"
+
+namespace graft {
+
+Status run(const InstanceNorm& op, const Problem& problem, const Buffers& buffers, const CpuContext& context) {
+  const Extents& extents = problem.inputs[0].extents;
+  const std::int64_t channels = extents[1];
+  const std::int64_t items = extents[0] * channels;
+  const std::int64_t count = problem.inputs[0].storage_count() / (items == 0 ? 1 : items);
+  const auto* scale = static_cast<const float*>(buffers.inputs[1]);
+  const auto* bias = static_cast<const float*>(buffers.inputs[2]);
+  const double slope = op.negative_slope();
+  return dispatch(problem.inputs[0].dtype, [&](auto element) -> Status {
+    using Element = decltype(element);
+    context.parallel_for(items, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t item = begin; item < end; ++item) {
+        const auto* x = static_cast<const Element*>(buffers.inputs[0]) + item * count;
+        auto* y = static_cast<Element*>(buffers.outputs[0]) + item * count;
+        double sum = 0;
+        for (std::int64_t i = 0; i < count; ++i) sum += load(x[i], op.x_scale);
+        const double mean = sum / static_cast<double>(count);
+        double squares = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+          const double deviation = load(x[i], op.x_scale) - mean;
+          squares += deviation * deviation;
+        }
+        // Every kernel holds the variance in f32, so it overflows alike.
+        const auto variance = static_cast<float>(squares / static_cast<double>(count));
+        const double factor = scale[item % channels] / std::sqrt(static_cast<double>(variance) + op.epsilon);
+        for (std::int64_t i = 0; i < count; ++i) {
+          const double value = (load(x[i], op.x_scale) - mean) * factor + bias[item % channels];
+          y[i] = store<Element>(value < 0 ? slope * value : value, op.y_scale);
+        }
+      }
+    });
+    return {};
+  });
+}
+
+}  // namespace graft

@@ -1,0 +1,120 @@
+// Mean and variance of a channel, gathered from the parts that threads, warps and blocks hold.
+//
+// Every part knows its count, its sum and the sum of squares of its distances from its own mean; two parts are joined by
+// way of the mean of both (Chan, Golub, LeVeque 1979), so that a large mean costs no digits. All values are taken
+// relative to one element of the channel, its shift: an element lies at most sqrt(count) standard deviations from the
+// mean, whatever the mean is.
+#pragma once
+
+#include "kernels/vector.cuh"
+
+namespace graft {
+
+struct Moments {
+  float count = 0;
+  float sum = 0;
+  float squares = 0;  ///< Of the distances from the part's own mean.
+
+  [[nodiscard]] __device__ float mean() const { return count > 0 ? __fdividef(sum, count) : 0; }
+};
+
+/// What a channel's values are taken relative to, and a power of two that keeps sums of the largest numbers finite:
+/// value = x * power - origin. i8: steps, and a power of 1.
+struct Shift {
+  float power;
+  float origin;
+};
+
+namespace detail {
+
+/// The parts of `lanes` neighbouring threads become their whole, in each of them.
+__device__ inline Moments join_lanes(Moments part, int lanes = 32) {
+  constexpr unsigned all = 0xFFFFFFFFU;
+  Moments whole = part;
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    whole.count += __shfl_xor_sync(all, whole.count, distance);
+    whole.sum += __shfl_xor_sync(all, whole.sum, distance);
+  }
+  const float distance_of_means = part.mean() - whole.mean();
+  whole.squares = part.squares + part.count * distance_of_means * distance_of_means;
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    whole.squares += __shfl_xor_sync(all, whole.squares, distance);
+  }
+  return whole;
+}
+
+inline constexpr int most_warps = 32;
+
+/// The parts of all threads of a block of whole warps.
+__device__ inline Moments join_block(Moments part, Moments (&shared)[most_warps]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  part = join_lanes(part);
+  if (blockDim.x == 32) return part;
+  if (lane == 0) shared[threadIdx.x / 32] = part;
+  __syncthreads();
+  return join_lanes(lane < static_cast<int>(blockDim.x) / 32 ? shared[lane] : Moments{});
+}
+
+/// Of two parts of one thread.
+__device__ inline Moments join(const Moments& a, const Moments& b) {
+  const float count = a.count + b.count;
+  const float distance = b.mean() - a.mean();
+  const float weight = count > 0 ? __fdividef(a.count * b.count, count) : 0;
+  return {count, a.sum + b.sum, a.squares + b.squares + distance * distance * weight};
+}
+
+/// Of the first `valid` vectors. Sums run relative to the part's own first element, so that what cancels in the squares
+/// is at most their count times their size.
+template <class T, int N, int R>
+__device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const Shift& shift) {
+  if (valid <= 0) return {};
+  Moments part{.count = static_cast<float>(::min(valid, R) * N)};
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    static_assert(R * N <= 128, "squares of sums would leave 32 bits");
+    int sum = 0;
+    int squares = 0;
+#pragma unroll
+    for (int j = 0; j < R; ++j) {
+      if (j >= valid) continue;
+      if constexpr (N == 1) {
+        const int value = vectors[j].raw;
+        sum += value;
+        squares += value * value;
+      } else {
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          const int word = static_cast<int>((&vectors[j].raw.x)[w]);
+          sum = __dp4a(word, 0x01010101, sum);
+          squares = __dp4a(word, word, squares);
+        }
+      }
+    }
+    const int count = ::min(valid, R) * N;
+    part.sum = static_cast<float>(sum - count * static_cast<int>(shift.origin));
+    part.squares = __fdividef(static_cast<float>(count * squares - sum * sum), part.count);
+  } else {
+    float sum = 0;
+    float squares = 0;
+    float first = 0;
+#pragma unroll
+    for (int j = 0; j < R; ++j) {
+      if (j >= valid) continue;
+      float values[N];
+      vectors[j].unpack(values);
+      if (j == 0) first = values[0] * shift.power;
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const float value = fmaf(values[i], shift.power, -first);
+        sum += value;
+        squares = fmaf(value, value, squares);
+      }
+    }
+    part.sum = fmaf(part.count, first - shift.origin, sum);
+    const float rest = fmaf(-sum, __fdividef(sum, part.count), squares);
+    part.squares = rest < 0 ? 0 : rest;  // a NaN stays one
+  }
+  return part;
+}
+
+}  // namespace detail
+}  // namespace graft
