@@ -24,8 +24,8 @@ function(graft_read_operators list)
 endfunction()
 
 # graft_operator_sources(<result> <list>): sources of every operator on the list. A folder beside the list holds
-# <op>.hpp, <op>_cpu.cpp, with CUDA <op>_cuda.cu, and <op>.cpp where a definition needs one. The registry that defines
-# graft::operators() is generated into the current build folder.
+# <op>.hpp, <op>_cpu.cpp, with CUDA <op>_cuda.cu and any further .cu, and <op>.cpp where a definition needs one. The
+# registry that defines graft::operators() is generated into the current build folder.
 function(graft_operator_sources result list)
   graft_read_operators("${list}")
   set(sources "")
@@ -38,7 +38,8 @@ function(graft_operator_sources result list)
       list(APPEND sources "${path}.cpp")
     endif()
     if(GRAFT_WITH_CUDA)
-      list(APPEND sources "${path}_cuda.cu")
+      file(GLOB kernels CONFIGURE_DEPENDS "${operator_root}/${op}/*.cu")
+      list(APPEND sources ${kernels})
     endif()
     string(APPEND includes "#include \"${path}.hpp\"\n")
     string(APPEND entries "      &graft::operator_type<${definition}>(),\n")

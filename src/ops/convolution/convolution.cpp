@@ -1,0 +1,378 @@
+// Definition of Convolution: shapes, rules, the inputs that attributes supply, ONNX function.
+#include "ops/convolution/convolution.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "ops/convolution/plan.hpp"
+#include "ops/reference.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::size_t most_axes = ConvolutionPlan::axes;
+
+Status refuse(std::string message) { return invalid_argument("Convolution: " + std::move(message)); }
+
+std::string list_text(std::span<const std::int64_t> values) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
+  return text + "]";
+}
+
+/// One number for all channels, one for each, or none, which means `otherwise`.
+float number_for(const std::vector<float>& numbers, std::int64_t channel, float otherwise) {
+  if (numbers.empty()) return otherwise;
+  return numbers.size() == 1 ? numbers[0] : numbers[static_cast<std::size_t>(channel)];
+}
+
+/// The number of spatial axes, where attributes tell.
+std::size_t axes_of_lists(const Convolution& op) {
+  return std::max({op.kernel.size(), op.stride.size(), op.dilation.size()});
+}
+
+Status check_axes(const Convolution& op, std::size_t axes) {
+  const auto check_list = [&](const char* name, const std::vector<std::int64_t>& list, bool twice) -> Status {
+    if (list.empty() || list.size() == axes || (twice && list.size() == 2 * axes)) return {};
+    return refuse("attribute `" + std::string(name) + "`: found " + list_text(list) +
+                  ", allowed is a number for each " + "of the " + std::to_string(axes) + " spatial axes of x");
+  };
+  if (Status status = check_list("kernel", op.kernel, false); !status.ok()) return status;
+  if (Status status = check_list("stride", op.stride, false); !status.ok()) return status;
+  if (Status status = check_list("dilation", op.dilation, false); !status.ok()) return status;
+  return check_list("pad", op.pad, true);
+}
+
+}  // namespace
+
+ConvolutionPlan plan_convolution(const Convolution& op, const Problem& problem) {
+  const Extents& x = problem.inputs[Convolution::x].extents;
+  const Extents& weight = problem.inputs[Convolution::weight].extents;
+  const Extents& y = problem.outputs[0].extents;
+  ConvolutionPlan plan{.batch = x[0], .channels = x[1], .outputs = y[1], .group = op.group, .axis = {}};
+  const int axes = x.rank() - 2;
+  for (int i = 0; i < axes; ++i) {
+    const auto axis = static_cast<std::size_t>(i);
+    plan.axis[ConvolutionPlan::axes - axes + i] = {.in = x[2 + i],
+                                                   .out = y[2 + i],
+                                                   .kernel = weight[2 + i],
+                                                   .stride = op.stride_of(axis),
+                                                   .pad = op.pad_before(axis),
+                                                   .dilation = op.dilation_of(axis)};
+  }
+  return plan;
+}
+
+std::vector<Shape> Convolution::infer_shapes(std::span<const Shape> inputs) const {
+  const Shape& from = inputs[x];
+  if (from.size() < 3 || from.size() > 2 + most_axes) {
+    throw std::invalid_argument("x has rank " + std::to_string(from.size()) + ", allowed is 3 to 5");
+  }
+  const std::size_t axes = from.size() - 2;
+  if (Status status = check_axes(*this, axes); !status.ok()) throw std::invalid_argument(status.message());
+  const Shape* weights = inputs.size() > weight ? &inputs[weight] : nullptr;
+  if (weights != nullptr && weights->size() != from.size()) {
+    throw std::invalid_argument("weight has rank " + std::to_string(weights->size()) + ", allowed is that of x, " +
+                                std::to_string(from.size()));
+  }
+  if (weights == nullptr && (num_output == 0 || kernel.empty())) {
+    throw std::invalid_argument("without an input weight the attributes num_output and kernel are needed");
+  }
+  Shape to{from[0], num_output > 0 ? Dim(num_output) : (*weights)[0]};
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Dim size = kernel.empty() ? (*weights)[2 + i] : Dim(kernel[i]);
+    const Dim reach = (size - 1) * dilation_of(i) + 1;
+    to.push_back(floor_div(from[2 + i] + (pad_before(i) + pad_after(i, axes)) - reach, stride_of(i)) + 1);
+  }
+  return {to};
+}
+
+Status Convolution::check_attributes() const {
+  const std::size_t axes = axes_of_lists(*this);
+  if (axes > most_axes || pad.size() > 2 * most_axes) {
+    return refuse("found attributes for " + std::to_string(std::max(axes, pad.size() / 2)) +
+                  " spatial axes, allowed are 1 to 3");
+  }
+  if (axes > 0) {
+    if (Status status = check_axes(*this, axes); !status.ok()) return status;
+  }
+  constexpr auto most = std::int64_t{1} << 31;  // keeps products of two within 64 bits
+  for (const auto* list : {&kernel, &stride, &pad, &dilation}) {
+    if (std::any_of(list->begin(), list->end(), [](std::int64_t number) { return number >= most; })) {
+      return refuse("found " + list_text(*list) + ", allowed is less than 2147483648");
+    }
+  }
+  if (num_output > 0 && num_output % group != 0) {
+    return refuse("num_output " + std::to_string(num_output) + " is no multiple of group " + std::to_string(group));
+  }
+  return {};
+}
+
+Status Convolution::check(const Problem& problem) const {
+  const Extents& from = problem.inputs[x].extents;
+  const Extents& weights = problem.inputs[weight].extents;
+  const std::int64_t channels = from[1];
+  const std::int64_t outputs = problem.outputs[0].extents[1];
+  if (channels % group != 0 || outputs % group != 0) {
+    return refuse(std::to_string(channels) + " channels of x and " + std::to_string(outputs) +
+                  " of y, allowed are multiples of group, " + std::to_string(group));
+  }
+  Extents wanted{outputs, channels / group};
+  for (int i = 2; i < from.rank(); ++i) {
+    wanted.push_back(kernel.empty() ? weights[i] : kernel[static_cast<std::size_t>(i - 2)]);
+  }
+  if (!(weights == wanted)) {
+    return refuse("weight has shape " + to_string(weights) + ", allowed is " + to_string(wanted));
+  }
+  for (const std::size_t port : {std::size_t{bias}, std::size_t{scale}}) {
+    const Extents& found = problem.inputs[port].extents;
+    if (!(found == Extents{outputs})) {
+      return refuse(std::string(ports()[port].name) + " has shape " + to_string(found) + ", allowed is " +
+                    std::to_string(outputs));
+    }
+  }
+  const auto axes = static_cast<std::size_t>(from.rank() - 2);
+  for (std::size_t i = 0; i < axes; ++i) {
+    const auto axis = static_cast<int>(i) + 2;
+    const std::int64_t reach = (weights[axis] - 1) * dilation_of(i) + 1;
+    const std::int64_t size = from[axis] + pad_before(i) + pad_after(i, axes);
+    if (weights[axis] < 1 || size < reach) {
+      return refuse("spatial axis " + std::to_string(i) + " of x has " + std::to_string(size) +
+                    " elements with padding, the window reaches over " + std::to_string(reach));
+    }
+  }
+  const std::int64_t terms = wanted.element_count() / std::max<std::int64_t>(outputs, 1);
+  if (problem.inputs[x].dtype == DType::i8 && terms >= 131072) {
+    return refuse("sums of " + std::to_string(terms) + " products of i8 may exceed 32 bits, allowed are 131071");
+  }
+  if (!weight_scale.empty() && weight_scale.size() != 1 && static_cast<std::int64_t>(weight_scale.size()) != outputs) {
+    return refuse("attribute `weight_scale` has " + std::to_string(weight_scale.size()) +
+                  " numbers, allowed is 1 or one for each of the " + std::to_string(outputs) + " channels of y");
+  }
+  if (!bias_weights.empty() && static_cast<std::int64_t>(bias_weights.size()) != outputs) {
+    return refuse("attribute `bias_weights` has " + std::to_string(bias_weights.size()) +
+                  " numbers, allowed is one for each of the " + std::to_string(outputs) + " channels of y");
+  }
+  if (!kernel_weights.empty() && static_cast<std::int64_t>(kernel_weights.size()) != wanted.element_count()) {
+    return refuse("attribute `kernel_weights` has " + std::to_string(kernel_weights.size()) + " numbers, a weight of " +
+                  to_string(wanted) + " needs " + std::to_string(wanted.element_count()));
+  }
+  return {};
+}
+
+TensorDesc Convolution::constant(std::size_t port, std::span<const TensorDesc> given) const {
+  const TensorDesc& from = given[x];
+  if (port != weight) {
+    const bool has_weight = given.size() > weight && given[weight].extents.rank() > 0;
+    const std::int64_t outputs = num_output > 0 ? num_output : has_weight ? given[weight].extents[0] : 0;
+    return {.dtype = DType::f32, .layout = Layout::linear, .extents = {outputs}};
+  }
+  Extents extents{num_output, from.extents.rank() > 1 ? from.extents[1] / group : 0};
+  for (const std::int64_t size : kernel) extents.push_back(size);
+  return {.dtype = from.dtype, .layout = from.layout, .extents = extents};
+}
+
+void Convolution::fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const {
+  if (port != weight) {
+    auto* numbers = reinterpret_cast<float*>(bytes);
+    for (std::int64_t k = 0; k < desc.extents[0]; ++k) {
+      numbers[k] = port == bias ? number_for(bias_weights, k, 0) : number_for(weight_scale, k, 1);
+    }
+    return;
+  }
+  std::fill_n(bytes, desc.storage_bytes(), std::byte{0});
+  const std::int64_t vector = channels_per_vector(desc.layout);
+  const std::int64_t channels = desc.extents[1];
+  const std::int64_t padded = (channels + vector - 1) / vector * vector;
+  std::int64_t window = 1;
+  for (int i = 2; i < desc.extents.rank(); ++i) window *= desc.extents[i];
+  // No type that is not listed in type_rows gets here.
+  static_cast<void>(dispatch(desc.dtype, [&](auto element) -> Status {
+    using Element = decltype(element);
+    auto* to = reinterpret_cast<Element*>(bytes);
+    const float* from = kernel_weights.data();
+    for (std::int64_t k = 0; k < desc.extents[0]; ++k) {
+      const double step = desc.dtype == DType::i8 ? number_for(weight_scale, k, 1) : 1;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t tap = 0; tap < window; ++tap) {
+          std::int64_t at = (k * channels + c) * window + tap;
+          if (desc.layout == Layout::hwc8) at = (k * window + tap) * padded + c;
+          if (desc.layout == Layout::chw32) at = ((k * (padded / 32) + c / 32) * window + tap) * 32 + c % 32;
+          to[at] = store<Element>(static_cast<double>(*from++) / step, 1);
+        }
+      }
+    }
+    return {};
+  }));
+}
+
+std::optional<Function> Convolution::function(const FunctionInputs& inputs) const {
+  const bool quantized = inputs.dtype == DType::i8;
+  const bool has_weight = inputs.count > weight;
+  std::size_t axes = axes_of_lists(*this);
+  if (axes == 0 && inputs.rank > 2) axes = static_cast<std::size_t>(inputs.rank) - 2;
+  if (axes == 0 && !pad.empty()) return std::nullopt;
+  std::string name = std::string(Convolution::name) + (quantized ? "_i8" : "");
+  std::string body;
+  const auto add = [&](const std::string& line) { body += line + "\n"; };
+
+  if (quantized) {
+    add("x_step = Constant<value_float=@x_scale>()");
+    add("x32 = DequantizeLinear(x, x_step)");
+  } else {
+    add("x32 = Cast<to=1>(x)");
+  }
+  const bool scale_given = inputs.count > scale;
+  const bool has_scale = quantized && (scale_given || !weight_scale.empty());
+  if (has_scale) {
+    name += scale_given ? "_scale" : weight_scale.size() == 1 ? "_scaled_by_one" : "_scaled";
+    if (scale_given) {
+      add("steps = Identity(scale)");
+    } else if (weight_scale.size() > 1) {
+      add("steps = Constant<value_floats=@weight_scale>()");
+    } else {
+      add("list = Constant<value_floats=@weight_scale>()\nsteps = Squeeze(list)");
+    }
+  }
+  if (has_weight && has_scale) {
+    const bool one = !scale_given && weight_scale.size() == 1;
+    add(one ? "w32 = DequantizeLinear(weight, steps)" : "w32 = DequantizeLinear<axis=0>(weight, steps)");
+  } else if (has_weight) {
+    add("w32 = Cast<to=1>(weight)");
+  } else {
+    if (kernel.empty() || num_output == 0) return std::nullopt;
+    name += "_weights";
+    add("numbers = Constant<value_floats=@kernel_weights>()");
+    add("outputs = Constant<value_int=@num_output>()");
+    add("one = Constant<value_ints=[1]>()");
+    add("outputs_list = Reshape(outputs, one)");
+    add("rest = Constant<value_ints=[-1]>()");
+    add("window = Constant<value_ints=@kernel>()");
+    add("shape = Concat<axis=0>(outputs_list, rest, window)");
+    add("real = Reshape(numbers, shape)");
+    if (quantized) {
+      std::string shape = "-1, 1";
+      for (std::size_t i = 0; i < axes; ++i) shape += ", 1";
+      if (has_scale) {
+        name += "_" + std::to_string(axes) + "d";
+        add("step_shape = Constant<value_ints=[" + shape + "]>()\nstep = Reshape(steps, step_shape)");
+      } else {
+        add("step = Constant<value_float=1.0>()");
+      }
+      add("lowest = Constant<value_float=-128.0>()\nhighest = Constant<value_float=127.0>()");
+      add("fine = Div(real, step)\nwhole = Round(fine)\nstored = Clip(whole, lowest, highest)");
+      add("w32 = Mul(stored, step)");
+    } else {
+      add("typed = CastLike(real, x)\nw32 = Cast<to=1>(typed)");
+    }
+  }
+
+  std::string bias_input;
+  if (inputs.count > bias) {
+    bias_input = ", bias";
+    name += "_bias";
+  } else if (!bias_weights.empty()) {
+    add("offset = Constant<value_floats=@bias_weights>()");
+    bias_input = ", offset";
+    name += "_biased";
+  }
+  std::string attributes = "group=@group";
+  if (!stride.empty()) {
+    attributes += ", strides=@stride";
+    name += "_strided";
+  }
+  if (!dilation.empty()) {
+    attributes += ", dilations=@dilation";
+    name += "_dilated";
+  }
+  if (pad.size() == 2 * axes && axes > 0) {
+    attributes += ", pads=@pad";
+    name += "_padded";
+  } else if (!pad.empty()) {
+    std::vector<std::int64_t> both = pad;
+    both.insert(both.end(), pad.begin(), pad.end());
+    attributes += ", pads=" + list_text(both);
+    name += "_padded_by";
+    for (const std::int64_t number : pad) name += "_" + std::to_string(number);
+  }
+  add("sum = Conv<" + attributes + ">(x32, w32" + bias_input + ")");
+  switch (activation) {
+    case Activation::none: add("y32 = Identity(sum)"); break;
+    case Activation::relu: add("y32 = Relu(sum)"); break;
+    case Activation::relu6:
+      add("floor = Constant<value_float=0.0>()\nceiling = Constant<value_float=6.0>()\n"
+          "y32 = Clip(sum, floor, ceiling)");
+      break;
+    case Activation::leaky_relu: add("y32 = LeakyRelu<alpha=@alpha>(sum)"); break;
+  }
+  for (const auto& choice : choices(activation)) {
+    if (choice.value == activation && activation != Activation::none) name += "_" + std::string(choice.name);
+  }
+  if (quantized) {
+    add("y_step = Constant<value_float=@y_scale>()\nzero = Constant<value=int8(0)>()");
+    add("y = QuantizeLinear(y32, y_step, zero)");
+  } else {
+    add("y = CastLike(y32, x)");
+  }
+  return Function{name, body};
+}
+
+/// One Conv of its own. It needs `kernel`, so that the operator with no attribute at all is not taken for any Conv.
+std::optional<std::string> Convolution::native_form(const FunctionInputs& inputs) const {
+  const bool plain = activation == Activation::none && bias_weights.empty();
+  const bool has_weight = inputs.count > weight && inputs.count <= scale;
+  if (!is_floating_point(inputs.dtype) || !plain || !has_weight || kernel.empty()) return std::nullopt;
+  std::vector<std::int64_t> pads = pad;
+  if (pad.size() == kernel.size()) pads.insert(pads.end(), pad.begin(), pad.end());
+  std::string text = "y = Conv<group=" + std::to_string(group);
+  const auto add = [&](const char* name, const std::vector<std::int64_t>& list) {
+    if (!list.empty()) text += std::string(", ") + name + "=" + list_text(list);
+  };
+  add("kernel_shape", kernel);
+  add("strides", stride);
+  add("dilations", dilation);
+  add("pads", pads);
+  return text + ">(x, weight" + (inputs.count > bias ? ", bias)" : ")");
+}
+
+std::vector<DropIn> Convolution::drop_ins() {
+  constexpr auto translate = [](std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
+    struct Pair {
+      std::string_view attribute;
+      std::string_view fields[2];
+      std::int64_t otherwise;
+    };
+    for (const auto& [attribute, names, otherwise] :
+         {Pair{"kernel", {"kernel_h", "kernel_w"}, 1}, Pair{"stride", {"stride_h", "stride_w"}, 1},
+          Pair{"pad", {"pad_h", "pad_w"}, 0}}) {
+      std::vector<std::int64_t> values(2, otherwise);
+      for (const auto& [field, value] : fields) {
+        for (std::size_t i = 0; i < 2; ++i) {
+          if (field == names[i]) values[i] = std::get<std::int64_t>(value);
+        }
+      }
+      attributes.push_back({attribute, values});
+    }
+    return Status();
+  };
+  const auto number = [](std::string_view name, std::string_view doc) {
+    return DropInField{.name = name, .attribute = {}, .type = AttributeType::integer, .doc = doc};
+  };
+  return {{.plugin_name = "CONVOLUTION",
+           .version = "1",
+           .fields = {{.name = "num_output", .attribute = "num_output"},
+                      number("kernel_h", "height of the window"),
+                      number("kernel_w", "width of the window"),
+                      number("stride_h", "vertical step, 1 if not given"),
+                      number("stride_w", "horizontal step, 1 if not given"),
+                      number("pad_h", "zeros above and below, none if not given"),
+                      number("pad_w", "zeros left and right, none if not given"),
+                      {.name = "kernel_weights", .attribute = "kernel_weights"},
+                      {.name = "bias_weights", .attribute = "bias_weights"}},
+           .doc = "a plugin whose fields carry weights and bias",
+           .defaults = {},
+           .translate = translate}};
+}
+
+}  // namespace graft

@@ -1,0 +1,120 @@
+// Convolution: 1-D to 3-D, with groups, dilation, bias and a fused activation.
+#pragma once
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+#include "graft/quantization.hpp"
+
+namespace graft {
+
+/// What is applied to sums before they are stored.
+enum class Activation : std::uint8_t { none, relu, relu6, leaky_relu };
+constexpr std::array<Choice<Activation>, 4> choices(Activation /*tag*/) {
+  return {{{"none", Activation::none},
+           {"relu", Activation::relu},
+           {"relu6", Activation::relu6},
+           {"leaky_relu", Activation::leaky_relu}}};
+}
+
+/// Padding are zeros that take part like any others, so that infinite weights there give NaN, as in a matrix product.
+struct Convolution {
+  static constexpr auto name = "Convolution";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y = activation(sum(weight * x) + bias), the sum over a window of the zero-padded x and the channels of a group. "
+      "Sums are held in f32, those of i8 exactly in 32-bit integers; weights of i8 have a scale for each channel of y.";
+  static constexpr auto source = "ONNX Conv; torch.nn.functional.conv1d, conv2d, conv3d; Caffe ConvolutionLayer";
+  static constexpr auto why_plugin =
+      "int8 input and output with scales per channel, weights that a plugin's fields carry, or the plugin CONVOLUTION "
+      "of older networks";
+  static constexpr bool timed_variants = true;
+
+  /// Ports.
+  enum : std::size_t { x, weight, bias, scale };
+
+  std::int64_t num_output = 0;
+  std::vector<std::int64_t> kernel;
+  std::vector<std::int64_t> stride;
+  std::vector<std::int64_t> pad;
+  std::vector<std::int64_t> dilation;
+  std::int64_t group = 1;
+  Activation activation = Activation::none;
+  float alpha = 0.01F;
+  std::vector<float> kernel_weights;
+  std::vector<float> bias_weights;
+  bool allow_tf32 = false;
+  float x_scale = 1;
+  float y_scale = 1;
+  std::vector<float> weight_scale;
+
+  static constexpr auto attributes() {
+    using C = Convolution;
+    return std::tuple{
+        attribute("num_output", &C::num_output, "channels of y; 0: as the input weight has", at_least(0)),
+        attribute("kernel", &C::kernel, "size of the window on each spatial axis; empty: as the input weight has",
+                  at_least(1)),
+        attribute("stride", &C::stride, "step of the window on each spatial axis; empty: 1", at_least(1)),
+        attribute("pad", &C::pad,
+                  "zeros added on each spatial axis: before all, then after all, or one number for both sides; empty: "
+                  "0",
+                  at_least(0)),
+        attribute("dilation", &C::dilation, "distance of the window's elements on each spatial axis; empty: 1",
+                  at_least(1)),
+        attribute("group", &C::group, "sets of channels that are convolved by themselves", at_least(1)),
+        attribute("activation", &C::activation, "applied to the sums"),
+        attribute("alpha", &C::alpha, "slope of leaky_relu for negative numbers"),
+        attribute("kernel_weights", &C::kernel_weights,
+                  "the weights, row-major (num_output, channels / group, window), where no input weight is given"),
+        attribute("bias_weights", &C::bias_weights,
+                  "one for each channel of y, where no input bias is given; empty: 0"),
+        attribute("allow_tf32", &C::allow_tf32, "f32 only: multiply in TF32, with 10 bits of fraction"),
+        attribute("x_scale", &C::x_scale, x_scale_doc, positive_and_finite()),
+        attribute("y_scale", &C::y_scale, y_scale_doc, positive_and_finite()),
+        attribute(
+            "weight_scale", &C::weight_scale,
+            "i8 only: real value of one step of weight, for each channel of y or one for all, where no input scale "
+            "is given; empty: 1",
+            positive_and_finite())};
+  }
+  static constexpr auto ports() {
+    return std::array{
+        input("x", "N,C,spatial with 1 to 3 spatial axes", "what is convolved"),
+        optional_input("weight", "K,C/group,window", "left out: kernel_weights, for i8 in steps of weight_scale"),
+        optional_input("bias", "K", "left out: bias_weights"),
+        optional_input("scale", "K", "i8 only; left out: weight_scale"),
+        output("y", "N,K,spatial", "of the type of x"),
+    };
+  }
+  static constexpr auto type_rows() {
+    constexpr auto row = [](DType dtype, Layout layout) {
+      const Format format(dtype, layout);
+      return TypeRow(format, format, DType::f32, DType::f32, format);
+    };
+    return std::array{row(DType::f32, Layout::linear),  row(DType::f16, Layout::linear),
+                      row(DType::bf16, Layout::linear), row(DType::i8, Layout::linear),
+                      row(DType::f16, Layout::hwc8),    row(DType::bf16, Layout::hwc8),
+                      row(DType::i8, Layout::chw32)};
+  }
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
+  [[nodiscard]] Status check_attributes() const;
+  [[nodiscard]] Status check(const Problem& problem) const;
+  [[nodiscard]] TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const;
+  void fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const;
+  [[nodiscard]] std::size_t workspace(const Problem& problem) const;
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] std::optional<std::string> native_form(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<DropIn> drop_ins();
+
+  [[nodiscard]] std::int64_t stride_of(std::size_t axis) const { return stride.empty() ? 1 : stride[axis]; }
+  [[nodiscard]] std::int64_t dilation_of(std::size_t axis) const { return dilation.empty() ? 1 : dilation[axis]; }
+  [[nodiscard]] std::int64_t pad_before(std::size_t axis) const { return pad.empty() ? 0 : pad[axis]; }
+  [[nodiscard]] std::int64_t pad_after(std::size_t axis, std::size_t axes) const {
+    return pad.empty() ? 0 : pad[pad.size() > axes ? axes + axis : axis];
+  }
+};
+
+[[nodiscard]] Status run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<Convolution>> cuda_kernels(const Convolution& op);
+
+}  // namespace graft

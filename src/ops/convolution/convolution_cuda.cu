@@ -1,0 +1,11 @@
+// CUDA kernels of Convolution: the variants, best first.
+#include "ops/convolution/variants.hpp"
+
+namespace graft {
+
+std::span<const Variant<Convolution>> cuda_kernels(const Convolution& /*op*/) {
+  static constexpr std::array variants{Variant<Convolution>{"direct", direct_fits, direct_run}};
+  return variants;
+}
+
+}  // namespace graft
