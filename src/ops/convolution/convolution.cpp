@@ -64,6 +64,24 @@ ConvolutionPlan plan_convolution(const Convolution& op, const Problem& problem) 
   return plan;
 }
 
+RepackedSizes RepackedSizes::of(const ConvolutionPlan& plan, DType dtype) {
+  constexpr std::int64_t chunk_bytes = 16;
+  constexpr std::int64_t alignment = 256;
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
+  const auto round_up = [](std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; };
+  const std::int64_t channels = round_up(plan.group_channels(), chunk_bytes / element);
+  return {.group_channels = channels,
+          .x_bytes = round_up(plan.batch * plan.in_pixels() * plan.group * channels * element, alignment),
+          .weight_bytes = plan.outputs * plan.window() * channels * element};
+}
+
+std::size_t Convolution::workspace(const Problem& problem) const {
+  const TensorDesc& from = problem.inputs[x];
+  if (from.layout != Layout::linear || from.dtype == DType::f32) return 0;
+  const RepackedSizes sizes = RepackedSizes::of(plan_convolution(*this, problem), from.dtype);
+  return static_cast<std::size_t>(sizes.x_bytes + sizes.weight_bytes);
+}
+
 std::vector<Shape> Convolution::infer_shapes(std::span<const Shape> inputs) const {
   const Shape& from = inputs[x];
   if (from.size() < 3 || from.size() > 2 + most_axes) {

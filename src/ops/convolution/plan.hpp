@@ -39,6 +39,16 @@ struct ConvolutionPlan {
 /// Of a problem that `check` accepts.
 [[nodiscard]] ConvolutionPlan plan_convolution(const Convolution& op, const Problem& problem);
 
+/// x and weight of linear f16, bf16 and i8 on their way to tensor cores: N,spatial,C and K,window,C, the channels of
+/// each group filled up with zeros to chunks of 16 bytes. Both lie in the workspace, x first.
+struct RepackedSizes {
+  std::int64_t group_channels;
+  std::int64_t x_bytes;
+  std::int64_t weight_bytes;
+
+  [[nodiscard]] static RepackedSizes of(const ConvolutionPlan& plan, DType dtype);
+};
+
 /// From a sum to an element of y, the same for the reference (i8 only) and the CUDA kernels, bit by bit: operations are
 /// spelled out so that no compiler contracts them its own way.
 struct ConvolutionEpilogue {

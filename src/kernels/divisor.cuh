@@ -1,0 +1,33 @@
+// Division by a number that is known when a kernel starts: a multiplication and a shift.
+#pragma once
+
+namespace graft {
+
+/// Of numerators from 0 to 2^31 - 1 by 1 to 2^31 - 1 (Granlund and Montgomery 1994, Division by Invariant Integers using
+/// Multiplication).
+class Divisor {
+ public:
+  Divisor() = default;
+  explicit Divisor(int divisor) : divisor_(static_cast<unsigned>(divisor)) {
+    if (divisor == 1) return;
+    unsigned log = 0;
+    while ((1ULL << log) < divisor_) ++log;
+    multiplier_ = static_cast<unsigned>(((1ULL << (31 + log)) + divisor_ - 1) / divisor_);
+    shift_ = log - 1;
+  }
+
+  [[nodiscard]] __device__ int quotient(int numerator) const {
+    if (divisor_ == 1) return numerator;
+    return static_cast<int>(__umulhi(static_cast<unsigned>(numerator), multiplier_) >> shift_);
+  }
+  [[nodiscard]] __device__ int remainder(int numerator) const {
+    return numerator - quotient(numerator) * static_cast<int>(divisor_);
+  }
+
+ private:
+  unsigned divisor_ = 1;
+  unsigned multiplier_ = 0;
+  unsigned shift_ = 0;
+};
+
+}  // namespace graft

@@ -1,0 +1,117 @@
+// Matrix products of 16 x 8 tiles on tensor cores, their fragments, and copies to shared memory that do not wait.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace graft {
+
+[[nodiscard]] __device__ inline unsigned shared_address(const void* pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+/// 16 bytes from global to shared memory, of which the last 16 - `bytes` become zero. Compute capability 7.5 waits.
+__device__ inline void copy_async(unsigned to, const void* from, int bytes) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+#else
+  unsigned words[4] = {};
+  if (bytes == 16) {
+    const uint4 all = *static_cast<const uint4*>(from);
+    words[0] = all.x;
+    words[1] = all.y;
+    words[2] = all.z;
+    words[3] = all.w;
+  } else {
+    for (int i = 0; i < bytes; ++i) {
+      words[i / 4] |= static_cast<unsigned>(static_cast<const std::uint8_t*>(from)[i]) << (8U * (i % 4));
+    }
+  }
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+               "r"(words[3])
+               : "memory");
+#endif
+}
+
+/// Ends a group of copies.
+__device__ inline void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/// Until at most the latest `Pending` groups of this thread are under way.
+template <int Pending>
+__device__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}
+
+/// Four 8 x 8 matrices of 16-bit elements, or 8 x 16 of bytes; each lane gives the address of one row of 16 bytes.
+__device__ inline void load_matrices(unsigned (&to)[4], unsigned row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(row));
+}
+
+/// What products of T are summed in.
+template <class T>
+using SumOf = std::conditional_t<std::is_same_v<T, std::int8_t>, int, float>;
+
+/// sum += a * b over 32 bytes of each row of a (16 rows) and column of b (8 columns).
+template <class T>
+__device__ void multiply_add(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
+        : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+    const auto quarter = [](int& low, int& high, unsigned left, unsigned right) {
+      asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                   : "+r"(low), "+r"(high)
+                   : "r"(left), "r"(right));
+    };
+    quarter(sum[0], sum[1], a[0], b0);
+    quarter(sum[2], sum[3], a[1], b0);
+    quarter(sum[0], sum[1], a[2], b1);
+    quarter(sum[2], sum[3], a[3], b1);
+#endif
+  } else if constexpr (std::is_same_v<T, __half>) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+    const auto half = [&](unsigned left0, unsigned left1, unsigned right) {
+      asm volatile(
+          "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+          : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+          : "r"(left0), "r"(left1), "r"(right));
+    };
+    half(a[0], a[1], b0);
+    half(a[2], a[3], b1);
+#endif
+  } else {
+    static_assert(std::is_same_v<T, __nv_bfloat16>);
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
+        "%2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+    asm volatile("trap;");  // tensor cores of compute capability 7.5 have no bf16; the host chooses another kernel
+#endif
+  }
+}
+
+}  // namespace graft

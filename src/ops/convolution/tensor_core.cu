@@ -1,0 +1,231 @@
+// Convolution on tensor cores: which problems, which tiles, and the layouts that have to be brought into chunks first.
+#include <algorithm>
+#include <limits>
+
+#include "kernels/vector.cuh"
+#include "ops/convolution/tensor_core.hpp"
+#include "ops/convolution/variants.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::int64_t chunk_bytes = 16;
+constexpr std::int64_t most_chunks = 3072;  // of a sum: their table has to fit into the shared memory of every GPU
+constexpr std::int64_t most_window = 16;    // on each axis: bits of a mask
+
+/// Channels whose chunks must not straddle groups.
+std::int64_t channels_per_unit(DType dtype, Layout layout) {
+  if (layout != Layout::linear) return channels_per_vector(layout);
+  return chunk_bytes / static_cast<std::int64_t>(size_of(dtype));
+}
+
+std::int64_t padded(std::int64_t channels, std::int64_t unit) { return ceil_divide(channels, unit) * unit; }
+
+constexpr int repack_side = 32;
+constexpr int repack_rows = 8;
+
+/// images x channels x pixels to images x pixels x channels, where `groups` images make one of the result, each padded
+/// to `to_channels` with zeros.
+template <class T>
+__global__ void __launch_bounds__(repack_side* repack_rows)
+    repack(const T* from, T* to, int channels, int pixels, int to_channels, int groups, int pixel_tiles,
+           int channel_tiles) {
+  __shared__ T tile[repack_side][repack_side + 4 / sizeof(T)];
+  const int lane = static_cast<int>(threadIdx.x) % repack_side;
+  const int row = static_cast<int>(threadIdx.x) / repack_side;
+  const auto image = static_cast<int>(blockIdx.x) / (pixel_tiles * channel_tiles);
+  const int rest = static_cast<int>(blockIdx.x) - image * pixel_tiles * channel_tiles;
+  const int first_channel = rest / pixel_tiles * repack_side;
+  const int first_pixel = rest % pixel_tiles * repack_side;
+  const T* source = from + static_cast<std::int64_t>(image) * channels * pixels;
+  for (int i = row; i < repack_side; i += repack_rows) {
+    const int channel = first_channel + i;
+    const int pixel = first_pixel + lane;
+    const bool exists = channel < channels && pixel < pixels;
+    tile[i][lane] = exists ? source[static_cast<std::int64_t>(channel) * pixels + pixel] : T(0.F);
+  }
+  __syncthreads();
+  T* target =
+      to + static_cast<std::int64_t>(image / groups) * pixels * groups * to_channels + image % groups * to_channels;
+  for (int i = row; i < repack_side; i += repack_rows) {
+    const int channel = first_channel + lane;
+    const int pixel = first_pixel + i;
+    if (channel < to_channels && pixel < pixels) {
+      target[static_cast<std::int64_t>(pixel) * groups * to_channels + channel] = tile[lane][i];
+    }
+  }
+}
+
+/// Bytes suffice for i8, pairs of them for the 16-bit types.
+Status run_repack(DType dtype, const void* from, void* to, std::int64_t images, std::int64_t channels,
+                  std::int64_t pixels, std::int64_t to_channels, std::int64_t groups, const CudaContext& context) {
+  const std::int64_t pixel_tiles = ceil_divide(pixels, repack_side);
+  const std::int64_t channel_tiles = ceil_divide(to_channels, repack_side);
+  const Grid grid{images * pixel_tiles * channel_tiles, repack_side * repack_rows};
+  const auto run = [&](auto element) {
+    using T = decltype(element);
+    return launch("Convolution repack", repack<T>, grid, context, static_cast<const T*>(from), static_cast<T*>(to),
+                  static_cast<int>(channels), static_cast<int>(pixels), static_cast<int>(to_channels),
+                  static_cast<int>(groups), static_cast<int>(pixel_tiles), static_cast<int>(channel_tiles));
+  };
+  return dtype == DType::i8 ? run(std::int8_t{}) : run(__half{});
+}
+
+TensorCoreTask make_task(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
+  const auto element = static_cast<std::int64_t>(size_of(to.dtype));
+  const std::int64_t unit = channels_per_unit(to.dtype, to.layout);
+  const std::int64_t group_channels = padded(plan.group_channels(), unit);
+  const bool blocked = to.layout == Layout::chw32;
+  const std::int64_t block = blocked ? unit : group_channels;
+  const std::int64_t pixel = blocked ? unit : group_channels * plan.group;
+  const auto& [depth, height, width] = plan.axis;
+  const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
+  TensorCoreTask task;
+  task.epilogue = ConvolutionEpilogue::of(op, to.dtype);
+  task.image_bytes = group_channels * plan.group * plan.in_pixels() * element;
+  task.group_bytes = (blocked ? group_channels * plan.in_pixels() : group_channels) * element;
+  task.block_bytes = as_int(blocked ? unit * plan.in_pixels() * element : 0);
+  task.pixel_bytes = as_int(pixel * element);
+  task.block_chunks = as_int(block * element / chunk_bytes);
+  task.chunks = as_int(group_channels * plan.window() * element / chunk_bytes);
+  task.group_channels = as_int(plan.group_channels());
+  task.height = as_int(height.in);
+  task.width = as_int(width.in);
+  task.kernel_height = as_int(height.kernel);
+  task.kernel_width = as_int(width.kernel);
+  task.row_stride = as_int(height.stride);
+  task.column_stride = as_int(width.stride);
+  task.row_pad = as_int(height.pad);
+  task.column_pad = as_int(width.pad);
+  task.row_dilation = as_int(height.dilation);
+  task.column_dilation = as_int(width.dilation);
+  task.pixels = as_int(plan.batch * plan.out_pixels());
+  task.image_pixels = as_int(plan.out_pixels());
+  task.by_image = Divisor(task.image_pixels);
+  task.by_row = Divisor(as_int(width.out));
+  task.groups = as_int(plan.group);
+  task.group_outputs = as_int(plan.group_outputs());
+  task.stored_outputs = as_int(padded(plan.outputs, channels_per_vector(to.layout)));
+  task.layout = to.layout;
+  return task;
+}
+
+/// The tile that an estimate in clock cycles takes for the fastest.
+TensorCoreChoice choose(const TensorCoreTask& task, DType dtype, const DeviceTraits& device) {
+  // Measured on an H200: products per cycle and multiprocessor, of 16-byte chunks; how long a step takes at least,
+  // while its successors are on their way; start and end of a block; adding the parts of a cluster.
+  constexpr double chunk_products = 160;
+  constexpr double step_cycles = 250;
+  constexpr double block_cycles = 3000;
+  constexpr double cluster_cycles = 1500;
+  static_cast<void>(dtype);
+  TensorCoreChoice best{.tile = static_cast<int>(tensor_core_tiles.size()) - 1, .splits = 1};
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t tile = 0; tile < tensor_core_tiles.size(); ++tile) {
+    const TensorCoreTileSize& size = tensor_core_tiles[tile];
+    const std::int64_t tiles =
+        ceil_divide(task.pixels, size.rows) * ceil_divide(task.group_outputs, size.columns) * std::int64_t{task.groups};
+    const std::int64_t steps = ceil_divide(task.chunks, size.chunks);
+    for (int splits = 1; splits <= 8; splits *= 2) {
+      const auto own_steps = static_cast<int>(ceil_divide(steps, splits));
+      if (splits > 1 && (!device.has_clusters() || own_steps < 3)) break;
+      if (size.shared_bytes(own_steps) > device.shared_bytes) continue;
+      const std::int64_t blocks = tiles * splits;
+      const auto together =
+          static_cast<double>(std::min<std::int64_t>(size.blocks, ceil_divide(blocks, device.multiprocessors)));
+      const auto waves = static_cast<double>(
+          ceil_divide(blocks, std::int64_t{device.multiprocessors} * static_cast<std::int64_t>(together)));
+      const double work = size.rows * size.columns * size.chunks / chunk_products;
+      const double step = std::max(step_cycles, work * together);
+      const double cycles = waves * (own_steps * step + block_cycles + (splits > 1 ? cluster_cycles : 0));
+      if (cycles < least) {
+        least = cycles;
+        best = {.tile = static_cast<int>(tile), .splits = splits};
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Status tensor_core_fits(const Convolution& op, const Problem& problem) {
+  const TensorDesc& x = problem.inputs[Convolution::x];
+  if (x.dtype == DType::f32) return unsupported("takes f16, bf16 and i8");
+  const ConvolutionPlan plan = plan_convolution(op, problem);
+  const auto& [depth, height, width] = plan.axis;
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
+  if (height.kernel > most_window || width.kernel > most_window) return unsupported("takes windows of up to 16 x 16");
+  const std::int64_t unit = channels_per_unit(x.dtype, x.layout);
+  if (plan.group > 1) {
+    const bool vectors = x.layout != Layout::linear;
+    if (vectors && (plan.group_channels() % unit != 0 || plan.group_outputs() % unit != 0)) {
+      return unsupported("takes groups of whole vectors of channels");
+    }
+    if (2 * plan.group_channels() < unit) return unsupported("takes groups of at least half a chunk of channels");
+  }
+  const auto element = static_cast<std::int64_t>(size_of(x.dtype));
+  const std::int64_t group_channels = padded(plan.group_channels(), unit);
+  if (group_channels == 0) return unsupported("takes at least one channel");
+  if (group_channels * plan.window() * element > most_chunks * chunk_bytes) {
+    return unsupported("takes sums of up to " + std::to_string(most_chunks * chunk_bytes / element) + " products");
+  }
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  const std::int64_t image_bytes = group_channels * plan.group * element * plan.in_pixels();
+  const std::int64_t reach = ((height.kernel - 1) * height.dilation * width.in + (width.kernel - 1) * width.dilation) *
+                             group_channels * plan.group * element;
+  const std::int64_t pixels = plan.batch * plan.out_pixels();
+  if (image_bytes > most || reach > most || pixels > most - 1024 || plan.outputs > most / 2) {
+    return unsupported("takes images of up to 2 GiB and up to 2^31 pixels");
+  }
+  return {};
+}
+
+Status tensor_core_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                       const CudaContext& context) {
+  const TensorDesc& from = problem.inputs[Convolution::x];
+  const TensorDesc& to = problem.outputs[0];
+  if (to.extents.element_count() == 0) return {};
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  constexpr int ampere = 8;
+  if (from.dtype == DType::bf16 && device.compute_major < ampere) return direct_run(op, problem, buffers, context);
+  const ConvolutionPlan plan = plan_convolution(op, problem);
+  TensorCoreTask task = make_task(op, plan, to);
+  task.bias = static_cast<const float*>(buffers.inputs[Convolution::bias]);
+  task.scale = static_cast<const float*>(buffers.inputs[Convolution::scale]);
+  task.y = buffers.outputs[0];
+  task.x = static_cast<const char*>(buffers.inputs[Convolution::x]);
+  task.weight = static_cast<const char*>(buffers.inputs[Convolution::weight]);
+  if (from.layout == Layout::linear) {
+    const RepackedSizes sizes = RepackedSizes::of(plan, from.dtype);
+    auto* x = static_cast<char*>(buffers.workspace);
+    char* weight = x + sizes.x_bytes;
+    if (Status status = run_repack(from.dtype, task.x, x, plan.batch * plan.group, plan.group_channels(),
+                                   plan.in_pixels(), sizes.group_channels, plan.group, context);
+        !status.ok()) {
+      return status;
+    }
+    if (Status status = run_repack(from.dtype, task.weight, weight, plan.outputs, plan.group_channels(), plan.window(),
+                                   sizes.group_channels, 1, context);
+        !status.ok()) {
+      return status;
+    }
+    task.x = x;
+    task.weight = weight;
+    task.group_channels = static_cast<int>(sizes.group_channels);  // what was padded is zero
+    const std::size_t store_bytes = 8 * size_of(to.dtype);
+    task.wide_stores = task.image_pixels % 8 == 0 && is_aligned(task.y, store_bytes);
+  } else if (!is_aligned(task.x, chunk_bytes) || !is_aligned(task.weight, chunk_bytes) ||
+             !is_aligned(task.y, chunk_bytes)) {
+    return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
+  }
+  const TensorCoreChoice choice = choose(task, from.dtype, device);
+  switch (from.dtype) {
+    case DType::f16: return launch_tensor_core<__half>(task, choice, context);
+    case DType::bf16: return launch_tensor_core<__nv_bfloat16>(task, choice, context);
+    default: return launch_tensor_core<std::int8_t>(task, choice, context);
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,382 @@
+// Convolution as a matrix product on tensor cores (mma.sync): rows are pixels of y, columns its channels. Both operands
+// are read in chunks of 16 bytes, which hold neighbouring channels.
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include "kernels/mma.cuh"
+#include "kernels/vector.cuh"
+#include "ops/convolution/tensor_core.hpp"
+
+namespace graft {
+
+/// A tile whose Warps lie along its rows and columns.
+template <int Index, int WarpRows, int WarpColumns>
+struct TensorCoreTile {
+  static constexpr TensorCoreTileSize size = tensor_core_tiles[Index];
+  static constexpr int rows = size.rows;
+  static constexpr int columns = size.columns;
+  static constexpr int warp_rows = WarpRows;
+  static constexpr int warp_columns = WarpColumns;
+  static constexpr int chunks = size.chunks;
+  static constexpr int stages = size.stages;
+  static constexpr int threads = WarpRows * WarpColumns * 32;
+  static constexpr int step_bytes = chunks * 16;
+  static constexpr int stage_bytes = size.stage_bytes();
+  static constexpr int pitch = size.pitch();
+  static constexpr int tile_bytes = size.tile_bytes();
+};
+
+namespace detail {
+
+/// Where a chunk of a sum is found: its distance from the window's first element; bits to look up whether that lies
+/// within the image; how many of its bytes count.
+struct ChunkEntry {
+  int offset;
+  std::uint8_t row;
+  std::uint8_t column;
+  std::uint8_t bytes;
+};
+
+[[nodiscard]] __device__ inline ChunkEntry find_chunk(const TensorCoreTask& task, int chunk, int bytes_per_channel) {
+  if (chunk >= task.chunks) return {0, 0, 0, 0};
+  const int window = task.kernel_height * task.kernel_width;
+  const int tap_and_block = chunk / task.block_chunks;
+  const int in_block = chunk - tap_and_block * task.block_chunks;
+  const int block = tap_and_block / window;
+  const int tap = tap_and_block - block * window;
+  const int row = tap / task.kernel_width;
+  const int column = tap - row * task.kernel_width;
+  const int left = task.group_channels * bytes_per_channel - (block * task.block_chunks + in_block) * 16;
+  return {block * task.block_bytes +
+              (row * task.row_dilation * task.width + column * task.column_dilation) * task.pixel_bytes + in_block * 16,
+          static_cast<std::uint8_t>(row), static_cast<std::uint8_t>(16 + column),
+          static_cast<std::uint8_t>(::min(::max(left, 0), 16))};
+}
+
+/// Bit r: row r of the window lies within the image; bit 16 + s: column s does.
+[[nodiscard]] __device__ inline unsigned window_inside(const TensorCoreTask& task, int first_row, int first_column) {
+  unsigned mask = 0;
+  for (int r = 0; r < task.kernel_height; ++r) {
+    const int at = first_row + r * task.row_dilation;
+    if (at >= 0 && at < task.height) mask |= 1U << static_cast<unsigned>(r);
+  }
+  for (int s = 0; s < task.kernel_width; ++s) {
+    const int at = first_column + s * task.column_dilation;
+    if (at >= 0 && at < task.width) mask |= 0x10000U << static_cast<unsigned>(s);
+  }
+  return mask;
+}
+
+/// The sums of a tile, in the shared memory of one block or of several whose parts are added in their order.
+template <class Sum, int Pitch>
+class TileSums {
+ public:
+  __device__ TileSums(Sum* own, int parts) : own_(own), parts_(parts) {}
+
+  /// Count neighbours of a row.
+  template <int Count>
+  __device__ void load(int row, int column, Sum (&sums)[Count]) const {
+    const int at = row * Pitch + column;
+    if (parts_ == 1) {
+#pragma unroll
+      for (int i = 0; i < Count; ++i) sums[i] = own_[at + i];
+      return;
+    }
+#if __CUDA_ARCH__ >= 900
+    const auto cluster = cooperative_groups::this_cluster();
+#pragma unroll
+    for (int i = 0; i < Count; ++i) sums[i] = 0;
+    for (int part = 0; part < parts_; ++part) {
+      const Sum* other = cluster.map_shared_rank(own_, static_cast<unsigned>(part)) + at;
+#pragma unroll
+      for (int i = 0; i < Count; ++i) sums[i] += other[i];
+    }
+#endif
+  }
+
+ private:
+  Sum* own_;
+  int parts_;
+};
+
+/// All blocks of a cluster, or this block alone.
+__device__ inline void synchronise(int blocks) {
+#if __CUDA_ARCH__ >= 900
+  if (blocks > 1) {
+    cooperative_groups::this_cluster().sync();
+    return;
+  }
+#endif
+  __syncthreads();
+}
+
+template <class T>
+[[nodiscard]] __device__ T finish(const ConvolutionEpilogue& epilogue, SumOf<T> sum, float factor, float bias) {
+  const float value = epilogue.apply(static_cast<float>(sum), factor, bias);
+  if constexpr (std::is_same_v<T, std::int8_t>)
+    return quantize_device(value, epilogue.y_scale);
+  else
+    return static_cast<T>(value);
+}
+
+/// Up to 16 bytes of neighbours.
+template <class T, int Count>
+struct alignas(Count * sizeof(T)) Pack {
+  T values[Count];
+};
+
+template <class T, class Tile>
+__global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(const TensorCoreTask task) {
+  using Sum = SumOf<T>;
+  constexpr int threads = Tile::threads;
+  constexpr int step_bytes = Tile::step_bytes;
+  constexpr int rows_per_pass = threads / Tile::chunks;
+  static_assert(rows_per_pass % 8 == 0 && Tile::rows % rows_per_pass == 0 && Tile::columns % rows_per_pass == 0);
+  constexpr int row_passes = Tile::rows / rows_per_pass;
+  constexpr int column_passes = Tile::columns / rows_per_pass;
+  // Chunks of a row trade places by a pattern over 8 rows, so that reading a column of chunks meets every bank once.
+  const auto swizzle = [](int row) { return Tile::chunks == 8 ? row & 7 : (row >> 1) & 3; };
+  static_assert(Tile::chunks == 4 || Tile::chunks == 8);
+
+  extern __shared__ uint4 shared[];
+  auto* const bytes = reinterpret_cast<char*>(shared);
+  auto* const sums = reinterpret_cast<Sum*>(bytes);  // after the last step
+  auto* const biases = reinterpret_cast<float*>(bytes + Tile::tile_bytes);
+  float* const factors = biases + Tile::columns;
+  auto* const table = reinterpret_cast<ChunkEntry*>(factors + Tile::columns);
+
+  const int thread = static_cast<int>(threadIdx.x);
+  const int tile = static_cast<int>(blockIdx.x) / task.splits;
+  const int part = static_cast<int>(blockIdx.x) - tile * task.splits;
+  const int row_tile_and_group = task.by_column_tiles.quotient(tile);
+  const int first_column = (tile - row_tile_and_group * task.column_tiles) * Tile::columns;
+  const int group = task.by_row_tiles.quotient(row_tile_and_group);
+  const int first_row = task.by_row_tiles.remainder(row_tile_and_group) * Tile::rows;
+  const int group_first = group * task.group_outputs;
+  const int first_chunk = part * task.steps * Tile::chunks;
+
+  for (int i = thread; i < task.steps * Tile::chunks; i += threads) {
+    table[i] = find_chunk(task, first_chunk + i, static_cast<int>(sizeof(T)));
+  }
+  for (int i = thread; i < Tile::columns; i += threads) {
+    const int k = first_column + i;
+    const bool exists = k < task.group_outputs;
+    biases[i] = exists ? task.bias[group_first + k] : 0.F;
+    factors[i] = exists ? task.epilogue.factor(task.scale[group_first + k]) : 0.F;
+  }
+
+  // This thread copies one chunk of each step, for several rows of both operands.
+  const int own_chunk = thread % Tile::chunks;
+  const int own_row = thread / Tile::chunks;
+  const char* images[row_passes];
+  unsigned inside[row_passes];
+#pragma unroll
+  for (int i = 0; i < row_passes; ++i) {
+    const int pixel = first_row + own_row + i * rows_per_pass;
+    const int image = task.by_image.quotient(pixel);
+    const int in_image = pixel - image * task.image_pixels;
+    const int y_row = task.by_row.quotient(in_image);
+    const int y_column = task.by_row.remainder(in_image);
+    const int x_row = y_row * task.row_stride - task.row_pad;
+    const int x_column = y_column * task.column_stride - task.column_pad;
+    images[i] = task.x + image * task.image_bytes + group * task.group_bytes +
+                (static_cast<std::int64_t>(x_row) * task.width + x_column) * task.pixel_bytes;
+    inside[i] = pixel < task.pixels ? window_inside(task, x_row, x_column) : 0;
+  }
+  const std::int64_t filter_bytes = static_cast<std::int64_t>(task.chunks) * 16;
+  const char* const filters =
+      task.weight + (group_first + first_column + own_row) * filter_bytes + (first_chunk + own_chunk) * 16;
+  const int missing_from = task.group_outputs - first_column - own_row;  // filters of later rows do not exist
+  const unsigned own_place =
+      shared_address(bytes) + static_cast<unsigned>(own_row * step_bytes + (own_chunk ^ swizzle(own_row)) * 16);
+  __syncthreads();
+
+  const auto copy_step = [&](int step) {
+    if (step < task.steps) {
+      const ChunkEntry entry = table[step * Tile::chunks + own_chunk];
+      const unsigned place = own_place + static_cast<unsigned>(step % Tile::stages * Tile::stage_bytes);
+#pragma unroll
+      for (int i = 0; i < row_passes; ++i) {
+        const bool valid = ((inside[i] >> entry.row) & (inside[i] >> entry.column) & 1U) != 0;
+        copy_async(place + static_cast<unsigned>(i * rows_per_pass * step_bytes), images[i] + entry.offset,
+                   valid ? entry.bytes : 0);
+      }
+#pragma unroll
+      for (int i = 0; i < column_passes; ++i) {
+        const bool valid = i * rows_per_pass < missing_from;
+        copy_async(place + static_cast<unsigned>((Tile::rows + i * rows_per_pass) * step_bytes),
+                   filters + i * rows_per_pass * filter_bytes + static_cast<std::int64_t>(step) * step_bytes,
+                   valid ? entry.bytes : 0);
+      }
+    }
+    commit_copies();
+  };
+
+  constexpr int warp_height = Tile::rows / Tile::warp_rows;
+  constexpr int warp_width = Tile::columns / Tile::warp_columns;
+  constexpr int row_blocks = warp_height / 16;
+  constexpr int column_blocks = warp_width / 8;
+  static_assert(warp_height % 16 == 0 && warp_width % 16 == 0);
+  const int lane = thread % 32;
+  const int warp = thread / 32;
+  const int warp_row = warp / Tile::warp_columns * warp_height;
+  const int warp_column = warp % Tile::warp_columns * warp_width;
+  Sum accumulators[row_blocks][column_blocks][4] = {};
+
+  // Of a 16 x 32-byte block of the left operand a lane addresses row lane % 16, first or second chunk; of the right
+  // one, two blocks of 8 columns, each with two chunks.
+  const int left_row = warp_row + lane % 16;
+  const int left_chunk = lane / 16;
+  const int right_row = warp_column + lane % 8 + lane / 16 * 8;
+  const int right_chunk = lane / 8 % 2;
+  const unsigned left_place = shared_address(bytes) + static_cast<unsigned>(left_row * step_bytes);
+  const unsigned right_place = shared_address(bytes) + static_cast<unsigned>((Tile::rows + right_row) * step_bytes);
+
+#pragma unroll
+  for (int step = 0; step < Tile::stages - 1; ++step) copy_step(step);
+  for (int step = 0; step < task.steps; ++step) {
+    wait_for_copies<Tile::stages - 2>();
+    __syncthreads();
+    copy_step(step + Tile::stages - 1);
+    const auto stage = static_cast<unsigned>(step % Tile::stages * Tile::stage_bytes);
+#pragma unroll
+    for (int k = 0; k < Tile::chunks; k += 2) {
+      unsigned left[row_blocks][4];
+      unsigned right[column_blocks / 2][4];
+#pragma unroll
+      for (int i = 0; i < row_blocks; ++i) {
+        load_matrices(left[i],
+                      left_place + stage +
+                          static_cast<unsigned>(i * 16 * step_bytes + ((k + left_chunk) ^ swizzle(left_row)) * 16));
+      }
+#pragma unroll
+      for (int j = 0; j < column_blocks / 2; ++j) {
+        load_matrices(right[j],
+                      right_place + stage +
+                          static_cast<unsigned>(j * 16 * step_bytes + ((k + right_chunk) ^ swizzle(right_row)) * 16));
+      }
+#pragma unroll
+      for (int i = 0; i < row_blocks; ++i) {
+#pragma unroll
+        for (int j = 0; j < column_blocks; ++j) {
+          multiply_add<T>(accumulators[i][j], left[i], right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]);
+        }
+      }
+    }
+  }
+
+  // The tile goes through shared memory, so that neighbours in y are stored together and parts can be added.
+  wait_for_copies<0>();
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < row_blocks; ++i) {
+#pragma unroll
+    for (int j = 0; j < column_blocks; ++j) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        Sum* to = sums + (warp_row + i * 16 + half * 8 + lane / 4) * Tile::pitch + warp_column + j * 8 + lane % 4 * 2;
+        *reinterpret_cast<Pack<Sum, 2>*>(to) = {accumulators[i][j][2 * half], accumulators[i][j][2 * half + 1]};
+      }
+    }
+  }
+  synchronise(task.splits);
+
+  const TileSums<Sum, Tile::pitch> tile_sums(sums, task.splits);
+  const int rows_here = Tile::rows / task.splits;
+  const int first_here = part * rows_here;
+  if (task.layout == Layout::linear) {
+    constexpr int count = 8;
+    for (int i = thread; i < rows_here / count * Tile::columns; i += threads) {
+      const int column = i % Tile::columns;
+      const int row = first_here + i / Tile::columns * count;
+      const int k = first_column + column;
+      const int pixel = first_row + row;
+      if (k >= task.group_outputs || pixel >= task.pixels) continue;
+      Pack<T, count> results;
+#pragma unroll
+      for (int j = 0; j < count; ++j) {
+        Sum sum[1];
+        tile_sums.load(row + j, column, sum);
+        results.values[j] = finish<T>(task.epilogue, sum[0], factors[column], biases[column]);
+      }
+      const int image = task.by_image.quotient(pixel);
+      int in_image = pixel - image * task.image_pixels;
+      T* to = static_cast<T*>(task.y) +
+              (static_cast<std::int64_t>(image) * task.stored_outputs + group_first + k) * task.image_pixels;
+      if (task.wide_stores) {
+        *reinterpret_cast<Pack<T, count>*>(to + in_image) = results;
+        continue;
+      }
+#pragma unroll
+      for (int j = 0; j < count; ++j) {
+        if (pixel + j >= task.pixels) break;
+        to[in_image] = results.values[j];
+        if (++in_image == task.image_pixels) {
+          in_image = 0;
+          to += static_cast<std::int64_t>(task.stored_outputs) * task.image_pixels;
+        }
+      }
+    }
+  } else {
+    constexpr int count = 16 / static_cast<int>(sizeof(T));
+    constexpr int packs = Tile::columns / count;
+    const int end = task.stored_outputs - group_first;
+    for (int i = thread; i < rows_here * packs; i += threads) {
+      const int column = i % packs * count;
+      const int row = first_here + i / packs;
+      const int k = first_column + column;
+      const int pixel = first_row + row;
+      if (pixel >= task.pixels || k >= end || (k >= task.group_outputs && group_first + task.group_outputs < end)) {
+        continue;
+      }
+      Sum values[count];
+      tile_sums.load(row, column, values);
+      Pack<T, count> results;
+#pragma unroll
+      for (int j = 0; j < count; ++j) {
+        results.values[j] = finish<T>(task.epilogue, values[j], factors[column + j], biases[column + j]);
+        if (k + j >= task.group_outputs) results.values[j] = T(0.F);
+      }
+      std::int64_t at = 0;
+      if (task.layout == Layout::hwc8) {
+        at = static_cast<std::int64_t>(pixel) * task.stored_outputs + group_first + k;
+      } else {
+        const int image = task.by_image.quotient(pixel);
+        const int channel = group_first + k;
+        const std::int64_t block = static_cast<std::int64_t>(image) * (task.stored_outputs / 32) + channel / 32;
+        at = (block * task.image_pixels + (pixel - image * task.image_pixels)) * 32 + channel % 32;
+      }
+      *reinterpret_cast<Pack<T, count>*>(static_cast<T*>(task.y) + at) = results;
+    }
+  }
+  if (task.splits > 1) synchronise(task.splits);  // others may still read this block's sums
+}
+
+}  // namespace detail
+
+template <class T, class Tile>
+[[nodiscard]] Status launch_tile(TensorCoreTask task, int splits, const CudaContext& context) {
+  const auto row_tiles = static_cast<int>(ceil_divide(task.pixels, Tile::rows));
+  task.column_tiles = static_cast<int>(ceil_divide(task.group_outputs, Tile::columns));
+  task.by_column_tiles = Divisor(task.column_tiles);
+  task.by_row_tiles = Divisor(row_tiles);
+  task.splits = splits;
+  task.steps = static_cast<int>(ceil_divide(task.chunks, Tile::chunks * splits));
+  const Grid grid{.blocks = std::int64_t{row_tiles} * task.column_tiles * task.groups * splits,
+                  .threads = Tile::threads,
+                  .cluster = splits,
+                  .shared_bytes = Tile::size.shared_bytes(task.steps)};
+  return launch("Convolution tensor_core", detail::tensor_core<T, Tile>, grid, context, task);
+}
+
+template <class T>
+Status launch_tensor_core(const TensorCoreTask& task, const TensorCoreChoice& choice, const CudaContext& context) {
+  switch (choice.tile) {
+    case 0: return launch_tile<T, TensorCoreTile<0, 2, 2>>(task, choice.splits, context);
+    case 1: return launch_tile<T, TensorCoreTile<1, 2, 2>>(task, choice.splits, context);
+    default: return launch_tile<T, TensorCoreTile<2, 2, 2>>(task, choice.splits, context);
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,96 @@
+// The tensor-core variant of Convolution between its host code and its kernels, which are compiled type by type.
+#pragma once
+
+#include <array>
+
+#include "kernels/divisor.cuh"
+#include "kernels/launch.cuh"
+#include "ops/convolution/plan.hpp"
+
+namespace graft {
+
+/// A convolution over images as the kernel sees it. A sum runs over chunks of 16 bytes in the order in which those of a
+/// filter lie in memory: blocks of channels (chw32; hwc has one), the window, and the chunks of a pixel within a block.
+struct TensorCoreTask {
+  const char* x = nullptr;
+  const char* weight = nullptr;
+  const float* bias = nullptr;
+  const float* scale = nullptr;
+  void* y = nullptr;
+  ConvolutionEpilogue epilogue{};
+
+  std::int64_t image_bytes = 0;  ///< Of x.
+  std::int64_t group_bytes = 0;  ///< From one group's channels of x to the next one's.
+  int block_bytes = 0;
+  int pixel_bytes = 0;
+  int block_chunks = 0;  ///< Chunks of a pixel within a block.
+  int chunks = 0;        ///< Of a sum.
+  int group_channels = 0;
+  int height = 0;
+  int width = 0;
+  int kernel_height = 0;
+  int kernel_width = 0;
+  int row_stride = 0;
+  int column_stride = 0;
+  int row_pad = 0;
+  int column_pad = 0;
+  int row_dilation = 0;
+  int column_dilation = 0;
+
+  int pixels = 0;  ///< Of y, of all images.
+  int image_pixels = 0;
+  Divisor by_image;
+  Divisor by_row;
+  int groups = 1;
+  int group_outputs = 0;
+  int stored_outputs = 0;  ///< Channels of y with padding.
+  Layout layout = Layout::linear;
+  bool wide_stores = false;  ///< Linear only: eight pixels of a channel at once.
+
+  // Set by the launch.
+  int column_tiles = 0;
+  Divisor by_column_tiles;
+  Divisor by_row_tiles;
+  int splits = 1;
+  int steps = 0;  ///< Of one split.
+};
+
+/// A tile of the list below, and how many blocks of a cluster share its sums.
+struct TensorCoreChoice {
+  int tile = 0;
+  int splits = 1;
+};
+
+/// The size of a tile, as the choice between them needs it.
+struct TensorCoreTileSize {
+  int rows;
+  int columns;
+  int chunks;  ///< Of a step.
+  int stages;
+  int blocks;  ///< Of a multiprocessor.
+
+  [[nodiscard]] constexpr int stage_bytes() const { return (rows + columns) * chunks * 16; }
+  /// Of the sums in shared memory, so that no two lanes share a bank.
+  [[nodiscard]] constexpr int pitch() const { return columns + 8; }
+  [[nodiscard]] constexpr int tile_bytes() const {
+    const int sums = rows * pitch() * 4;
+    return stages * stage_bytes() > sums ? stages * stage_bytes() : sums;
+  }
+  [[nodiscard]] constexpr int shared_bytes(int steps) const {
+    constexpr int column_bytes = 8;
+    constexpr int entry_bytes = 8;
+    return tile_bytes() + columns * column_bytes + steps * chunks * entry_bytes;
+  }
+};
+inline constexpr std::array<TensorCoreTileSize, 3> tensor_core_tiles{{
+    {.rows = 128, .columns = 128, .chunks = 4, .stages = 4, .blocks = 2},
+    {.rows = 64, .columns = 64, .chunks = 8, .stages = 4, .blocks = 3},
+    {.rows = 64, .columns = 64, .chunks = 4, .stages = 4, .blocks = 4},
+}};
+
+/// For T = __half, __nv_bfloat16 and std::int8_t.
+template <class T>
+[[nodiscard]] Status launch_tensor_core(const TensorCoreTask& task, const TensorCoreChoice& choice,
+                                        const CudaContext& context);
+
+}  // namespace graft
