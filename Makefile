@@ -28,7 +28,7 @@ demo: build ## a trained digits network, from ONNX to TensorRT engines
 test: build-all ## every test that this machine can run
 	@tools/test release
 
-compat: build ## try the plugin library with every TensorRT that the registries hold
+compat: build-all ## try the plugin library with every TensorRT that the registries hold
 	@tools/setup compat
 	@$(python) tools/compat.py
 

@@ -14,15 +14,11 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any
 
-import operator_models
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPAT = ROOT / ".deps/compat"
 PAGE = ROOT / "docs/compatibility.md"
 MODULES = {"rtx": "tensorrt_rtx", "lean": "tensorrt_lean"}
 TITLES = {"rtx": "TensorRT-RTX", "lean": "TensorRT lean runtime"}
-SHAPE = ("n", 8, "h", "w")
-RANGE = "x=1x8x4x4..4x8x16x16..8x8x32x32"
 TARGETS = "sm89,sm120"
 
 INTRODUCTION = """<!-- Written by tools/compat.py (`make compat`); do not edit. -->
@@ -97,9 +93,10 @@ def environment(installed: pathlib.Path) -> dict[str, str]:
 
 
 def check_registry(
-    row: Row, flavour: str, installed: pathlib.Path, library: pathlib.Path, bridge: pathlib.Path
+    row: Row, flavour: str, installed: pathlib.Path, library: pathlib.Path, bridge: pathlib.Path, cases: pathlib.Path
 ) -> None:
     command = [sys.executable, str(ROOT / "tools/compat_check.py"), MODULES[flavour], str(library), str(bridge)]
+    command += [str(cases / "manifest.json")]
     done = subprocess.run(command, env=environment(installed), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         row.failures.append(f"registry check ended with {done.returncode}: {done.stderr.strip()[-400:]}")
@@ -114,57 +111,45 @@ def check_registry(
         row.failures.append("no plugin was found in the library")
 
 
-def build(installed: pathlib.Path, model: Any, folder: pathlib.Path, *flags: str) -> dict[str, Any]:
+def build(installed: pathlib.Path, file: pathlib.Path, shapes: str, *flags: str) -> dict[str, Any]:
     """The last event of one build by the engine driver; `needs_gpu` if TensorRT asked for this machine's own GPU."""
-    path = folder / "model.onnx"
-    path.write_bytes(model.SerializeToString())
-    command = [sys.executable, "-m", "graft.engine", "build", str(path), "--output", str(folder / "model.engine")]
-    command += ["--tensorrt", "rtx", "--target", TARGETS, "--shapes", RANGE, *flags]
+    command = [sys.executable, "-m", "graft.engine", "build", str(file), "--output", str(file.with_suffix(".engine"))]
+    command += ["--tensorrt", "rtx", "--target", TARGETS, "--shapes", shapes, *flags]
     done = subprocess.run(command, env=environment(installed), capture_output=True, text=True, check=False)
+    file.with_suffix(".engine").unlink(missing_ok=True)
     event = json.loads(done.stdout.splitlines()[-1])
     event["needs_gpu"] = event["event"] == "error" and "generateForCurrent" in done.stdout
     return event
 
 
-def build_all(
-    row: Row, installed: pathlib.Path, library: pathlib.Path, operators: list[dict[str, Any]], folder: pathlib.Path
-) -> None:
+def build_all(row: Row, installed: pathlib.Path, library: pathlib.Path, cases: pathlib.Path) -> None:
+    models = json.loads((cases / "manifest.json").read_text())["models"]
+    dynamic = [model for model in models if model["shapes"]]
     built, tried = 0, 0
-    for operator in operators:
-        for plugin in operator_models.plugin_names(operator):
-            for dtype in operator_models.DTYPES:
-                if not row.plugins_in_networks:
-                    continue
-                tried += 1
-                event = build(
-                    installed,
-                    operator_models.plugin_model(plugin, dtype, SHAPE),
-                    folder,
-                    "--plugin-library",
-                    str(library),
-                )
-                if event["event"] == "error" and "is not supported in TensorRT-RTX" in event["message"]:
-                    row.plugins_in_networks = False
-                    continue
-                names = [p["name"] for p in event.get("network", {}).get("plugins", [])]
-                built += names == [plugin.name]
-                if names != [plugin.name]:
-                    row.failures.append(f"plugin engine {plugin.name} {dtype}: {event.get('message', names)}")
+    for model in (m for m in dynamic if m["kind"] == "plugin"):
+        if not row.plugins_in_networks:
+            break
+        event = build(installed, cases / model["file"], model["shapes"], "--plugin-library", str(library))
+        if event["event"] == "error" and "is not supported in TensorRT-RTX" in event["message"]:
+            row.plugins_in_networks = False
+            break
+        tried += 1
+        names = [p["name"] for p in event.get("network", {}).get("plugins", [])]
+        built += names == [model["plugin"]]
+        if names != [model["plugin"]]:
+            row.failures.append(f"plugin engine {model['file']}: {event.get('message', names)}")
     row.plugin_engines = (built, tried)
     built, tried = 0, 0
-    for operator in operators:
-        for dtype in operator_models.DTYPES:
-            for model in operator_models.function_models(operator, dtype, SHAPE):
-                event = build(installed, model, folder)
-                if event["needs_gpu"]:
-                    row.need_gpu += 1
-                    continue
-                tried += 1
-                good = event["event"] == "result" and not event["network"]["plugins"]
-                built += good
-                if not good:
-                    name = model.functions[0].name
-                    row.failures.append(f"function engine {name} {dtype}: {event.get('message', 'holds plugins')}")
+    for model in (m for m in dynamic if m["kind"] == "function"):
+        event = build(installed, cases / model["file"], model["shapes"])
+        if event["needs_gpu"]:
+            row.need_gpu += 1
+            continue
+        tried += 1
+        good = event["event"] == "result" and not event["network"]["plugins"]
+        built += good
+        if not good:
+            row.failures.append(f"function engine {model['file']}: {event.get('message', 'holds plugins')}")
     row.function_engines = (built, tried)
 
 
@@ -176,27 +161,28 @@ def version_key(folder: pathlib.Path) -> tuple[int, str, list[int]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", type=pathlib.Path, default=ROOT / "build/lib/libgraft_plugins.so")
-    parser.add_argument("--graft", type=pathlib.Path, default=ROOT / "build/bin/graft")
+    parser.add_argument("--cases", type=pathlib.Path, default=ROOT / "build/release/tests/case_models")
     parser.add_argument("--page", type=pathlib.Path, default=PAGE)
     options = parser.parse_args()
-    for needed in (options.library, options.graft):
+    for needed in (options.library, options.cases):
         if not needed.is_file():
-            sys.exit(f"compat: {needed} is not there; run: make build")
+            sys.exit(f"compat: {needed} is not there; run: make build-all")
     found = [p for p in COMPAT.glob("*-*") if p.is_dir() and p.name.partition("-")[0] in MODULES]
     if not found:
         sys.exit("compat: no TensorRT in .deps/compat; run: tools/setup compat")
 
-    operators = operator_models.operators(options.graft)
     rows = []
     with tempfile.TemporaryDirectory(prefix="graft-compat-") as name:
         folder = pathlib.Path(name)
         bridge = compile_bridge(folder)
+        cases = folder / "cases"
+        subprocess.run([str(options.cases), str(cases)], check=True)
         for installed in sorted(found, key=version_key):
             flavour, _, version = installed.name.partition("-")
             row = Row(TITLES[flavour], version)
-            check_registry(row, flavour, installed, options.library, bridge)
+            check_registry(row, flavour, installed, options.library, bridge, cases)
             if flavour == "rtx":
-                build_all(row, installed, options.library, operators, folder)
+                build_all(row, installed, options.library, cases)
             rows.append(row)
             print(row.cells(), flush=True)
             for failure in row.failures:

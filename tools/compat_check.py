@@ -1,5 +1,7 @@
 # One TensorRT's plugin registry and one plugin library: create, clone, serialise and re-create every plugin in it.
-"""Run by tools/compat.py and by tests, in a process of its own: `compat_check.py MODULE LIBRARY BRIDGE`.
+"""Run by tools/compat.py and by tests, in a process of its own: `compat_check.py MODULE LIBRARY BRIDGE [MANIFEST]`.
+
+The manifest, which case_models writes, has fields for the creators of Graft's own library; others are made with none.
 
 Prints one JSON object: `version`, `creators`, and for each creator `passed` and `failed` checks.
 """
@@ -15,14 +17,6 @@ import sys
 from typing import Any
 
 import numpy as np
-
-# Values unlike the defaults, so that a field that is not kept is seen. Other fields are given their default.
-VALUES: dict[str, Any] = {
-    "axes": [-1],
-    "epsilon_mode": "norm",
-    "op_type": 1,
-}
-NUMBER = 0.25
 
 # What no creator may accept, by type of the field: the wrong type, and for scales a value out of range.
 FLOATS, TEXT = np.array([0.5], np.float32), np.frombuffer(b"text", np.int8)
@@ -80,7 +74,9 @@ class StandardError:
 
 
 class Check:
-    def __init__(self, module: str, library: str, bridge: str) -> None:
+    def __init__(self, module: str, library: str, bridge: str, manifest: str | None) -> None:
+        listed = json.loads(pathlib.Path(manifest).read_text())["creators"] if manifest else []
+        self.sets = {(creator["name"], creator["version"]): creator["sets"] for creator in listed}
         self.trt = importlib.import_module(module)
         self.messages: list[str] = []
         # Kept: a registry passes messages on only while somebody's logger lives.
@@ -122,20 +118,14 @@ class Check:
         self.messages += self.stderr.new_lines()
         return plugin
 
-    def value_of(self, name: str, kind: Any, defaults: dict[str, tuple[int, int, bytes]]) -> np.ndarray:
+    def value_of(self, field: dict[str, Any]) -> tuple[np.ndarray, Any]:
         kinds = self.trt.PluginFieldType
-        dtypes = {kinds.FLOAT32: np.float32, kinds.INT64: np.int64, kinds.INT32: np.int32, kinds.CHAR: np.int8}
-        dtype = dtypes[kind]
-        if name in VALUES:
-            value = VALUES[name]
-            return (
-                np.frombuffer(value.encode(), dtype)
-                if isinstance(value, str)
-                else np.atleast_1d(np.array(value, dtype))
-            )
-        if kind == kinds.FLOAT32 and (name not in defaults or defaults[name][1] == 1):
-            return np.array([NUMBER], dtype)
-        return np.frombuffer(defaults[name][2], dtype)
+        value = field["value"]
+        if field["type"] == "string":
+            return np.frombuffer(value.encode(), np.int8), kinds.CHAR
+        if field["type"].startswith("float"):
+            return np.atleast_1d(np.array(value, np.float32)), kinds.FLOAT32
+        return np.atleast_1d(np.array(value, np.int64)), kinds.INT64
 
     def check_creator(self, listed: Any) -> dict[str, Any]:
         self.passed, self.failed = [], []
@@ -143,8 +133,11 @@ class Check:
         self.expect(creator is not None, "get_creator")
         kinds = {field.name: field.type for field in listed.field_names}
         if creator is not None:
-            self.check_values(creator, kinds)
-            self.check_refusals(creator, kinds)
+            sets = self.sets.get((listed.name, listed.plugin_version), [{}])
+            given = [{name: self.value_of(field) for name, field in each.items()} for each in sets]
+            for number, fields in enumerate(given):
+                self.check_round_trip(creator, fields, f"set {number}")
+            self.check_refusals(creator, kinds, given[0])
         return {
             "name": listed.name,
             "version": listed.plugin_version,
@@ -153,17 +146,6 @@ class Check:
             "passed": self.passed,
             "failed": self.failed,
         }
-
-    def check_values(self, creator: Any, kinds: dict[str, Any]) -> None:
-        plain = self.create(creator, {})
-        defaults = self.bridge.fields(pointer_of(plain)) if plain is not None else {}
-        required = set() if plain is not None else set(VALUES) & set(kinds)
-        values = {name: (self.value_of(name, kind, defaults), kind) for name, kind in kinds.items()}
-        for name in kinds:
-            given = {n: v for n, v in values.items() if n == name or n in required}
-            self.check_round_trip(creator, given, f"field {name}")
-        # Drop-in names may offer one attribute under two field names; together they would contradict each other.
-        self.check_round_trip(creator, values, "all fields")
 
     def check_round_trip(self, creator: Any, given: dict[str, tuple[np.ndarray, Any]], what: str) -> None:
         plugin = self.create(creator, given)
@@ -187,20 +169,22 @@ class Check:
             if other:
                 self.bridge.destroy(other)
 
-    def check_refusals(self, creator: Any, kinds: dict[str, Any]) -> None:
+    def check_refusals(self, creator: Any, kinds: dict[str, Any], good: dict[str, Any]) -> None:
         types = self.trt.PluginFieldType
         wrong = {
             name: (FLOATS, types.FLOAT32) if kind != types.FLOAT32 else (TEXT, types.CHAR)
             for name, kind in kinds.items()
         }
         for name, value in {**wrong, "no_such_field": (FLOATS, types.FLOAT32)}.items():
-            self.expect_refusal(creator, name, value, "of the wrong type" if name in kinds else "unknown")
+            self.expect_refusal(creator, good, name, value, "of the wrong type" if name in kinds else "unknown")
         for name in kinds:
             if name.endswith("_scale"):
-                self.expect_refusal(creator, name, (np.array([-1], np.float32), types.FLOAT32), "out of range")
+                self.expect_refusal(creator, good, name, (np.array([-1], np.float32), types.FLOAT32), "out of range")
 
-    def expect_refusal(self, creator: Any, name: str, value: tuple[np.ndarray, Any], how: str) -> None:
-        refused = self.create(creator, {name: value}) is None
+    def expect_refusal(
+        self, creator: Any, good: dict[str, Any], name: str, value: tuple[np.ndarray, Any], how: str
+    ) -> None:
+        refused = self.create(creator, {**good, name: value}) is None
         named = any(name in message for message in self.messages)
         self.expect(refused, f"field {name} {how} is refused")
         self.expect(named, f"field {name} {how} is named in the log: {self.messages}")
@@ -208,7 +192,8 @@ class Check:
 
 def main() -> None:
     module, library, bridge = sys.argv[1:4]
-    check = Check(module, str(pathlib.Path(library).resolve()), bridge)
+    manifest = sys.argv[4] if len(sys.argv) > 4 else None
+    check = Check(module, str(pathlib.Path(library).resolve()), bridge, manifest)
     creators = [check.check_creator(creator) for creator in check.creators]
     print(json.dumps({"version": check.trt.__version__, "loaded": check.loaded, "creators": creators}), flush=True)
 

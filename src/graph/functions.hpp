@@ -55,9 +55,10 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
 
 /// Gives every node of a Graft operator its model-local function, and writes every attribute on the node; plugin
 /// attributes are taken off. Where the function's name differs from the operator's, the node takes that name and its
-/// metadata `graft.operator` keeps the operator's. Nodes under drop-in names are adopted first. Runs infer_shapes if a
-/// node's input type is unknown. Raises ir_version to 8 and the operator set to 17 where they are lower, which makes
-/// pointers into the model invalid. Returns the nodes whose operator has no function for its input type.
+/// metadata `graft.operator` keeps the operator's. Nodes without a name get one. Nodes under drop-in names are adopted
+/// first. Runs infer_shapes if a node's input type is unknown. Raises ir_version to 8 and the operator set to 17 where
+/// they are lower, which makes pointers into the model invalid. Returns the nodes whose operator has no function for
+/// its input type.
 std::vector<Node*> attach_functions(Model& model);
 
 /// The inverse, for TensorRT's parser, which then looks for plugins: nodes carry the operator's name, all attributes,

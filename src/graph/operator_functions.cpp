@@ -109,6 +109,12 @@ std::vector<Node*> attach_functions(Model& model) {
   model.graph().opset_imports.emplace(std::string(onnx_domain), 1);
   model.ir_version = std::max<std::int64_t>(model.ir_version, 8);
 
+  // TensorRT's parser calls a node without a name after its output, and refuses the model if the body of a function has
+  // an output of that name.
+  model.graph().for_each_node([](Node& node) {
+    if (node.name.empty() && node.output() != nullptr) node.name = node.op_type + "_" + node.output()->name;
+  });
+
   std::vector<Node*> without;
   std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });
   model.graph().for_each_node([&](Node& node) {

@@ -1,0 +1,259 @@
+// Writes small ONNX models of every operator from its cases, and what they are, for the tests that build real engines:
+// case_models OUT_FOLDER makes the files and OUT_FOLDER/manifest.json.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/functions.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/operator_node.hpp"
+#include "ops/operator_case.hpp"
+
+namespace graft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t most_elements = 100'000;
+
+const TypeRow* row_of(const OperatorCase& test) {
+  for (const TypeRow& row : test.op->type().type_rows) {
+    bool matches = true;
+    for (std::size_t i = 0; i < test.inputs.size(); ++i) {
+      matches = matches && row.formats[i] == Format(test.inputs[i].dtype, test.inputs[i].layout);
+    }
+    if (matches) return &row;
+  }
+  return nullptr;
+}
+
+/// For each type row a few cases with other attributes each, of an ordinary size.
+std::vector<const OperatorCase*> chosen_cases(const OperatorCases& all) {
+  std::vector<const OperatorCase*> chosen;
+  for (const TypeRow& row : all.type->type_rows) {
+    const std::size_t enough = row.formats[0] == DType::f32 ? 3 : 1;
+    std::set<const Operator*> taken;
+    for (const bool of_images : {true, false}) {
+      for (const OperatorCase& test : all.cases) {
+        const Extents& x = test.inputs[0].extents;
+        const std::int64_t elements = x.element_count();
+        if (!test.refused.empty() || test.large || test.shift != 0) continue;
+        if (elements == 0 || elements > most_elements || x.rank() < 1) continue;
+        if (of_images && (x.rank() < 3 || x.rank() > 5)) continue;
+        if (taken.size() == enough || row_of(test) != &row || !taken.insert(test.op.get()).second) continue;
+        chosen.push_back(&test);
+      }
+    }
+  }
+  return chosen;
+}
+
+TensorData to_tensor(const HostTensor& tensor) {
+  TensorData data;
+  data.type = to_element_type(tensor.desc.dtype);
+  data.dims.assign(tensor.desc.extents.begin(), tensor.desc.extents.end());
+  data.bytes = Bytes(std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()));
+  return data;
+}
+
+/// Batch and image sizes; the channels of a network are fixed.
+bool may_be_dynamic(int axis, int rank) { return axis == 0 || (rank >= 3 && axis >= 2); }
+
+struct Variation {
+  bool is_dynamic = false;
+  bool quantise = true;  ///< i8 inside, f32 at both ends.
+};
+
+/// x through the operator to y. Other inputs are constants, as the weights of a network are.
+Model network_of(const OperatorCase& test, const Variation& variation) {
+  Model model;
+  Graph& graph = model.graph();
+  graph.name = "network";
+  graph.opset_imports[""] = 18;
+  const auto shape_of = [&](const Extents& extents, const std::string& stem) {
+    Shape shape;
+    for (int axis = 0; axis < extents.rank(); ++axis) {
+      const bool is_free = variation.is_dynamic && may_be_dynamic(axis, extents.rank());
+      shape.push_back(is_free ? Dim::symbol(stem + std::to_string(axis)) : Dim(extents[axis]));
+    }
+    return shape;
+  };
+  const auto quantised = [&](DType dtype) { return dtype == DType::i8 && variation.quantise; };
+  const auto describe_value = [&](Value& value, DType dtype, const Extents& extents, const std::string& stem) {
+    value.type = to_element_type(quantised(dtype) ? DType::f32 : dtype);
+    value.shape = shape_of(extents, stem);
+  };
+  const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
+  OperatorCase linear = test;  // files know no other layout
+  for (TensorDesc& desc : linear.inputs) desc.layout = Layout::linear;
+  const std::vector<HostTensor> constants = make_inputs(linear);
+  const auto step_of = [&](const char* port) {
+    return graph.add_constant(std::string(port) + "_step",
+                              TensorData::scalar_of(ElementType::f32, scale_of(*test.op, port)));
+  };
+
+  std::vector<Value*> inputs{graph.add_input("x")};
+  describe_value(*inputs[0], test.inputs[0].dtype, test.inputs[0].extents, "d");
+  Value* zero = nullptr;
+  if (quantised(test.inputs[0].dtype)) {
+    zero = graph.add_constant("zero", TensorData::scalar_of(ElementType::i8, 0));
+    Node* node = graph.add_node("QuantizeLinear", {inputs[0], step_of("x"), zero}, {"x_i8"});
+    inputs[0] = node->output();
+  }
+  for (std::size_t i = 1; i < constants.size(); ++i) {
+    inputs.push_back(graph.add_constant(test.op->type().ports[i].name, to_tensor(constants[i])));
+  }
+  Node* node = add_operator_node(graph, *test.op, inputs, {quantised(outputs[0].dtype) ? "y_i8" : "y"});
+  node->name = "the_node";
+  Value* y = node->output();
+  if (quantised(outputs[0].dtype)) y = graph.add_node("DequantizeLinear", {y, step_of("y"), zero}, {"y"})->output();
+  describe_value(*y, outputs[0].dtype, outputs[0].extents, "e");
+  graph.add_output(*y);
+  return model;
+}
+
+void rename_to(Node& node, const DropIn& drop_in, const OperatorType& type) {
+  node.op_type = std::string(drop_in.plugin_name);
+  node.attributes["plugin_version"] = NodeAttribute(AttributeData(std::string(drop_in.version)));
+  std::set<std::string_view> renamed;
+  for (const DropInField& field : drop_in.fields) {
+    if (field.attribute.empty() || field.attribute == field.name || !renamed.insert(field.attribute).second) continue;
+    node.attributes[std::string(field.name)] =
+        NodeAttribute(node.attributes.find(field.attribute)->second.value().value());
+  }
+  for (const std::string_view attribute : renamed) {
+    const bool is_field = drop_in.find(attribute) != nullptr && type.find_attribute(attribute) != nullptr;
+    if (!is_field) node.attributes.erase(node.attributes.find(attribute));
+  }
+}
+
+/// "x=2x32x5x7..2x32x5x7..4x32x10x14"; empty where nothing is dynamic.
+std::string profile_of(const Extents& extents) {
+  std::string smallest;
+  std::string largest;
+  for (int axis = 0; axis < extents.rank(); ++axis) {
+    const std::int64_t most = may_be_dynamic(axis, extents.rank()) ? 2 * extents[axis] : extents[axis];
+    smallest += fmt::format("{}{}", axis == 0 ? "" : "x", extents[axis]);
+    largest += fmt::format("{}{}", axis == 0 ? "" : "x", most);
+  }
+  return fmt::format("x={}..{}..{}", smallest, smallest, largest);
+}
+
+Json to_json(const AttributeValue& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value);
+}
+
+class Writer {
+ public:
+  explicit Writer(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void write(const OperatorCases& all) {
+    for (const OperatorCase* test : chosen_cases(all)) write(*test);
+    write_creators(all);
+  }
+  void finish() const {
+    std::ofstream(folder_ / "manifest.json") << Json{{"models", models_}, {"creators", creators_}}.dump(1) << '\n';
+  }
+
+ private:
+  void write(const OperatorCase& test) {
+    const OperatorType& type = test.op->type();
+    const bool is_linear = test.inputs[0].layout == Layout::linear;
+    if (!is_linear) {  // whoever builds it asks for the layout at both ends
+      Model model = network_of(test, {.is_dynamic = false, .quantise = false});
+      detach_functions(model);
+      add(model, test, "plugin", {.is_dynamic = false, .quantise = false}, type.name, std::to_string(type.version));
+      return;
+    }
+    for (const bool is_dynamic : {false, true}) {
+      const Variation variation{.is_dynamic = is_dynamic, .quantise = true};
+      Model model = network_of(test, variation);
+      detach_functions(model);
+      add(model, test, "plugin", variation, type.name, std::to_string(type.version));
+      for (const DropIn& drop_in : type.drop_ins) {
+        Model named = network_of(test, variation);
+        detach_functions(named);
+        named.graph().for_each_node([&](Node& node) {
+          if (node.name == "the_node") rename_to(node, drop_in, type);
+        });
+        add(named, test, "plugin", variation, drop_in.plugin_name, drop_in.version);
+      }
+      Model with_function = network_of(test, variation);
+      if (attach_functions(with_function).empty()) {
+        add(with_function, test, "function", variation, type.name, std::to_string(type.version));
+      }
+    }
+  }
+
+  void add(const Model& model, const OperatorCase& test, std::string_view kind, const Variation& variation,
+           std::string_view plugin, std::string_view version) {
+    const std::string file =
+        fmt::format("{}_{}_{}{}_{}.onnx", plugin, version, test.name, variation.is_dynamic ? "_dynamic" : "", kind);
+    write_onnx(model, folder_ / file);
+    models_.push_back({{"file", file},
+                       {"kind", kind},
+                       {"operator", test.op->type().name},
+                       {"plugin", plugin},
+                       {"version", version},
+                       {"dtype", to_string(test.inputs[0].dtype)},
+                       {"layout", to_string(test.inputs[0].layout)},
+                       {"shapes", variation.is_dynamic ? profile_of(test.inputs[0].extents) : ""}});
+  }
+
+  /// Every name with the fields of a few cases, for tests that create plugins without a network.
+  void write_creators(const OperatorCases& all) {
+    std::vector<const DropIn*> names{nullptr};
+    for (const DropIn& drop_in : all.type->drop_ins) names.push_back(&drop_in);
+    for (const DropIn* drop_in : names) {
+      Json sets = Json::array();
+      for (const OperatorCase* test : chosen_cases(all)) {
+        Json fields = Json::object();
+        for (const AttributeInfo& info : all.type->attributes) {
+          std::string name(info.name);
+          if (drop_in != nullptr) {
+            for (const DropInField& field : drop_in->fields) {
+              if (field.attribute == info.name) name = std::string(field.name);
+            }
+          }
+          fields[name] = {{"type", to_string(info.type)}, {"value", to_json(*test->op->get(info.name))}};
+        }
+        if (std::find(sets.begin(), sets.end(), fields) == sets.end()) sets.push_back(std::move(fields));
+      }
+      creators_.push_back(
+          {{"name", drop_in == nullptr ? all.type->name : drop_in->plugin_name},
+           {"version", drop_in == nullptr ? std::to_string(all.type->version) : std::string(drop_in->version)},
+           {"sets", std::move(sets)}});
+    }
+  }
+
+  std::filesystem::path folder_;
+  Json models_ = Json::array();
+  Json creators_ = Json::array();
+};
+
+}  // namespace
+}  // namespace graft
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: case_models OUT_FOLDER\n";
+    return 2;
+  }
+  try {
+    std::filesystem::create_directories(argv[1]);
+    graft::Writer writer(argv[1]);
+    for (const graft::OperatorCases& all : graft::operator_cases()) writer.write(all);
+    writer.finish();
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "case_models: " << error.what() << '\n';
+    return 4;
+  }
+}
