@@ -1,0 +1,145 @@
+// Graft's operators as layers of a TensorRT network that is written by hand in C++.
+//
+// Header-only: needs TensorRT's headers (10 or later) and an operator's definition, which is a header as well. What runs is
+// in the plugin library, which has to be loaded first:
+//
+//   builder->getPluginRegistry().loadLibrary("libgraft_plugins.so");
+//   auto& layer = graft::tensorrt::add_layer<graft::LeakyReLU>(*network, {tensor}, {.alpha = 0.1F});
+//   nvinfer1::ITensor* result = layer.getOutput(0);
+#pragma once
+
+#include <NvInfer.h>
+
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "graft/attribute.hpp"
+#include "graft/define_operator.hpp"
+#include "graft/error.hpp"
+
+namespace graft::tensorrt {
+
+/// Names and values of a definition's attributes, as TensorRT passes them to a creator.
+class AttributeFields {
+ public:
+  template <OperatorDefinition D>
+  explicit AttributeFields(const D& definition) {
+    std::apply([&](const auto&... attribute) { (add(definition, attribute), ...); }, D::attributes());
+    for (const auto& [name, value] : values_) fields_.push_back(field(name, value));
+    collection_ = {static_cast<std::int32_t>(fields_.size()), fields_.data()};
+  }
+  AttributeFields(const AttributeFields&) = delete;  // the fields point into the values
+  AttributeFields& operator=(const AttributeFields&) = delete;
+
+  [[nodiscard]] const nvinfer1::PluginFieldCollection& collection() const { return collection_; }
+
+  /// "alpha = 0.1, x_scale = 1"; long lists are cut.
+  [[nodiscard]] std::string to_string() const {
+    std::ostringstream text;
+    for (const auto& [name, value] : values_) {
+      text << (&name == &values_.front().first ? "" : ", ") << name << " = ";
+      std::visit([&](const auto& held) { print(text, held); }, value);
+    }
+    return text.str();
+  }
+
+ private:
+  template <class D, class Owner, class Value>  // a base of D may own the member
+  void add(const D& definition, const Attribute<Owner, Value>& attribute) {
+    values_.emplace_back(attribute.name, detail::AttributeTraits<Value>::to_wire(definition.*(attribute.member)));
+  }
+
+  static nvinfer1::PluginField field(const std::string& name, const AttributeValue& value) {
+    using nvinfer1::PluginFieldType;
+    const auto list = [&](const auto& numbers, PluginFieldType type) {
+      return nvinfer1::PluginField{name.c_str(), numbers.data(), type, static_cast<std::int32_t>(numbers.size())};
+    };
+    switch (type_of(value)) {
+      case AttributeType::float_number: return {name.c_str(), std::get_if<float>(&value), PluginFieldType::kFLOAT32, 1};
+      case AttributeType::integer: return {name.c_str(), std::get_if<std::int64_t>(&value), PluginFieldType::kINT64, 1};
+      case AttributeType::text: return list(*std::get_if<std::string>(&value), PluginFieldType::kCHAR);
+      case AttributeType::float_numbers: return list(*std::get_if<std::vector<float>>(&value), PluginFieldType::kFLOAT32);
+      case AttributeType::integers: break;
+    }
+    return list(*std::get_if<std::vector<std::int64_t>>(&value), PluginFieldType::kINT64);
+  }
+
+  template <class Held>
+  static void print(std::ostream& out, const Held& held) {
+    if constexpr (std::is_arithmetic_v<Held>) {
+      out << held;
+    } else if constexpr (std::is_same_v<Held, std::string>) {
+      out << '"' << held << '"';
+    } else {
+      constexpr std::size_t shown = 8;
+      out << '[';
+      for (std::size_t i = 0; i < held.size() && i < shown; ++i) out << (i == 0 ? "" : ", ") << held[i];
+      out << (held.size() > shown ? ", ...]" : "]");
+    }
+  }
+
+  std::vector<std::pair<std::string, AttributeValue>> values_;
+  std::vector<nvinfer1::PluginField> fields_;
+  nvinfer1::PluginFieldCollection collection_{};
+};
+
+/// The plugin of an operator, made by its creator in `registry`. The name appears in messages about it.
+/// Throws Error where the registry has no creator of that operator and version, or the creator refuses an attribute.
+template <OperatorDefinition D>
+[[nodiscard]] std::unique_ptr<nvinfer1::IPluginV3> make_plugin(nvinfer1::IPluginRegistry& registry, const D& definition,
+                                                               const std::string& name = std::string(D::name)) {
+  const std::string plugin_name(D::name);
+  const std::string version = std::to_string(D::version);
+  auto* found = registry.getCreator(plugin_name.c_str(), version.c_str(), "");
+  if (found == nullptr) {
+    throw Error(Error::Kind::missing_tool,
+                "TensorRT's plugin registry has no creator `" + plugin_name + "` of version " + version +
+                    ". Load the plugin library before the network is written: "
+                    "builder->getPluginRegistry().loadLibrary(\"libgraft_plugins.so\"). `graft plugins LIBRARY` lists "
+                    "what a library offers.");
+  }
+  if (std::string_view(found->getInterfaceInfo().kind) != "PLUGIN CREATOR_V3ONE") {
+    throw Error("the creator `" + plugin_name + "` of version " + version +
+                " in TensorRT's plugin registry is not Graft's: it makes plugins of an older interface. Load "
+                "libgraft_plugins.so before the library that registers it, or leave that library out.");
+  }
+  const AttributeFields fields(definition);
+  std::unique_ptr<nvinfer1::IPluginV3> plugin(
+      static_cast<nvinfer1::IPluginCreatorV3One*>(found)->createPlugin(name.c_str(), &fields.collection(),
+                                                                       nvinfer1::TensorRTPhase::kBUILD));
+  if (plugin == nullptr) {
+    throw Error("layer `" + name + "`: the creator of `" + plugin_name + "` refused its attributes: " +
+                fields.to_string() + ". TensorRT's logger was told which and why; `graft ops " + plugin_name +
+                "` lists what each may be.");
+  }
+  return plugin;
+}
+
+/// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Trailing inputs that are optional
+/// may be left out. Throws Error, as make_plugin does and where the network refuses the layer.
+template <OperatorDefinition D>
+nvinfer1::IPluginV3Layer& add_layer(nvinfer1::INetworkDefinition& network,
+                                    const std::vector<nvinfer1::ITensor*>& inputs,
+                                    const D& definition = {},
+                                    const std::string& name = std::string(D::name)) {
+  // The network keeps a clone.
+  const auto plugin = make_plugin<D>(network.getBuilder().getPluginRegistry(), definition, name);
+  auto* layer = network.addPluginV3(inputs.data(), static_cast<std::int32_t>(inputs.size()), nullptr, 0, *plugin);
+  if (layer == nullptr) {
+    throw Error("layer `" + name + "`: the network refused " + std::string(D::name) + " with " +
+                std::to_string(inputs.size()) + " inputs. TensorRT's logger was told why; `graft ops " +
+                std::string(D::name) + "` lists its inputs, their types and shapes.");
+  }
+  layer->setName(name.c_str());
+  return *layer;
+}
+
+}  // namespace graft::tensorrt

@@ -1,0 +1,177 @@
+// graft::tensorrt::add_layer on a stand-in for TensorRT's network, with the real plugin library.
+#include "graft/tensorrt/add_layer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+
+#include "adapters/tensorrt/plugin_host.hpp"
+#include "ops/l2_normalize/l2_normalize.hpp"
+#include "ops/leaky_relu/leaky_relu.hpp"
+#include "stub_interfaces.hpp"
+
+namespace graft::tensorrt {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+PluginLibrary& library() {
+  static PluginLibrary loaded(std::getenv("GRAFT_PLUGIN_LIBRARY"));
+  return loaded;
+}
+
+/// A registry that holds the creators of the plugin library, once it is loaded.
+class Registry final : public nvinfer1::StubIPluginRegistry {
+ public:
+  PluginLibraryHandle loadLibrary(const char* path) noexcept override {
+    loaded_ = std::string_view(path) == "libgraft_plugins.so";
+    return this;
+  }
+  nvinfer1::IPluginCreatorInterface* getCreator(const char* name, const char* version,
+                                                const char* space) noexcept override {
+    return loaded_ && std::string_view(space).empty() ? library().find(name, version) : nullptr;
+  }
+
+ private:
+  bool loaded_ = false;
+};
+
+class Builder final : public nvinfer1::StubVBuilder {
+ public:
+  nvinfer1::IPluginRegistry& getPluginRegistry() noexcept override { return registry; }
+  Registry registry;
+};
+struct BuilderHandle final : nvinfer1::IBuilder {
+  explicit BuilderHandle(Builder& builder) { mImpl = &builder; }
+};
+
+/// What addPluginV3 was given.
+struct Layer final : nvinfer1::StubVLayer {
+  void setName(const char* given) noexcept override { name = given; }
+  const char* getName() const noexcept override { return name.c_str(); }
+  int32_t getNbInputs() const noexcept override { return static_cast<int32_t>(inputs.size()); }
+  nvinfer1::ITensor* getInput(int32_t index) const noexcept override { return inputs[static_cast<std::size_t>(index)]; }
+
+  std::string name;
+  std::vector<nvinfer1::ITensor*> inputs;
+  std::map<std::string, SerializedField> fields;
+};
+struct LayerHandle final : nvinfer1::IPluginV3Layer {
+  explicit LayerHandle(Layer& layer) { mLayer = &layer; }
+};
+struct Tensor final : nvinfer1::ITensor {};
+
+class Network final : public nvinfer1::StubVNetworkDefinition {
+ public:
+  nvinfer1::IBuilder& getBuilder() const noexcept override { return handle_; }
+  nvinfer1::IPluginV3Layer* addPluginV3(nvinfer1::ITensor* const* inputs, int32_t input_count,
+                                        nvinfer1::ITensor* const* /*shape_inputs*/, int32_t shape_input_count,
+                                        nvinfer1::IPluginV3& plugin) noexcept override {
+    if (input_count != 1 || shape_input_count != 0) return nullptr;
+    Layer& layer = layers.emplace_back();
+    layer.inputs.assign(inputs, inputs + input_count);
+    auto& runtime = *static_cast<nvinfer1::IPluginV3OneRuntime*>(
+        plugin.getCapabilityInterface(nvinfer1::PluginCapabilityType::kRUNTIME));
+    const auto* kept = runtime.getFieldsToSerialize();
+    for (int32_t i = 0; i < kept->nbFields; ++i) {
+      const nvinfer1::PluginField& field = kept->fields[i];
+      const std::size_t size = field.type == nvinfer1::PluginFieldType::kINT64  ? 8
+          : field.type == nvinfer1::PluginFieldType::kCHAR                      ? 1
+                                                                                : 4;
+      const auto* data = static_cast<const std::byte*>(field.data);
+      layer.fields[field.name] = {field.name, field.type, field.length, {data, data + size * std::size_t(field.length)}};
+    }
+    return &handles_.emplace_back(layer);
+  }
+
+  std::deque<Layer> layers;
+  Builder builder;
+
+ private:
+  mutable BuilderHandle handle_{builder};
+  std::deque<LayerHandle> handles_;
+};
+struct NetworkHandle final : nvinfer1::INetworkDefinition {
+  explicit NetworkHandle(Network& network) { mImpl = &network; }
+};
+
+template <class Number>
+std::vector<Number> numbers(const SerializedField& field) {
+  std::vector<Number> result(static_cast<std::size_t>(field.length));
+  std::memcpy(result.data(), field.bytes.data(), field.bytes.size());
+  return result;
+}
+std::string text(const SerializedField& field) {
+  return {reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size()};
+}
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class AddLayer : public testing::Test {
+ protected:
+  void load() { network_.getBuilder().getPluginRegistry().loadLibrary("libgraft_plugins.so"); }
+  const Layer& last() { return behind_.layers.back(); }
+
+  Network behind_;
+  NetworkHandle network_{behind_};
+  Tensor x_;
+};
+
+TEST_F(AddLayer, GivesThePluginTheAttributesOfTheDefinition) {
+  load();
+  const nvinfer1::IPluginV3Layer& layer = add_layer<LeakyReLU>(network_, {&x_}, {.alpha = 0.2F});
+  EXPECT_STREQ(layer.getName(), "LeakyReLU");
+  EXPECT_EQ(layer.getInput(0), &x_);
+  EXPECT_THAT(numbers<float>(last().fields.at("alpha")), ElementsAre(0.2F));
+}
+
+TEST_F(AddLayer, CarriesListsChoicesAndInheritedAttributes) {
+  load();
+  add_layer<L2Normalize>(network_, {&x_}, {.axes = {2, -1}, .epsilon = 1e-6F, .epsilon_mode = EpsilonMode::add}, "norm");
+  EXPECT_EQ(last().name, "norm");
+  EXPECT_THAT(numbers<std::int64_t>(last().fields.at("axes")), ElementsAre(2, -1));
+  EXPECT_EQ(text(last().fields.at("epsilon_mode")), "add");
+
+  LeakyReLU quantised{.alpha = 0.1F};
+  quantised.x_scale = 0.5F;
+  add_layer(network_, {&x_}, quantised);
+  EXPECT_THAT(numbers<float>(last().fields.at("x_scale")), ElementsAre(0.5F));
+}
+
+TEST_F(AddLayer, SaysToLoadTheLibraryWhereTheCreatorIsMissing) {
+  const std::string message = message_of([&] { add_layer<LeakyReLU>(network_, {&x_}); });
+  EXPECT_THAT(message, HasSubstr("no creator `LeakyReLU` of version 1"));
+  EXPECT_THAT(message, HasSubstr("loadLibrary"));
+}
+
+TEST_F(AddLayer, NamesTheLayerAndItsAttributesWhereTheCreatorRefuses) {
+  load();
+  library().take_log();
+  const std::string message =
+      message_of([&] { add_layer<L2Normalize>(network_, {&x_}, {.axes = {1}, .epsilon = -1}, "head"); });
+  EXPECT_THAT(message, HasSubstr("layer `head`"));
+  EXPECT_THAT(message, HasSubstr("axes = [1], epsilon = -1, epsilon_mode = \"max\""));
+  EXPECT_THAT(library().take_log(), Contains(HasSubstr("`epsilon`: found -1")));
+}
+
+TEST_F(AddLayer, ReportsALayerThatTheNetworkRefuses) {
+  load();
+  EXPECT_THAT(message_of([&] { add_layer<LeakyReLU>(network_, {&x_, &x_}); }),
+              HasSubstr("refused LeakyReLU with 2 inputs"));
+}
+
+}  // namespace
+}  // namespace graft::tensorrt
