@@ -11,6 +11,7 @@
 #include <map>
 
 #include "adapters/tensorrt/plugin_host.hpp"
+#include "ops/instance_norm/instance_norm.hpp"
 #include "ops/l2_normalize/l2_normalize.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
 #include "stub_interfaces.hpp"
@@ -74,7 +75,7 @@ class Network final : public nvinfer1::StubVNetworkDefinition {
   nvinfer1::IPluginV3Layer* addPluginV3(nvinfer1::ITensor* const* inputs, int32_t input_count,
                                         nvinfer1::ITensor* const* /*shape_inputs*/, int32_t shape_input_count,
                                         nvinfer1::IPluginV3& plugin) noexcept override {
-    if (input_count != 1 || shape_input_count != 0) return nullptr;
+    if (input_count == 0 || shape_input_count != 0) return nullptr;
     Layer& layer = layers.emplace_back();
     layer.inputs.assign(inputs, inputs + input_count);
     auto& runtime = *static_cast<nvinfer1::IPluginV3OneRuntime*>(
@@ -83,10 +84,11 @@ class Network final : public nvinfer1::StubVNetworkDefinition {
     for (int32_t i = 0; i < kept->nbFields; ++i) {
       const nvinfer1::PluginField& field = kept->fields[i];
       const std::size_t size = field.type == nvinfer1::PluginFieldType::kINT64  ? 8
-          : field.type == nvinfer1::PluginFieldType::kCHAR                      ? 1
+                               : field.type == nvinfer1::PluginFieldType::kCHAR ? 1
                                                                                 : 4;
       const auto* data = static_cast<const std::byte*>(field.data);
-      layer.fields[field.name] = {field.name, field.type, field.length, {data, data + size * std::size_t(field.length)}};
+      layer.fields[field.name] = {
+          field.name, field.type, field.length, {data, data + size * std::size_t(field.length)}};
     }
     return &handles_.emplace_back(layer);
   }
@@ -140,7 +142,8 @@ TEST_F(AddLayer, GivesThePluginTheAttributesOfTheDefinition) {
 
 TEST_F(AddLayer, CarriesListsChoicesAndInheritedAttributes) {
   load();
-  add_layer<L2Normalize>(network_, {&x_}, {.axes = {2, -1}, .epsilon = 1e-6F, .epsilon_mode = EpsilonMode::add}, "norm");
+  add_layer<L2Normalize>(network_, {&x_}, {.axes = {2, -1}, .epsilon = 1e-6F, .epsilon_mode = EpsilonMode::add},
+                         "norm");
   EXPECT_EQ(last().name, "norm");
   EXPECT_THAT(numbers<std::int64_t>(last().fields.at("axes")), ElementsAre(2, -1));
   EXPECT_EQ(text(last().fields.at("epsilon_mode")), "add");
@@ -149,6 +152,17 @@ TEST_F(AddLayer, CarriesListsChoicesAndInheritedAttributes) {
   quantised.x_scale = 0.5F;
   add_layer(network_, {&x_}, quantised);
   EXPECT_THAT(numbers<float>(last().fields.at("x_scale")), ElementsAre(0.5F));
+}
+
+TEST_F(AddLayer, TakesWeightsAsInputsOrAsAttributes) {
+  load();
+  Tensor scale;
+  EXPECT_EQ(add_layer<InstanceNorm>(network_, {&x_, &scale}, {.epsilon = 1e-3F}).getInput(1), &scale);
+  EXPECT_THAT(numbers<float>(last().fields.at("epsilon")), ElementsAre(1e-3F));
+  EXPECT_EQ(last().fields.at("scales").length, 0);
+  add_layer<InstanceNorm>(network_, {&x_}, {.scales = {1, 2}, .bias = {3, 4}});
+  EXPECT_THAT(numbers<float>(last().fields.at("scales")), ElementsAre(1, 2));
+  EXPECT_THAT(numbers<float>(last().fields.at("bias")), ElementsAre(3, 4));
 }
 
 TEST_F(AddLayer, SaysToLoadTheLibraryWhereTheCreatorIsMissing) {
@@ -169,8 +183,7 @@ TEST_F(AddLayer, NamesTheLayerAndItsAttributesWhereTheCreatorRefuses) {
 
 TEST_F(AddLayer, ReportsALayerThatTheNetworkRefuses) {
   load();
-  EXPECT_THAT(message_of([&] { add_layer<LeakyReLU>(network_, {&x_, &x_}); }),
-              HasSubstr("refused LeakyReLU with 2 inputs"));
+  EXPECT_THAT(message_of([&] { add_layer<LeakyReLU>(network_, {}); }), HasSubstr("refused LeakyReLU with 0 inputs"));
 }
 
 }  // namespace

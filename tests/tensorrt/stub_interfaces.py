@@ -24,15 +24,13 @@ def stub(qualified: str, text: str) -> str:
     for found in FUNCTION.finditer(body):
         head = " ".join(found["head"].split())
         function = re.search(r"(\w+)\s*\(", head)[1]
-        lines.append(f"  {head} override {{ graft::unexpected_call(\"{name}::{function}\"); }}")
+        lines.append(f'  {head} override {{ graft::unexpected_call("{name}::{function}"); }}')
     return f"class Stub{name} : public {qualified} {{\n public:\n" + "\n".join(lines) + "\n};\n"
 
 
 def main() -> None:
     source, target = map(pathlib.Path, sys.argv[1:])
-    stubs = "\n".join(
-        stub(name, (source / header).read_text()) for header, names in CLASSES.items() for name in names
-    )
+    stubs = "\n".join(stub(name, (source / header).read_text()) for header, names in CLASSES.items() for name in names)
     target.write_text(
         "// Generated from TensorRT's headers by stub_interfaces.py.\n#pragma once\n#pragma GCC system_header\n\n#include <NvInfer.h>\n\n"
         "#include <cstdio>\n#include <cstdlib>\n\nnamespace graft {\n\n"

@@ -1,7 +1,7 @@
 // Graft's operators as layers of a TensorRT network that is written by hand in C++.
 //
-// Header-only: needs TensorRT's headers (10 or later) and an operator's definition, which is a header as well. What runs is
-// in the plugin library, which has to be loaded first:
+// Header-only: needs TensorRT's headers (10 or later) and an operator's definition, which is a header as well. What
+// runs is in the plugin library, which has to be loaded first:
 //
 //   builder->getPluginRegistry().loadLibrary("libgraft_plugins.so");
 //   auto& layer = graft::tensorrt::add_layer<graft::LeakyReLU>(*network, {tensor}, {.alpha = 0.1F});
@@ -66,7 +66,8 @@ class AttributeFields {
       case AttributeType::float_number: return {name.c_str(), std::get_if<float>(&value), PluginFieldType::kFLOAT32, 1};
       case AttributeType::integer: return {name.c_str(), std::get_if<std::int64_t>(&value), PluginFieldType::kINT64, 1};
       case AttributeType::text: return list(*std::get_if<std::string>(&value), PluginFieldType::kCHAR);
-      case AttributeType::float_numbers: return list(*std::get_if<std::vector<float>>(&value), PluginFieldType::kFLOAT32);
+      case AttributeType::float_numbers:
+        return list(*std::get_if<std::vector<float>>(&value), PluginFieldType::kFLOAT32);
       case AttributeType::integers: break;
     }
     return list(*std::get_if<std::vector<std::int64_t>>(&value), PluginFieldType::kINT64);
@@ -112,23 +113,21 @@ template <OperatorDefinition D>
                 "libgraft_plugins.so before the library that registers it, or leave that library out.");
   }
   const AttributeFields fields(definition);
-  std::unique_ptr<nvinfer1::IPluginV3> plugin(
-      static_cast<nvinfer1::IPluginCreatorV3One*>(found)->createPlugin(name.c_str(), &fields.collection(),
-                                                                       nvinfer1::TensorRTPhase::kBUILD));
+  std::unique_ptr<nvinfer1::IPluginV3> plugin(static_cast<nvinfer1::IPluginCreatorV3One*>(found)->createPlugin(
+      name.c_str(), &fields.collection(), nvinfer1::TensorRTPhase::kBUILD));
   if (plugin == nullptr) {
-    throw Error("layer `" + name + "`: the creator of `" + plugin_name + "` refused its attributes: " +
-                fields.to_string() + ". TensorRT's logger was told which and why; `graft ops " + plugin_name +
-                "` lists what each may be.");
+    throw Error("layer `" + name + "`: the creator of `" + plugin_name +
+                "` refused its attributes: " + fields.to_string() +
+                ". TensorRT's logger was told which and why; `graft ops " + plugin_name + "` lists what each may be.");
   }
   return plugin;
 }
 
-/// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Trailing inputs that are optional
-/// may be left out. Throws Error, as make_plugin does and where the network refuses the layer.
+/// Adds an operator to a network: `add_layer<LeakyReLU>(network, {x}, {.alpha = 0.1F})`. Trailing inputs that are
+/// optional may be left out. Throws Error, as make_plugin does and where the network refuses the layer.
 template <OperatorDefinition D>
 nvinfer1::IPluginV3Layer& add_layer(nvinfer1::INetworkDefinition& network,
-                                    const std::vector<nvinfer1::ITensor*>& inputs,
-                                    const D& definition = {},
+                                    const std::vector<nvinfer1::ITensor*>& inputs, const D& definition = {},
                                     const std::string& name = std::string(D::name)) {
   // The network keeps a clone.
   const auto plugin = make_plugin<D>(network.getBuilder().getPluginRegistry(), definition, name);
