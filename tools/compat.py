@@ -176,7 +176,7 @@ def main() -> int:
         folder = pathlib.Path(name)
         bridge = compile_bridge(folder)
         cases = folder / "cases"
-        subprocess.run([str(options.cases), str(cases)], check=True)
+        subprocess.run([str(options.cases), "engines", str(cases)], check=True)
         for installed in sorted(found, key=version_key):
             flavour, _, version = installed.name.partition("-")
             row = Row(TITLES[flavour], version)

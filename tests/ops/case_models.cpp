@@ -1,8 +1,11 @@
-// Writes small ONNX models of every operator from its cases, and what they are, for the tests that build real engines:
-// case_models OUT_FOLDER makes the files and OUT_FOLDER/manifest.json.
+// Writes small ONNX models of every operator from its cases, and what they are, for tests in Python.
+//   case_models engines OUT_FOLDER    a few of each type row, as plugins and as functions, to build engines of
+//   case_models functions OUT_FOLDER  every small case that has a function, with its input and the reference's output
+// Either writes OUT_FOLDER/manifest.json.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -238,17 +241,70 @@ class Writer {
   Json creators_ = Json::array();
 };
 
+void write_bytes(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+/// The reference kernel's output, in the types of the case.
+HostTensor reference_output(const OperatorCase& test, const std::vector<HostTensor>& inputs) {
+  const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
+  HostTensor y{outputs[0], std::vector<std::byte>(static_cast<std::size_t>(outputs[0].storage_bytes()))};
+  std::vector<const void*> addresses;
+  for (const HostTensor& input : inputs) addresses.push_back(input.bytes.data());
+  void* address = y.bytes.data();
+  const Status status = test.op->run_cpu({test.inputs, outputs}, {addresses, {&address, 1}}, {});
+  if (!status.ok()) throw std::runtime_error(status.message());
+  return y;
+}
+
+bool is_finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+void write_functions(const std::filesystem::path& folder) {
+  Json listed = Json::array();
+  for (const auto& [type, cases] : operator_cases()) {
+    for (const OperatorCase& test : cases) {
+      const TensorDesc& x = test.inputs[0];
+      if (!test.refused.empty() || test.large || x.layout != Layout::linear || test.shift != 0) continue;
+      if (x.extents.element_count() > most_elements) continue;
+      Model model = network_of(test, {.is_dynamic = false, .quantise = false});
+      if (!attach_functions(model).empty()) continue;
+      const std::string stem = fmt::format("{}_{}", type->name, test.name);
+      const std::vector<HostTensor> inputs = make_inputs(test);
+      write_onnx(model, folder / (stem + ".onnx"));
+      write_bytes(folder / (stem + ".x"), inputs[0].bytes);
+      const HostTensor y = reference_output(test, inputs);
+      write_bytes(folder / (stem + ".y"), y.bytes);
+      listed.push_back({{"case", stem},
+                        {"dtype", to_string(x.dtype)},
+                        {"shape", std::vector<std::int64_t>(x.extents.begin(), x.extents.end())},
+                        {"comparable", test.fill == Fill::normal && is_finite(expected_outputs(*test.op, inputs)[0])},
+                        {"tolerance", test.tolerance},
+                        {"absolute", test.absolute}});
+    }
+  }
+  std::ofstream(folder / "manifest.json") << Json{{"cases", listed}}.dump(1) << '\n';
+}
+
 }  // namespace
 }  // namespace graft
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: case_models OUT_FOLDER\n";
+  const std::string what = argc == 3 ? argv[1] : "";
+  if (what != "engines" && what != "functions") {
+    std::cerr << "usage: case_models engines|functions OUT_FOLDER\n";
     return 2;
   }
   try {
-    std::filesystem::create_directories(argv[1]);
-    graft::Writer writer(argv[1]);
+    const std::filesystem::path folder = argv[2];
+    std::filesystem::create_directories(folder);
+    if (what == "functions") {
+      graft::write_functions(folder);
+      return 0;
+    }
+    graft::Writer writer(folder);
     for (const graft::OperatorCases& all : graft::operator_cases()) writer.write(all);
     writer.finish();
     return 0;

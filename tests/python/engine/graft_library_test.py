@@ -24,7 +24,7 @@ def case_models(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     if not tool.is_file():
         pytest.skip(f"{tool} was not built")
     folder = tmp_path_factory.mktemp("cases")
-    subprocess.run([str(tool), str(folder)], check=True)
+    subprocess.run([str(tool), "engines", str(folder)], check=True)
     return folder
 
 
