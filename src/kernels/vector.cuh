@@ -67,18 +67,31 @@ __device__ inline unsigned pack_i8(const float* rounded) {
 
 }  // namespace detail
 
-/// N elements: one, or as many as fill 128 bits, at an address that is a multiple of their size.
+/// N elements: one, or as many as fill 32, 64 or 128 bits, at an address that is a multiple of their size.
 template <class T, int N>
 struct Vector {
-  static_assert(N == 1 || N == widest<T>);
-  using Raw = std::conditional_t<N == 1, T, uint4>;
+  static constexpr int bytes = N * static_cast<int>(sizeof(T));
+  static constexpr int words = bytes < 4 ? 1 : bytes / 4;
+  static_assert(N == 1 || bytes == 4 || bytes == 8 || bytes == 16);
+  using Words = std::conditional_t<bytes == 4, unsigned, std::conditional_t<bytes == 8, uint2, uint4>>;
+  using Raw = std::conditional_t<N == 1, T, Words>;
   Raw raw;
+
+  /// Of more than one element.
+  [[nodiscard]] __device__ unsigned& word(int index) { return reinterpret_cast<unsigned*>(&raw)[index]; }
+  [[nodiscard]] __device__ unsigned word(int index) const { return reinterpret_cast<const unsigned*>(&raw)[index]; }
 
   [[nodiscard]] __device__ static Vector zero() {
     if constexpr (N == 1)
       return {T(0.F)};
     else
-      return {make_uint4(0, 0, 0, 0)};
+      return {};
+  }
+  [[nodiscard]] __device__ static Vector of(const T (&elements)[N]) {
+    Vector result;
+#pragma unroll
+    for (int i = 0; i < N; ++i) reinterpret_cast<T*>(&result.raw)[i] = elements[i];
+    return result;
   }
   [[nodiscard]] __device__ static Vector load(const T* address) { return {*reinterpret_cast<const Raw*>(address)}; }
   __device__ void store(T* address) const { *reinterpret_cast<Raw*>(address) = raw; }
@@ -92,54 +105,61 @@ struct Vector {
     if constexpr (N == 1) {
       values[0] = static_cast<float>(raw);
     } else {
-      const unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
 #pragma unroll
-      for (int w = 0; w < 4; ++w) {
+      for (int w = 0; w < words; ++w) {
+        const unsigned bits = word(w);
         if constexpr (std::is_same_v<T, float>) {
-          values[w] = __uint_as_float(words[w]);
+          values[w] = __uint_as_float(bits);
         } else if constexpr (std::is_same_v<T, __half>) {
-          const float2 pair = __half22float2(*reinterpret_cast<const __half2*>(&words[w]));
+          const float2 pair = __half22float2(*reinterpret_cast<const __half2*>(&bits));
           values[2 * w] = pair.x;
           values[2 * w + 1] = pair.y;
         } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-          values[2 * w] = __uint_as_float(words[w] << 16U);
-          values[2 * w + 1] = __uint_as_float(words[w] & 0xFFFF0000U);
+          values[2 * w] = __uint_as_float(bits << 16U);
+          values[2 * w + 1] = __uint_as_float(bits & 0xFFFF0000U);
         } else {
-          detail::unpack_i8(words[w], values + 4 * w);
+          detail::unpack_i8(bits, values + 4 * w);
         }
       }
     }
   }
 
-  /// A vector of i8 is made by `times`.
+  /// i8 from steps; those of more than one element not NaN and of at most 2^21.
   [[nodiscard]] __device__ static Vector pack(const float (&values)[N]) {
-    static_assert(N == 1 || !std::is_same_v<T, std::int8_t>);
     if constexpr (N == 1 && std::is_same_v<T, std::int8_t>) {
       return {quantize_device(values[0], 1.F)};
     } else if constexpr (N == 1) {
       return {static_cast<T>(values[0])};
     } else {
-      unsigned words[4];
+      Vector result;
 #pragma unroll
-      for (int w = 0; w < 4; ++w) {
+      for (int w = 0; w < words; ++w) {
         if constexpr (std::is_same_v<T, float>) {
-          words[w] = __float_as_uint(values[w]);
+          result.word(w) = __float_as_uint(values[w]);
         } else if constexpr (std::is_same_v<T, __half>) {
           const __half2 pair = __floats2half2_rn(values[2 * w], values[2 * w + 1]);
-          words[w] = *reinterpret_cast<const unsigned*>(&pair);
+          result.word(w) = *reinterpret_cast<const unsigned*>(&pair);
         } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
           const __nv_bfloat162 pair = __floats2bfloat162_rn(values[2 * w], values[2 * w + 1]);
-          words[w] = *reinterpret_cast<const unsigned*>(&pair);
+          result.word(w) = *reinterpret_cast<const unsigned*>(&pair);
+        } else {
+          float rounded[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) rounded[i] = values[4 * w + i] + detail::rounder;
+          result.word(w) = detail::pack_i8(rounded);
         }
       }
-      return {make_uint4(words[0], words[1], words[2], words[3])};
+      return result;
     }
   }
 
   /// Makes the compiler forget what it unpacked before. Otherwise it keeps unpacked elements until their next use, in
   /// twice the registers or more.
   __device__ void forget() {
-    if constexpr (N > 1) asm volatile("" : "+r"(raw.x), "+r"(raw.y), "+r"(raw.z), "+r"(raw.w));
+    if constexpr (N > 1) {
+#pragma unroll
+      for (int w = 0; w < words; ++w) asm volatile("" : "+r"(word(w)));
+    }
   }
 
   /// Every element times its factor. i8 in steps: factors not NaN and of at most 2^14.
@@ -149,8 +169,10 @@ struct Vector {
     if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {
 #pragma unroll
       for (int i = 0; i < N; ++i) values[i] = fmaf(values[i], factors[i], detail::rounder);
-      return {make_uint4(detail::pack_i8(values), detail::pack_i8(values + 4), detail::pack_i8(values + 8),
-                         detail::pack_i8(values + 12))};
+      Vector result;
+#pragma unroll
+      for (int w = 0; w < words; ++w) result.word(w) = detail::pack_i8(values + 4 * w);
+      return result;
     } else {
 #pragma unroll
       for (int i = 0; i < N; ++i) values[i] *= factors[i];
@@ -171,13 +193,13 @@ struct Vector {
       return zero();
     } else {
       constexpr int per_word = 4 / static_cast<int>(sizeof(T));
-      unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
+      Vector result = *this;
 #pragma unroll
-      for (int w = 0; w < 4; ++w) {
+      for (int w = 0; w < words; ++w) {
         const int kept = ::min(::max(count - w * per_word, 0), per_word) * static_cast<int>(sizeof(T)) * 8;
-        words[w] &= kept == 32 ? 0xFFFFFFFFU : (1U << static_cast<unsigned>(kept)) - 1U;
+        result.word(w) &= kept == 32 ? 0xFFFFFFFFU : (1U << static_cast<unsigned>(kept)) - 1U;
       }
-      return {make_uint4(words[0], words[1], words[2], words[3])};
+      return result;
     }
   }
 
@@ -185,10 +207,8 @@ struct Vector {
   [[nodiscard]] __device__ float sum_of_squares() const {
     if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {
       int sum = 0;  // exact
-      sum = __dp4a(static_cast<int>(raw.x), static_cast<int>(raw.x), sum);
-      sum = __dp4a(static_cast<int>(raw.y), static_cast<int>(raw.y), sum);
-      sum = __dp4a(static_cast<int>(raw.z), static_cast<int>(raw.z), sum);
-      sum = __dp4a(static_cast<int>(raw.w), static_cast<int>(raw.w), sum);
+#pragma unroll
+      for (int w = 0; w < words; ++w) sum = __dp4a(static_cast<int>(word(w)), static_cast<int>(word(w)), sum);
       return static_cast<float>(sum);
     } else {
       float values[N];
@@ -210,12 +230,12 @@ __device__ void add_squares(const Vector<T, N> (&vectors)[R], float (&sums)[N]) 
 #pragma unroll
     for (int j = 0; j < R; j += 4) {
 #pragma unroll
-      for (int w = 0; w < 4; ++w) {
+      for (int w = 0; w < Vector<T, N>::words; ++w) {
         // Four rows of four bytes are transposed, so that one instruction squares and adds four rows of a column.
-        const unsigned a = (&vectors[j].raw.x)[w];
-        const unsigned b = (&vectors[j + 1].raw.x)[w];
-        const unsigned c = (&vectors[j + 2].raw.x)[w];
-        const unsigned d = (&vectors[j + 3].raw.x)[w];
+        const unsigned a = vectors[j].word(w);
+        const unsigned b = vectors[j + 1].word(w);
+        const unsigned c = vectors[j + 2].word(w);
+        const unsigned d = vectors[j + 3].word(w);
         const unsigned ab_low = __byte_perm(a, b, 0x5140U);
         const unsigned ab_high = __byte_perm(a, b, 0x7362U);
         const unsigned cd_low = __byte_perm(c, d, 0x5140U);
