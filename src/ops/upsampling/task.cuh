@@ -1,0 +1,116 @@
+// What the CUDA kernels of Upsampling are told, and how a thread finds its share.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/launch.cuh"
+#include "kernels/strides.cuh"
+#include "kernels/vector.cuh"
+#include "ops/upsampling/sampling.hpp"
+
+namespace graft {
+
+/// A SampledAxis that threads walk along: one division where they begin, none for the elements that follow.
+struct WalkedAxis {
+  int in;
+  int out;
+  std::int64_t step;
+  std::int64_t offset;
+  std::int64_t divisor;
+  std::int64_t whole_step;  ///< step = whole_step * divisor + part_step
+  std::int64_t part_step;
+  float inverse;  ///< 1 / divisor
+  bool identity;
+
+  [[nodiscard]] static WalkedAxis make(const SampledAxis& axis) {
+    return {.in = static_cast<int>(axis.in),
+            .out = static_cast<int>(axis.out),
+            .step = axis.step,
+            .offset = axis.offset,
+            .divisor = axis.divisor,
+            .whole_step = axis.step / axis.divisor,
+            .part_step = axis.step % axis.divisor,
+            .inverse = static_cast<float>(1 / static_cast<double>(axis.divisor)),
+            .identity = axis.is_identity()};
+  }
+
+  struct Place {
+    int index;               ///< Rounded down; may lie outside of the input.
+    std::int64_t remainder;  ///< What is missing, of `divisor`.
+  };
+  [[nodiscard]] __device__ Place at(int i) const {
+    const std::int64_t place = step * i + offset + divisor;  // offset >= -divisor
+    const std::int64_t quotient = divide(place, divisor);
+    return {static_cast<int>(quotient) - 1, place - quotient * divisor};
+  }
+  __device__ void advance(Place& place) const {
+    place.index += static_cast<int>(whole_step);
+    place.remainder += part_step;
+    if (place.remainder >= divisor) {
+      place.remainder -= divisor;
+      ++place.index;
+    }
+  }
+  [[nodiscard]] __device__ float fraction(const Place& place) const {
+    return static_cast<float>(static_cast<unsigned>(place.remainder)) * inverse;
+  }
+  [[nodiscard]] __device__ int clamp(int index) const { return ::min(::max(index, 0), in - 1); }
+};
+
+/// A thread makes `rows` rows of one group of neighbours.
+struct UpsamplingTask {
+  WalkedAxis z;
+  WalkedAxis y;
+  WalkedAxis x;
+  std::int64_t planes = 0;
+  std::int64_t in_row = 0;   ///< Elements.
+  std::int64_t out_row = 0;  ///< Elements.
+  int pitch = 1;         ///< Elements from one column to the next.
+  int parts = 1;         ///< Groups of a column: vectors of channels.
+  std::int64_t groups = 0;
+  int strips = 0;
+  int rows = 0;
+  std::int64_t items = 0;  ///< Threads.
+  // Channel-vector layouts: `blocks` ranges of `pitch` channels hold `channels` of them, and padding.
+  std::int64_t blocks = 1;
+  int channels = 0;
+  float cubic_a = 0;
+  float x_scale = 1;
+  float y_scale = 1;
+  float ratio = 1;  ///< x_scale / y_scale of i8, otherwise 1.
+
+  /// How many channels follow from this one on, padding left out.
+  [[nodiscard]] __device__ int channels_from(std::int64_t plane, int channel) const {
+    const int block = blocks == 1 ? 0 : static_cast<int>(plane - divide(plane, blocks) * blocks);
+    return channels - block * pitch - channel;
+  }
+
+  /// A thread for every `row_count` of `axis_rows` rows of each of `group_count` groups.
+  void distribute(std::int64_t group_count, int axis_rows, int row_count) {
+    groups = group_count;
+    rows = row_count;
+    strips = static_cast<int>(ceil_divide(axis_rows, rows));
+    items = planes * z.out * groups * strips;
+  }
+  [[nodiscard]] bool fills(const DeviceTraits& device) const {
+    return items >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
+  }
+};
+
+/// One thread's share.
+struct Share {
+  std::int64_t group;
+  int strip;
+  int slice;
+  std::int64_t plane;
+
+  [[nodiscard]] __device__ static Share of(std::int64_t item, const UpsamplingTask& task) {
+    const std::int64_t line = divide(item, task.groups);
+    const std::int64_t section = divide(line, task.strips);
+    const std::int64_t plane = task.z.out == 1 ? section : divide(section, task.z.out);
+    return {item - line * task.groups, static_cast<int>(line - section * task.strips),
+            static_cast<int>(section - plane * task.z.out), plane};
+  }
+};
+
+}  // namespace graft

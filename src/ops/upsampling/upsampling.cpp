@@ -1,0 +1,158 @@
+// Upsampling: shapes, checks and the ONNX function.
+#include "ops/upsampling/upsampling.hpp"
+
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "ops/upsampling/sampling.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::int64_t largest = Upsampling::largest_size;
+
+/// The simplest fraction strictly between two positive numbers: a step of a continued fraction until they part.
+Ratio simplest_between(double low, double high) {
+  const double whole = std::floor(low);
+  if (whole >= static_cast<double>(largest)) return {largest + 1, 1};
+  const auto integer = static_cast<std::int64_t>(whole);
+  if (whole + 1 < high) return {integer + 1, 1};
+  // Where `low` is whole itself, only its upper end matters: 1 / (high - low) and beyond.
+  const double above = low > whole ? 1 / (low - whole) : 2 / (high - whole) + 2;
+  const Ratio rest = simplest_between(1 / (high - whole), above);
+  if (rest.numerator > largest) return {largest + 1, 1};
+  return {integer * rest.numerator + rest.denominator, rest.numerator};
+}
+
+[[nodiscard]] std::size_t spatial_rank(std::size_t rank) {
+  if (rank < 3 || rank > 2 + Upsampling::max_spatial) {
+    throw std::invalid_argument("x has rank " + std::to_string(rank) + ", allowed is N,C and 1 to 3 spatial axes");
+  }
+  return rank - 2;
+}
+
+}  // namespace
+
+std::optional<Ratio> simplest_ratio(float value) {
+  const auto exact = static_cast<double>(value);
+  if (!(exact > 0) || !std::isfinite(exact)) return std::nullopt;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const double low = (exact + static_cast<double>(std::nextafter(value, 0.F))) / 2;
+  const double high = (exact + static_cast<double>(std::nextafter(value, infinity))) / 2;
+  const Ratio ratio = simplest_between(low, high);
+  if (ratio.numerator > largest || ratio.denominator > largest) return std::nullopt;
+  const auto quotient = static_cast<double>(ratio.numerator) / static_cast<double>(ratio.denominator);
+  return static_cast<float>(quotient) == value ? std::optional(ratio) : std::nullopt;
+}
+
+std::array<SampledAxis, Upsampling::max_spatial> sampled_axes(const Upsampling& op, const Problem& problem) {
+  const Extents& in = problem.inputs[0].extents;
+  const Extents& out = problem.outputs[0].extents;
+  const int spatial = in.rank() - 2;
+  std::array<SampledAxis, Upsampling::max_spatial> axes{};
+  for (int i = 0; i < spatial; ++i) {
+    SampledAxis& axis = axes[static_cast<std::size_t>(Upsampling::max_spatial - spatial + i)];
+    axis.in = in[2 + i];
+    axis.out = out[2 + i];
+    Ratio scale{axis.out, axis.in};
+    if (!op.scales.empty()) {
+      scale = simplest_ratio(op.scales[op.scales.size() == 1 ? 0 : static_cast<std::size_t>(i)]).value_or(Ratio{});
+    }
+    switch (op.coordinate_mode) {
+      case CoordinateMode::half_pixel:
+        axis.step = 2 * scale.denominator;
+        axis.offset = scale.denominator - scale.numerator;
+        axis.divisor = 2 * scale.numerator;
+        break;
+      case CoordinateMode::align_corners:
+        axis.step = axis.out > 1 ? axis.in - 1 : 0;
+        axis.divisor = axis.out > 1 ? axis.out - 1 : 1;
+        break;
+      case CoordinateMode::asymmetric:
+        axis.step = scale.denominator;
+        axis.divisor = scale.numerator;
+        break;
+    }
+    if (op.mode == Interpolation::nearest) {
+      // ceil(a / b) = floor((a + b - 1) / b); rounding is floor(a / b + 1/2) or ceil(a / b - 1/2).
+      const bool rounds =
+          op.nearest_mode == NearestMode::round_prefer_floor || op.nearest_mode == NearestMode::round_prefer_ceil;
+      if (rounds) {
+        axis.step *= 2;
+        axis.offset = 2 * axis.offset + axis.divisor - (op.nearest_mode == NearestMode::round_prefer_floor ? 1 : 0);
+        axis.divisor *= 2;
+      }
+      if (op.nearest_mode == NearestMode::ceil) axis.offset += axis.divisor - 1;
+    }
+    const std::int64_t common = std::gcd(std::gcd(axis.step, axis.offset), axis.divisor);
+    axis.step /= common;
+    axis.offset /= common;
+    axis.divisor /= common;
+  }
+  return axes;
+}
+
+std::vector<Shape> Upsampling::infer_shapes(std::span<const Shape> inputs) const {
+  Shape y = inputs[0];
+  const std::size_t spatial = spatial_rank(y.size());
+  const bool by_size = !sizes.empty();
+  const std::size_t given = by_size ? sizes.size() : scales.size();
+  if (given == 0) throw std::invalid_argument("needs attribute `scales` or attribute `sizes`");
+  if (given != spatial && (by_size || given != 1)) {
+    throw std::invalid_argument("attribute `" + std::string(by_size ? "sizes" : "scales") + "` has " +
+                                std::to_string(given) + " elements for " + std::to_string(spatial) + " spatial axes");
+  }
+  for (std::size_t i = 0; i < spatial; ++i) {
+    Dim& size = y[2 + i];
+    if (by_size) {
+      size = sizes[i];
+      continue;
+    }
+    const Ratio scale = simplest_ratio(scales[given == 1 ? 0 : i]).value_or(Ratio{});
+    if (scale.numerator != 1) size = size * scale.numerator;
+    if (scale.denominator != 1) size = floor_div(size, scale.denominator);
+  }
+  return {y};
+}
+
+Status Upsampling::check_attributes() const {
+  if (!scales.empty() && !sizes.empty()) {
+    return invalid_argument("attributes `scales` and `sizes` exclude each other, found both");
+  }
+  if (scales.size() > max_spatial || sizes.size() > max_spatial) {
+    return invalid_argument("attributes `scales` and `sizes` have at most 3 elements, one for each spatial axis");
+  }
+  for (const float scale : scales) {
+    if (!simplest_ratio(scale)) {
+      return invalid_argument("attribute `scales`: " + std::to_string(scale) +
+                              " is no ratio of two numbers of at most 2^30");
+    }
+  }
+  return {};
+}
+
+Status Upsampling::check(const Problem& problem) const {
+  const Extents& in = problem.inputs[0].extents;
+  const Extents& out = problem.outputs[0].extents;
+  for (int axis = 2; axis < in.rank(); ++axis) {
+    const std::string where = "axis " + std::to_string(axis) + " of x: ";
+    if (in[axis] > largest || out[axis] > largest) {
+      return unsupported(where + "sizes of more than 2^30, found " + std::to_string(in[axis]) + " to " +
+                         std::to_string(out[axis]));
+    }
+    if (in[axis] == 0 && out[axis] > 0) return invalid_argument(where + "there is nothing to take elements from");
+    if (scales.empty()) continue;
+    // What the frameworks calculate. It may differ where one of them rounds across a whole number.
+    const float scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(axis - 2)];
+    const auto expected = static_cast<std::int64_t>(std::floor(static_cast<float>(in[axis]) * scale));
+    if (expected != out[axis]) {
+      return unsupported(where + std::to_string(in[axis]) + " times " + std::to_string(scale) + " is " +
+                         std::to_string(expected) + " in float arithmetic and " + std::to_string(out[axis]) +
+                         " exactly; give `sizes`");
+    }
+  }
+  return {};
+}
+
+}  // namespace graft

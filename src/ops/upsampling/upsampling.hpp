@@ -1,0 +1,91 @@
+// Upsampling: resamples the spatial axes of N,C,spatial by factors or to sizes.
+#pragma once
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+#include "graft/quantization.hpp"
+
+namespace graft {
+
+enum class Interpolation : std::uint8_t { nearest, linear, cubic };
+constexpr std::array<Choice<Interpolation>, 3> choices(Interpolation /*tag*/) {
+  return {{{"nearest", Interpolation::nearest}, {"linear", Interpolation::linear}, {"cubic", Interpolation::cubic}}};
+}
+
+/// Where the centre of output element i lies in the input.
+enum class CoordinateMode : std::uint8_t {
+  half_pixel,     ///< (i + 0.5) / scale - 0.5
+  align_corners,  ///< i * (in - 1) / (out - 1); 0 where out is 1
+  asymmetric,     ///< i / scale
+};
+constexpr std::array<Choice<CoordinateMode>, 3> choices(CoordinateMode /*tag*/) {
+  return {{{"half_pixel", CoordinateMode::half_pixel},
+           {"align_corners", CoordinateMode::align_corners},
+           {"asymmetric", CoordinateMode::asymmetric}}};
+}
+
+/// Which element "nearest" takes.
+enum class NearestMode : std::uint8_t { floor, round_prefer_floor, round_prefer_ceil, ceil };
+constexpr std::array<Choice<NearestMode>, 4> choices(NearestMode /*tag*/) {
+  return {{{"floor", NearestMode::floor},
+           {"round_prefer_floor", NearestMode::round_prefer_floor},
+           {"round_prefer_ceil", NearestMode::round_prefer_ceil},
+           {"ceil", NearestMode::ceil}}};
+}
+
+/// A scale is the simplest fraction that rounds to the given float: 1.3 is 13/10, so that sizes and coordinates are
+/// exact. Elements beyond the edge are those of the edge. Where a coordinate is whole, the element there is the result,
+/// whatever its neighbours hold.
+struct Upsampling {
+  static constexpr auto name = "Upsampling";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y[i] = x at (i + 0.5) / scale - 0.5 (half_pixel), i * (in - 1) / (out - 1) (align_corners) or i / scale "
+      "(asymmetric) along every spatial axis: the nearest element, linear interpolation of two neighbours, or Keys' "
+      "cubic convolution of four. Sizes are floor(in * scale), or given.";
+  static constexpr auto source =
+      "torch.nn.functional.interpolate, ONNX Resize; cubic: Keys 1981, Cubic Convolution Interpolation for Digital "
+      "Image Processing";
+  static constexpr auto why_plugin =
+      "TensorRT's Resize has no int8 input and output and rounds coordinates to float; plugins named UpsamplePlugin and "
+      "ResizeNearest_TRT are no part of TensorRT 11";
+  static constexpr int max_spatial = 3;
+  static constexpr std::int64_t largest_size = std::int64_t{1} << 30;  ///< Products of two stay within 64 bits.
+
+  Interpolation mode = Interpolation::nearest;
+  std::vector<float> scales;
+  std::vector<std::int64_t> sizes;
+  CoordinateMode coordinate_mode = CoordinateMode::half_pixel;
+  NearestMode nearest_mode = NearestMode::round_prefer_floor;
+  float cubic_a = -0.75F;
+  float x_scale = 1;
+  float y_scale = 1;
+
+  static constexpr auto attributes() {
+    return std::tuple{
+        attribute("mode", &Upsampling::mode, "how values between elements are made"),
+        attribute("scales", &Upsampling::scales, "output size / input size: one for all spatial axes or one for each",
+                  positive_and_finite()),
+        attribute("sizes", &Upsampling::sizes, "sizes of the spatial axes, instead of scales",
+                  {.lowest = 1, .highest = largest_size}),
+        attribute("coordinate_mode", &Upsampling::coordinate_mode, "where an output element lies in the input"),
+        attribute("nearest_mode", &Upsampling::nearest_mode, "nearest only: which neighbour is taken"),
+        attribute("cubic_a", &Upsampling::cubic_a, "cubic only: slope of the kernel at distance 1", {.finite = true}),
+        attribute("x_scale", &Upsampling::x_scale, x_scale_doc, positive_and_finite()),
+        attribute("y_scale", &Upsampling::y_scale, y_scale_doc, positive_and_finite())};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "N,C,spatial of rank 3 to 5", "the tensor to resample"),
+                      output("y", "N,C and the new spatial sizes", "of the type of x")};
+  }
+  static constexpr auto type_rows() { return one_type_rows; }
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
+  [[nodiscard]] Status check_attributes() const;
+  [[nodiscard]] Status check(const Problem& problem) const;
+};
+
+[[nodiscard]] Status run(const Upsampling& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<Upsampling>> cuda_kernels(const Upsampling& op);
+
+}  // namespace graft

@@ -1,0 +1,150 @@
+// Cases of Upsampling.
+#pragma once
+
+#include "ops/operator_case.hpp"
+#include "ops/upsampling/upsampling.hpp"
+
+namespace graft {
+
+[[nodiscard]] inline std::vector<OperatorCase> cases(const Upsampling& /*tag*/) {
+  using Scales = std::vector<float>;
+  using Sizes = std::vector<std::int64_t>;
+  const OperatorType& type = operator_type<Upsampling>();
+  struct Mode {
+    const char* name;
+    Attributes attributes;
+  };
+  const auto mode = [](const char* name, const char* interpolation, const char* coordinates,
+                       const char* rounding = "round_prefer_floor") {
+    return Mode{name,
+                {{"mode", std::string(interpolation)},
+                 {"coordinate_mode", std::string(coordinates)},
+                 {"nearest_mode", std::string(rounding)}}};
+  };
+  const Mode nearest = mode("nearest", "nearest", "asymmetric", "floor");
+  const Mode nearest_exact = mode("nearest_exact", "nearest", "half_pixel", "round_prefer_ceil");
+  const Mode nearest_onnx = mode("nearest_onnx", "nearest", "half_pixel");
+  const Mode nearest_ceil = mode("nearest_ceil", "nearest", "asymmetric", "ceil");
+  const Mode nearest_corners = mode("nearest_corners", "nearest", "align_corners");
+  const Mode linear = mode("linear", "linear", "half_pixel");
+  const Mode linear_corners = mode("linear_corners", "linear", "align_corners");
+  const Mode linear_asymmetric = mode("linear_asymmetric", "linear", "asymmetric");
+  const Mode cubic = mode("cubic", "cubic", "half_pixel");
+  const Mode cubic_corners = mode("cubic_corners", "cubic", "align_corners");
+  const Mode cubic_asymmetric = mode("cubic_asymmetric", "cubic", "asymmetric");
+  const std::vector<Mode> modes{nearest,        nearest_exact,     nearest_onnx, nearest_ceil,  nearest_corners, linear,
+                                linear_corners, linear_asymmetric, cubic,        cubic_corners, cubic_asymmetric};
+
+  std::vector<OperatorCase> cases;
+  const auto add = [&](const TensorDesc& desc, const Mode& how, const std::string& what, Attributes size,
+                       Fill fill = Fill::normal) -> OperatorCase& {
+    size.insert(size.end(), how.attributes.begin(), how.attributes.end());
+    size.insert(size.end(), {{"x_scale", 0.05F}, {"y_scale", 0.0625F}});
+    // A result is a sum whose terms may cancel, so its error is one of the largest input: two roundings of each weight
+    // and one of each sum, along each axis.
+    return cases.emplace_back(OperatorCase{.name = case_name(desc) + "_" + how.name + "_" + what,
+                                           .op = make_operator(type, size),
+                                           .inputs = {desc},
+                                           .fill = fill,
+                                           .tolerance = f32_error(6)});
+  };
+  const auto by = [](Scales scales) { return Attributes{{"scales", std::move(scales)}}; };
+  const auto to = [](Sizes sizes) { return Attributes{{"sizes", std::move(sizes)}}; };
+  constexpr Layout flat = Layout::linear;
+
+  for (const TypeRow& row : type.type_rows) {
+    const auto [dtype, layout] = row.formats[0];
+    const bool is_i8 = dtype == DType::i8;
+    for (const Mode& how : modes) {
+      const bool is_nearest = how.attributes[0].second == AttributeValue(std::string("nearest"));
+      if (layout != flat) {
+        for (const std::int64_t channels : {1, 8, 33, 64}) add({dtype, layout, {2, channels, 5, 4}}, how, "x2", by({2}));
+        add({dtype, layout, {1, 40, 7, 9}}, how, "x1_3_x0_6", by({1.3F, 0.6F}));
+        add({dtype, layout, {2, 40, 5, 4}}, how, "to_9x3", to({9, 3}));
+        add({dtype, layout, {0, 40, 5, 4}}, how, "x2", by({2}));
+      } else {
+        // Twice the size: the specialised kernels with whole and with broken strips, and what they leave to others.
+        for (const Extents& extents :
+             {Extents{2, 3, 8, 16}, {1, 2, 7, 32}, {1, 1, 1, 8}, {2, 2, 5, 9}, {1, 2, 3, 1}, {1, 1, 1, 1}}) {
+          add({dtype, flat, extents}, how, "x2", by({2}));
+        }
+        add({dtype, flat, {2, 3, 5, 4}}, how, "x3", by({3}));
+        add({dtype, flat, {1, 3, 17, 24}}, how, "x0_5", by({0.5F}));
+        add({dtype, flat, {1, 3, 17, 40}}, how, "x1_3_x0_6", by({1.3F, 0.6F}));
+        add({dtype, flat, {1, 3, 6, 10}}, how, "to_9x32", to({9, 32}));
+        add({dtype, flat, {1, 2, 9, 50}}, how, "to_1x16", to({1, 16}));
+        add({dtype, flat, {1, 2, 9, 5}}, how, "to_9x5", to({9, 5}));
+        add({dtype, flat, {2, 3, 21}}, how, "x2", by({2}));
+        add({dtype, flat, {2, 3, 24}}, how, "x1_75", by({1.75F}));
+        add({dtype, flat, {1, 2, 3, 4, 8}}, how, "x2", by({2}));
+        add({dtype, flat, {1, 2, 5, 3, 16}}, how, "x0_7_x1_x1_5", by({0.7F, 1.F, 1.5F}));
+        add({dtype, flat, {1, 2, 1, 3, 8}}, how, "to_1x6x16", to({1, 6, 16}));
+        add({dtype, flat, {0, 2, 3, 4}}, how, "x2", by({2}));
+        add({dtype, flat, {2, 2, 1, 3}}, how, "x0_5", by({0.5F}));
+        for (const std::int64_t shift : {1, 3}) {
+          add({dtype, flat, {1, 2, 4, 16}}, how, "x2_shift" + std::to_string(shift), by({2})).shift = shift;
+          add({dtype, flat, {1, 2, 4, 16}}, how, "x1_5_shift" + std::to_string(shift), by({1.5F})).shift = shift;
+        }
+      }
+      const TensorDesc usual{dtype, layout, {2, 40, 6, 8}};
+      add(usual, how, "x2_zeros", by({2}), Fill::zeros);
+      if (is_i8) continue;
+      // Cubic results exceed the largest element, which only 16-bit types leave room for.
+      if (how.attributes[0].second != AttributeValue(std::string("cubic")) || dtype == DType::f16) {
+        add(usual, how, "x2_huge", by({2}), Fill::huge);
+      }
+      add(usual, how, "x2_special", by({2}), Fill::special);
+      add(usual, how, "x1_6_special", by({1.6F}), Fill::special);
+      if (is_nearest) add(usual, how, "x2_tiny", by({2}), Fill::tiny);
+    }
+    add({dtype, layout, {2, 64, 56, 56}}, linear_corners, "x2", by({2}));
+    add({dtype, layout, {2, 64, 56, 56}}, nearest, "x2", by({2}));
+    if (layout == flat) {
+      add({dtype, layout, {4, 64, 64, 64}}, linear_corners, "x2", by({2}));
+      add({dtype, layout, {4, 64, 64, 64}}, nearest, "x2", by({2}));
+      add({dtype, layout, {1, 1, 2, 70000}}, linear, "to_3x140016", to({3, 140016}));
+    }
+  }
+  for (const std::int64_t denominator : {7, 10, 11, 13, 100}) {
+    const float scale = 23.F / static_cast<float>(denominator);
+    const std::string what = "x23_" + std::to_string(denominator);
+    add({DType::f32, flat, {1, 1, 143, 91}}, nearest, what, by({scale}));
+    add({DType::f32, flat, {1, 1, 143, 91}}, linear, what, by({scale}));
+  }
+  for (const float a : {-0.5F, 0.F, 1.F}) {
+    const std::string what = "a" + std::to_string(static_cast<int>(10 * a + 10));
+    Attributes size = by({2.5F});
+    size.emplace_back("cubic_a", a);
+    add({DType::f32, flat, {1, 3, 6, 8}}, cubic, what, size);
+  }
+  for (const float x_scale : {1e-9F, 1.F, 1e6F, 1e30F}) {
+    Attributes attributes = by({2});
+    attributes.insert(attributes.end(), {{"x_scale", x_scale}, {"y_scale", 1e-9F}});
+    const std::string what = "ratio" + std::to_string(static_cast<int>(std::log10(x_scale)) + 9);
+    for (const Mode& how : {nearest, linear, cubic}) {
+      for (const Layout layout : {flat, Layout::chw32}) {
+        OperatorCase& test = add({DType::i8, layout, {1, 33, 4, 8}}, how, what, by({2}));
+        Attributes all = how.attributes;
+        all.insert(all.end(), attributes.begin(), attributes.end());
+        test.op = make_operator(type, all);
+      }
+    }
+  }
+
+  const auto refuse = [&](const TensorDesc& desc, const Mode& how, const std::string& what, const Attributes& size,
+                          const std::string& message) { add(desc, how, what, size).refused = message; };
+  refuse({DType::i32, flat, {1, 1, 2, 2}}, nearest, "x2", by({2}), "does not take i32 1x1x2x2");
+  refuse({DType::f32, flat, {1, 1, 0, 2}}, nearest, "to_2x2", to({2, 2}), "nothing to take elements from");
+  refuse({DType::f32, Layout::chw32, {1, 1, 2, 2}}, nearest, "x2", by({2}), "does not take f32 chw32");
+  refuse({DType::f16, Layout::hwc8, {1, 1, 2, 2, 2}}, nearest, "x2", by({2}), "does not take f16 hwc8");
+
+  for (const Mode& how : {nearest, linear_corners}) {
+    add({DType::f16, flat, {32771, 16, 32, 32}}, how, "x2", by({2})).large = true;
+    add({DType::f16, flat, {32771, 16, 32, 48}}, how, "x1_5", by({1.5F})).large = true;
+    add({DType::f16, Layout::hwc8, {32771, 13, 32, 32}}, how, "x2", by({2})).large = true;
+    add({DType::i8, Layout::chw32, {32771, 17, 32, 32}}, how, "x2", by({2})).large = true;
+  }
+  return cases;
+}
+
+}  // namespace graft
