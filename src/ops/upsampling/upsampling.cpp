@@ -1,7 +1,9 @@
 // Upsampling: shapes, checks and the ONNX function.
 #include "ops/upsampling/upsampling.hpp"
 
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 #include <stdexcept>
 
@@ -153,6 +155,73 @@ Status Upsampling::check(const Problem& problem) const {
     }
   }
   return {};
+}
+
+std::optional<Function> Upsampling::function(const FunctionInputs& inputs) const {
+  const std::size_t given = sizes.empty() ? scales.size() : sizes.size();
+  const std::size_t spatial = given == 1 && sizes.empty() ? static_cast<std::size_t>(inputs.rank) - 2 : given;
+  if (given == 0 || (given == 1 && sizes.empty() && (inputs.rank < 3 || inputs.rank > 5))) return std::nullopt;
+  if (mode == Interpolation::cubic && spatial != 2) return std::nullopt;
+  std::string function_name = std::string(name) + "_" + std::to_string(spatial) + "d";
+  std::string body;
+  std::string arguments;
+  if (sizes.empty()) {
+    // TensorRT takes scales from a constant only, so they are part of the body.
+    function_name += "_by";
+    std::string factors = "1.0, 1.0";
+    for (std::size_t i = 0; i < spatial; ++i) {
+      const float scale = scales[given == 1 ? 0 : i];
+      const Ratio ratio = simplest_ratio(scale).value_or(Ratio{});
+      function_name += "_" + std::to_string(ratio.numerator) + "_" + std::to_string(ratio.denominator);
+      std::array<char, 64> text{};
+      std::snprintf(text.data(), text.size(), "%.9e", static_cast<double>(scale));
+      factors += std::string(", ") + text.data();
+    }
+    body = "factors = Constant<value_floats=[" + factors + "]>()\n";
+    arguments = "x32, _, factors";
+  } else {
+    function_name += "_to_sizes";
+    body =
+        "outer = Shape<end=2>(x32)\n"
+        "inner = Constant<value_ints=@sizes>()\n"
+        "extents = Concat<axis=0>(outer, inner)\n";
+    arguments = "x32, _, _, extents";
+  }
+  return function_in_f32(function_name, inputs.dtype,
+                         body +
+                             "y32 = Resize<mode=@mode, coordinate_transformation_mode=@coordinate_mode, "
+                             "nearest_mode=@nearest_mode, cubic_coeff_a=@cubic_a>(" +
+                             arguments + ")");
+}
+
+std::vector<DropIn> Upsampling::drop_ins() {
+  const auto translate = [](std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) -> Status {
+    for (const NamedAttribute& field : fields) {
+      if (field.name == "scaleFactor") {
+        attributes.push_back({"scales", std::vector{static_cast<float>(std::get<std::int64_t>(field.value))}});
+      } else if (field.name == "scale") {
+        attributes.push_back({"scales", std::vector{std::get<float>(field.value)}});
+      } else if (std::get<std::int64_t>(field.value) != 0) {
+        attributes.push_back({"coordinate_mode", std::string("align_corners")});
+      }
+    }
+    return {};
+  };
+  return {{.plugin_name = "UpsamplePlugin",
+           .version = "1",
+           .fields = {{"scaleFactor", "", AttributeType::integer, "factor of all spatial axes"},
+                      {"alignCorners", "", AttributeType::integer, "1: align_corners, 0: half_pixel"}},
+           .doc = "torch.nn.Upsample(mode=\"bilinear\") as networks carried it before TensorRT had Resize",
+           .defaults = {{"mode", std::string("linear")}},
+           .translate = translate},
+          {.plugin_name = "ResizeNearest_TRT",
+           .version = "1",
+           .fields = {{"scale", "", AttributeType::float_number, "factor of all spatial axes"}},
+           .doc = "NVIDIA's plugin of TensorRT 5 to 10",
+           .defaults = {{"mode", std::string("nearest")},
+                        {"coordinate_mode", std::string("asymmetric")},
+                        {"nearest_mode", std::string("floor")}},
+           .translate = translate}};
 }
 
 }  // namespace graft

@@ -82,6 +82,10 @@ struct Upsampling {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
+  /// Nothing where a scale for all axes meets an unknown rank, and for cubic interpolation of other than two axes, which
+  /// ONNX Runtime does not have.
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<DropIn> drop_ins();
 };
 
 [[nodiscard]] Status run(const Upsampling& op, const Problem& problem, const Buffers& buffers,
