@@ -159,4 +159,34 @@ namespace graft {
   return cases;
 }
 
+[[nodiscard]] inline std::vector<TimedCase> timings(const Upsampling& /*tag*/) {
+  const auto resampling = [](const char* mode, const char* coordinates, float scale) {
+    return Attributes{{"mode", std::string(mode)},
+                      {"coordinate_mode", std::string(coordinates)},
+                      {"nearest_mode", std::string("floor")},
+                      {"scales", std::vector{scale}}};
+  };
+  const Attributes bilinear = resampling("linear", "align_corners", 2);
+  const Attributes nearest = resampling("nearest", "asymmetric", 2);
+  const TensorDesc usual{.extents = {16, 256, 64, 64}};
+  const TensorDesc small{.extents = {1, 64, 56, 56}};
+  std::vector<TimedCase> all = in_formats(
+      linear_formats, {{.attributes = bilinear, .inputs = {usual}, .of_copy = 0.93},
+                       {.attributes = nearest, .inputs = {usual}, .of_copy = 0.95},
+                       {.attributes = resampling("linear", "half_pixel", 2), .inputs = {usual}},
+                       {.attributes = resampling("linear", "half_pixel", 1.5F), .inputs = {usual}},
+                       {.attributes = resampling("linear", "half_pixel", 0.5F), .inputs = {usual}},
+                       {.attributes = resampling("linear", "half_pixel", 2), .inputs = {{.extents = {16, 256, 57, 57}}}},
+                       {.attributes = resampling("cubic", "half_pixel", 2), .inputs = {{.extents = {16, 64, 64, 64}}}},
+                       {.attributes = bilinear, .inputs = {{.extents = {4, 32, 16, 64, 64}}}},
+                       {.attributes = bilinear, .inputs = {small}},
+                       {.attributes = nearest, .inputs = {small}}});
+  const std::vector<TimedCase> in_vectors =
+      in_formats(vector_formats, {{.attributes = bilinear, .inputs = {usual}, .of_copy = 0.93},
+                                  {.attributes = nearest, .inputs = {usual}, .of_copy = 0.95},
+                                  {.attributes = bilinear, .inputs = {small}}});
+  all.insert(all.end(), in_vectors.begin(), in_vectors.end());
+  return all;
+}
+
 }  // namespace graft
