@@ -209,6 +209,37 @@ std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<c
   return results;
 }
 
+LargestError largest_error(const HostTensor& found, std::span<const float> expected, float scale) {
+  LargestError error;
+  double largest = 0;
+  double difference = 0;
+  check(dispatch(found.desc.dtype, [&](auto element) -> Status {
+    using Element = decltype(element);
+    const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
+    for_each_element(found.desc, [&](std::int64_t at, std::int64_t linear) {
+      if (linear < 0) return;
+      const double exact = static_cast<double>(expected[static_cast<std::size_t>(linear)]);
+      const double rounded = as_number(store<Element>(exact, scale));
+      if (!std::isfinite(exact) || !std::isfinite(rounded)) return;
+      double step = 1;
+      if constexpr (!std::same_as<Element, std::int8_t>) {
+        constexpr int digits = std::same_as<Element, float> ? 24 : std::same_as<Element, Eigen::half> ? 11 : 8;
+        constexpr int lowest = std::same_as<Element, Eigen::half> ? -13 : -125;
+        int exponent = 0;
+        std::frexp(rounded, &exponent);
+        step = std::ldexp(1., std::max(exponent, lowest) - digits);
+      }
+      const double apart = std::abs(as_number(stored[at]) - rounded);
+      error.steps = std::max(error.steps, apart / step);
+      difference = std::max(difference, apart);
+      largest = std::max(largest, std::abs(rounded));
+    });
+    return {};
+  }));
+  if (largest > 0) error.of_largest = difference / largest;
+  return error;
+}
+
 std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance, float scale,
                     double absolute) {
   std::string message;

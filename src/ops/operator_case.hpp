@@ -101,6 +101,13 @@ struct HostTensor {
 [[nodiscard]] std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance,
                                   float scale, double absolute = 0);
 
+struct LargestError {
+  double steps = 0;       ///< In steps of the output's type at the rounded expected value.
+  double of_largest = 0;  ///< As a part of the largest magnitude expected.
+};
+/// Of the finite expected values; how far a result is from them where compare only says whether it is too far.
+[[nodiscard]] LargestError largest_error(const HostTensor& found, std::span<const float> expected, float scale);
+
 /// The attribute `<port>_scale`, 1 where there is none.
 [[nodiscard]] float scale_of(const Operator& op, std::string_view port);
 
