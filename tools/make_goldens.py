@@ -7,7 +7,7 @@ it defines the meaning (epsilon_mode "max"). The script stops if the two disagre
 The JSON lists the cases; each has
   name         unique within the file
   dtype        f32, f16, bf16 or i8
-  shape        of x and y
+  shape        of x; y has that of its array
   attributes   as Graft spells them; x_scale and y_scale are there for i8 only
   x, y         names of arrays in the .npz (several cases may share one x)
   y_f32        only where float32 arithmetic cannot give y (a square overflows or underflows): what the framework
@@ -315,6 +315,154 @@ def make_l2norm_helper(out):
     golden.write(out, "l2norm_helper")
 
 
+NUMPY_MODES = {"constant": "constant", "reflect": "reflect", "symmetric": "symmetric", "edge": "edge", "wrap": "wrap"}
+TORCH_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
+
+
+def padding(x, attributes):
+    """numpy.pad, and a slice for negative pads; compared with torch.nn.functional.pad where that can do it."""
+    pads, mode, value = attributes["pads"], attributes["mode"], as_f32(attributes["value"])
+    rank = x.dim()
+    around = [(pads[axis], pads[axis + rank]) for axis in range(rank)]
+    grown = [(max(begin, 0), max(end, 0)) for begin, end in around]
+    outside = {"constant_values": value} if mode == "constant" else {}
+    y = np.pad(x.numpy(), grown, mode=NUMPY_MODES[mode], **outside)
+    y = y[tuple(slice(max(-begin, 0), y.shape[a] - max(-end, 0)) for a, (begin, end) in enumerate(around))]
+    y = torch.from_numpy(np.ascontiguousarray(y))
+    last_two = rank == 4 and around[:2] == [(0, 0), (0, 0)] and min(pads) >= 0 and x.numel() > 0
+    small = all(max(around[axis]) < x.shape[axis] for axis in range(rank))
+    if last_two and small and mode in TORCH_MODES:
+        flat = (*around[3], *around[2])
+        expected = F.pad(x, flat, mode=TORCH_MODES[mode], **({"value": value} if mode == "constant" else {}))
+        torch.testing.assert_close(y, expected, rtol=0, atol=0, equal_nan=True)
+    return y
+
+
+def make_padding(out):
+    golden = Golden("Padding", padding)
+    shapes = {
+        (1,): [[1, 0], [3, 4]],
+        (5,): [[4, 4], [3, 0], [13, 17], [-1, -2], [-2, 3], [2, -4]],
+        (3, 4): [[1, 2, 2, 1], [-1, 5, 0, -2]],
+        (2, 3, 5): [[0, 0, 2, 0, 0, 3], [1, 2, 1, 0, 1, 9]],
+        (2, 3, 4, 7): [[0, 0, 3, 3, 0, 0, 3, 3], [0, 0, 1, 2, 0, 0, 3, 4], [0, 1, 0, 0, 0, 2, 0, 0],
+                       [1, 0, 0, -2, 0, 0, 0, 3]],
+        (1, 2, 3, 2, 5): [[0, 0, 1, 1, 2, 0, 0, 2, 1, 3]],
+        (1, 2, 1, 2, 1, 2, 1, 3): [[0, 1, 0, 0, 1, 0, 0, 2, 0, 0, 1, 0, 0, 1, 0, 1]],
+    }
+    for dtype in FLOAT_TYPES:
+        for shape, all_pads in shapes.items():
+            base = f"{dtype}_{'x'.join(map(str, shape))}"
+            x = golden.x(f"{base}.x", rounded(random_values(base, shape), dtype))
+            for i, pads in enumerate(all_pads):
+                for mode in NUMPY_MODES:
+                    if dtype != "f32" and (i > 0 or mode == "wrap"):
+                        continue
+                    golden.add(f"{base}_{mode}_{i}", dtype, x, {"mode": mode, "pads": pads, "value": 0.3})
+    edges = torch.tensor([[NAN, INF, -0.0], [1.0, -INF, 0.0]], dtype=torch.float64)
+    x = golden.x("f32_edges.x", rounded(edges, "f32"))
+    for mode in NUMPY_MODES:
+        golden.add(f"f32_edges_{mode}", "f32", x, {"mode": mode, "pads": [1, 1, 1, 1], "value": -3e38})
+    x = golden.x("f32_empty.x", torch.zeros((0, 3)))
+    golden.add("f32_empty_reflect", "f32", x, {"mode": "reflect", "pads": [0, 2, 0, 1], "value": 0.0})
+    golden.add("f32_empty_constant", "f32", x, {"mode": "constant", "pads": [1, 2, 0, 1], "value": 2.5})
+    every = golden.x("i8_every.x", torch.arange(-128, 128).to(torch.int8).reshape(1, 2, 8, 16))
+    for mode in NUMPY_MODES:
+        given = {"mode": mode, "pads": [0, 0, 3, 3, 0, 0, 3, 3], "value": 0.7}
+        golden.add(f"i8_every_{mode}", "i8", every, given | {"x_scale": 0.0517, "y_scale": 0.0431})
+        golden.add(f"i8_same_{mode}", "i8", every, given | {"x_scale": 0.0517, "y_scale": 0.0517})
+    golden.write(out, "padding")
+
+
+def caffe_pool(x, bins, average):
+    """Caffe's PoolingLayer with the kernel and padding of its SPPLayer, window by window."""
+
+    def windows(size):
+        kernel = -(-size // bins)
+        pad = (kernel * bins - size + 1) // 2
+        assert pad < kernel, "Caffe refuses this"
+        pooled = -(-(size + 2 * pad - kernel) // kernel) + 1
+        if pad and (pooled - 1) * kernel >= size + pad:
+            pooled -= 1
+        assert pooled == bins
+        for i in range(bins):
+            start = i * kernel - pad
+            end = min(start + kernel, size + pad)
+            yield max(start, 0), min(end, size), end - start
+
+    rows = []
+    for top, bottom, height in windows(x.shape[2]):
+        row = []
+        for left, right, width in windows(x.shape[3]):
+            window = x[:, :, top:bottom, left:right]
+            row.append(window.sum(dim=(2, 3)) / (height * width) if average else window.amax(dim=(2, 3)))
+        rows.append(torch.stack(row, dim=-1))
+    return torch.stack(rows, dim=-2)
+
+
+def spatial_pyramid_pooling(x, attributes):
+    average = attributes["mode"] == "average"
+    levels = []
+    for bins in attributes["levels"]:
+        if attributes["binning"] == "adaptive":
+            pooled = (F.adaptive_avg_pool2d if average else F.adaptive_max_pool2d)(x, bins)
+        elif attributes["binning"] == "window":
+            window = [-(-size // bins) for size in x.shape[2:]]
+            stride = [size // bins for size in x.shape[2:]]
+            pooled = (F.avg_pool2d if average else F.max_pool2d)(x, window, stride)[:, :, :bins, :bins]
+        else:
+            pooled = caffe_pool(x, bins, average)
+        levels.append(pooled.flatten(1))
+    return torch.cat(levels, dim=1)
+
+
+def make_spatial_pyramid_pooling(out):
+    golden = Golden("SpatialPyramidPooling", spatial_pyramid_pooling)
+    shapes = [(1, 1, 1, 1), (2, 3, 4, 4), (2, 3, 7, 9), (1, 2, 13, 16), (1, 2, 17, 6), (1, 1, 24, 40)]
+    pyramids = [[1], [2, 1], [4, 2, 1], [1, 2, 3], [6, 3]]
+
+    def attributes(mode, binning, levels, **more):
+        return {"levels": levels, "mode": mode, "binning": binning} | more
+
+    def can(binning, size, bins):
+        kernel = -(-size // bins)
+        if binning == "window":
+            return size >= bins
+        return binning == "adaptive" or (kernel * bins - size + 1) // 2 < kernel
+
+    for dtype in FLOAT_TYPES:
+        for i, shape in enumerate(shapes):
+            base = f"{dtype}_{'x'.join(map(str, shape))}"
+            x = golden.x(f"{base}.x", rounded(random_values(base, shape), dtype))
+            for j, levels in enumerate(pyramids):
+                if dtype != "f32" and (i + j) % 3 != 0:
+                    continue
+                for mode in ["max", "average"]:
+                    for binning in ["adaptive", "window", "caffe"]:
+                        if all(can(binning, size, bins) for size in shape[2:] for bins in levels):
+                            name = f"{base}_{mode}_{binning}_{'_'.join(map(str, levels))}"
+                            golden.add(name, dtype, x, attributes(mode, binning, levels))
+    values = random_values("not_finite", (1, 3, 5, 6))
+    values[0, 0, 1, 1], values[0, 1, 4, 5], values[0, 2, 2] = NAN, INF, -INF
+    x = golden.x("f32_not_finite.x", rounded(values, "f32"))
+    for mode in ["max", "average"]:
+        golden.add(f"f32_not_finite_{mode}", "f32", x, attributes(mode, "adaptive", [3, 1]), "NaN stays in its bins")
+    x = golden.x("f32_empty.x", torch.zeros((0, 2, 3, 3)))
+    golden.add("f32_empty", "f32", x, attributes("max", "adaptive", [2, 1]))
+    for mode, y_scale in [("max", 0.0431), ("average", 0.0193)]:
+        for attempt in range(200):
+            steps = torch.round(random_values(f"i8_{mode}{attempt}", (2, 2, 7, 8), 50.0))
+            x = torch.clamp(steps, -128, 127).to(torch.int8)
+            given = attributes(mode, "adaptive", [4, 2, 1], x_scale=0.0517, y_scale=y_scale)
+            y = spatial_pyramid_pooling(x.to(torch.float64) * as_f32(0.0517), given)
+            if quantised(y, as_f32(y_scale))[1] > TIE_MARGIN:
+                golden.add(f"i8_{mode}", "i8", golden.x(f"i8_{mode}.x", x), given)
+                break
+        else:
+            raise RuntimeError(f"i8_{mode}: no values without a near tie")
+    golden.write(out, "spatial_pyramid_pooling")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("tests/golden/ops"))
@@ -323,6 +471,8 @@ def main():
     make_leaky_relu(out)
     make_l2_normalize(out)
     make_l2norm_helper(out)
+    make_padding(out)
+    make_spatial_pyramid_pooling(out)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <stdexcept>
 
 #include "graft/registry.hpp"
 
@@ -47,7 +48,14 @@ TEST(OperatorCases, WhatMustBeRefusedIs) {
   for (const auto& [type, cases] : operator_cases()) {
     for (const OperatorCase& test : cases) {
       SCOPED_TRACE(std::string(type->name) + " " + test.name);
-      const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
+      std::vector<TensorDesc> outputs;
+      try {
+        outputs = output_descs(*test.op, test.inputs);
+      } catch (const std::invalid_argument& error) {  // no output has a shape: refused when an engine is built
+        EXPECT_FALSE(test.refused.empty()) << error.what();
+        EXPECT_THAT(error.what(), HasSubstr(test.refused));
+        continue;
+      }
       const Status status = test.op->check({test.inputs, outputs});
       if (test.refused.empty()) {
         EXPECT_TRUE(status.ok()) << status.message();

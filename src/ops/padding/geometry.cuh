@@ -1,0 +1,177 @@
+// How the CUDA kernels of Padding see a problem: rows of y, each made from one row of x.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/padding/padding.hpp"
+
+namespace graft {
+
+/// Which element of x stands at an index of y, along one axis. Outside x the index is mirrored (sign -1), shifted (1)
+/// or replaced (0), so that no mode needs a branch of its own.
+template <class Int>
+struct AxisMap {
+  Int size = 1;
+  Int begin = 0;
+  Int period = 0;  ///< After which the continuation repeats; 0 where the pads do not reach that far.
+  Int sign = 1;
+  Int below = 0;  ///< Added to sign * index before the axis,
+  Int above = 0;  ///< and behind it.
+
+  /// -1 for the constant.
+  [[nodiscard]] __device__ Int operator()(Int index) const {
+    Int at = index - begin;
+    if (at >= 0 && at < size) return at;
+    if (period > 0) {
+      at %= period;
+      if (at < 0) at += period;
+      if (at < size) return at;
+    }
+    return sign * at + (at < 0 ? below : above);
+  }
+  [[nodiscard]] __device__ AxisMap<int> as_int() const {
+    return {static_cast<int>(size), static_cast<int>(begin), static_cast<int>(period),
+            static_cast<int>(sign), static_cast<int>(below), static_cast<int>(above)};
+  }
+};
+
+[[nodiscard]] inline AxisMap<std::int64_t> make_axis_map(PaddingMode mode, std::int64_t size, std::int64_t begin,
+                                                         std::int64_t end) {
+  AxisMap<std::int64_t> map{.size = size, .begin = begin};
+  // How far the first turn of the continuation reaches on either side.
+  const auto repeat = [&](std::int64_t reach, std::int64_t period) {
+    if (begin > reach || end > reach) map.period = std::max<std::int64_t>(period, 1);
+  };
+  switch (mode) {
+    case PaddingMode::constant: map.sign = 0, map.below = map.above = -1; break;
+    case PaddingMode::edge: map.sign = 0, map.above = size - 1; break;
+    case PaddingMode::wrap:
+      map.below = size, map.above = -size;
+      repeat(size, size);
+      break;
+    case PaddingMode::symmetric:
+      map.sign = -1, map.below = -1, map.above = 2 * size - 1;
+      repeat(size, 2 * size);
+      break;
+    case PaddingMode::reflect:
+      map.sign = -1, map.above = 2 * size - 2;
+      repeat(size - 1, 2 * size - 2);
+      break;
+  }
+  return map;
+}
+
+/// y as rows. The units are elements, or 16 bytes where whole vectors of them move together.
+struct Geometry {
+  static constexpr int max_outer = Extents::max_rank;
+
+  int unit_bytes = 0;
+  /// The axes outside the rows, innermost first; neighbours that are not padded are one.
+  int outer_rank = 0;
+  std::int64_t outer_extents[max_outer] = {};
+  std::int64_t outer_strides[max_outer] = {};  ///< In units of x.
+  AxisMap<std::int64_t> outer_maps[max_outer] = {};
+  std::int64_t rows = 1;
+  /// A row is the innermost padded axis with all inside it, or only what is inside it if that is long.
+  AxisMap<std::int64_t> column = {};
+  std::int64_t columns = 1;  ///< Of y.
+  std::int64_t inner = 1;    ///< Units that a column has.
+
+  /// Padding of channel-vector layouts, which y gets zeros for. Channels of the first unit of a pixel (chw32: of the
+  /// row).
+  int channels = 0;       ///< 0: nothing is padding.
+  int unit_channels = 0;  ///< Channels of a unit.
+  int pixel_units = 1;    ///< Units that lie beside each other for one pixel.
+  int channel_axis = -1;  ///< chw32: the outer axis of which each index stands for 32 channels.
+
+  [[nodiscard]] __host__ __device__ std::int64_t row_units() const { return columns * inner; }
+};
+
+/// Whole 16-byte units are used only if `aligned`: x and y lie at multiples of 16 bytes.
+[[nodiscard]] inline Geometry make_geometry(const Padding& op, const TensorDesc& x, bool aligned) {
+  constexpr int vector_bytes = 16;
+  /// From this length on, what lies inside the padded axis is a row of its own.
+  constexpr std::int64_t long_inner_bytes = 4096;
+
+  struct Axis {
+    std::int64_t size, begin, end;
+    bool alone;  // not to be merged
+  };
+  std::array<Axis, Extents::max_rank + 1> axes{};
+  int count = 0;
+  const auto add = [&](int axis, std::int64_t size, bool alone = false) {
+    const bool real = axis >= 0;
+    axes[static_cast<std::size_t>(count++)] = {size, real ? op.begin(axis) : 0, real ? op.end(axis) : 0, alone};
+  };
+  Geometry result{.unit_bytes = static_cast<int>(size_of(x.dtype))};
+  const std::int64_t vector = channels_per_vector(x.layout);
+  if (x.layout == Layout::linear) {
+    for (int axis = 0; axis < x.extents.rank(); ++axis) add(axis, x.extents[axis]);
+  } else {
+    const std::int64_t blocks = (x.extents[1] + vector - 1) / vector;
+    const bool masked = x.extents[1] % vector != 0;
+    result.unit_bytes = vector_bytes;
+    if (masked) {
+      result.channels = static_cast<int>(x.extents[1]);
+      result.unit_channels = vector_bytes / static_cast<int>(size_of(x.dtype));
+    }
+    add(0, x.extents[0]);
+    if (x.layout == Layout::chw32) add(-1, blocks, masked);
+    add(2, x.extents[2]);
+    add(3, x.extents[3]);
+    if (x.layout == Layout::hwc8) add(-1, blocks);
+    if (x.layout == Layout::chw32) add(-1, 2);
+    result.pixel_units = static_cast<int>(axes[static_cast<std::size_t>(count - 1)].size);
+  }
+
+  const auto padded = [](const Axis& axis) { return axis.begin != 0 || axis.end != 0; };
+  int last = count - 1;
+  while (last >= 0 && !padded(axes[static_cast<std::size_t>(last)]) && !axes[static_cast<std::size_t>(last)].alone) {
+    result.inner *= axes[static_cast<std::size_t>(last--)].size;
+  }
+  if (x.layout == Layout::linear && aligned && result.inner * result.unit_bytes % vector_bytes == 0) {
+    result.inner = result.inner * result.unit_bytes / vector_bytes;
+    result.unit_bytes = vector_bytes;
+  }
+  std::int64_t stride = result.inner;
+  const bool inner_is_row =
+      result.inner * result.unit_bytes >= long_inner_bytes || last < 0 || axes[static_cast<std::size_t>(last)].alone;
+  if (inner_is_row) {
+    result.columns = result.inner;
+    result.column = make_axis_map(PaddingMode::constant, result.inner, 0, 0);
+    result.inner = 1;
+  } else {
+    const Axis& axis = axes[static_cast<std::size_t>(last--)];
+    result.columns = axis.size + axis.begin + axis.end;
+    result.column = make_axis_map(op.mode, axis.size, axis.begin, axis.end);
+    stride *= axis.size;
+  }
+
+  bool may_merge = false;
+  for (int i = last; i >= 0; --i) {
+    const Axis& axis = axes[static_cast<std::size_t>(i)];
+    const bool plain = !padded(axis) && !axis.alone;
+    const std::int64_t extent = axis.size + axis.begin + axis.end;
+    result.rows *= extent;
+    if (plain && may_merge) {
+      const int merged = result.outer_rank - 1;
+      result.outer_extents[merged] *= extent;
+      result.outer_maps[merged].size *= extent;
+    } else {
+      const int next = result.outer_rank;
+      if (axis.alone) result.channel_axis = result.outer_rank;
+      result.outer_extents[next] = extent;
+      result.outer_strides[next] = stride;
+      result.outer_maps[next] = make_axis_map(op.mode, axis.size, axis.begin, axis.end);
+      ++result.outer_rank;
+    }
+    may_merge = plain;
+    stride *= axis.size;
+  }
+  return result;
+}
+
+}  // namespace graft

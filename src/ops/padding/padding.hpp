@@ -1,0 +1,76 @@
+// Padding: grows or crops a tensor along any axes.
+#pragma once
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+#include "graft/quantization.hpp"
+
+namespace graft {
+
+/// What lies outside the tensor.
+enum class PaddingMode : std::uint8_t {
+  constant,
+  reflect,    ///< b c [a b c] b a
+  symmetric,  ///< b a [a b c] c b
+  edge,       ///< a a [a b c] c c
+  wrap,       ///< b c [a b c] a b
+};
+constexpr std::array<Choice<PaddingMode>, 5> choices(PaddingMode /*tag*/) {
+  return {{{"constant", PaddingMode::constant},
+           {"reflect", PaddingMode::reflect},
+           {"symmetric", PaddingMode::symmetric},
+           {"edge", PaddingMode::edge},
+           {"wrap", PaddingMode::wrap}}};
+}
+
+struct Padding {
+  static constexpr auto name = "Padding";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y[i] = x[i - begin], where x is continued outside its axes: by `value` (constant), mirrored at its outermost "
+      "elements without repeating them (reflect) or with them (symmetric), by its outermost elements (edge), or from "
+      "its other end (wrap). Mirrors and wraps repeat where pads are larger than the axis. Negative pads crop.";
+  static constexpr auto source = "numpy.pad, torch.nn.functional.pad, tf.pad; ONNX Pad";
+  static constexpr auto why_plugin =
+      "TensorRT's padding has no symmetric mode and no int8 input and output; plugins named ReflectPad did not come "
+      "with TensorRT";
+
+  PaddingMode mode = PaddingMode::constant;
+  std::vector<std::int64_t> pads;
+  float value = 0;
+  float x_scale = 1;
+  float y_scale = 1;
+
+  static constexpr auto attributes() {
+    constexpr Range pad_range{.lowest = -2147483647., .highest = 2147483647.};
+    return std::tuple{
+        attribute("mode", &Padding::mode, "what lies outside x"),
+        required_attribute("pads", &Padding::pads,
+                           "elements to add before each axis, then after each axis; negative ones crop", pad_range),
+        attribute("value", &Padding::value, "mode constant only: what lies outside x"),
+        attribute("x_scale", &Padding::x_scale, x_scale_doc, positive_and_finite()),
+        attribute("y_scale", &Padding::y_scale, y_scale_doc, positive_and_finite())};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "any", "of any rank up to 8"), output("y", "x + pads", "of the type of x")};
+  }
+  static constexpr auto type_rows() { return one_type_rows; }
+  /// The channel-vector layouts do not pad channels.
+  [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
+  [[nodiscard]] Status check_attributes() const;
+  [[nodiscard]] Status check(const Problem& problem) const;
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] std::optional<std::string> native_form(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<DropIn> drop_ins();
+
+  [[nodiscard]] int rank() const { return static_cast<int>(pads.size() / 2); }
+  [[nodiscard]] std::int64_t begin(int axis) const { return pads[static_cast<std::size_t>(axis)]; }
+  [[nodiscard]] std::int64_t end(int axis) const { return pads[static_cast<std::size_t>(axis + rank())]; }
+  [[nodiscard]] bool pads_axis(int axis) const { return begin(axis) != 0 || end(axis) != 0; }
+};
+
+[[nodiscard]] Status run(const Padding& op, const Problem& problem, const Buffers& buffers, const CpuContext& context);
+[[nodiscard]] std::span<const Variant<Padding>> cuda_kernels(const Padding& op);
+
+}  // namespace graft

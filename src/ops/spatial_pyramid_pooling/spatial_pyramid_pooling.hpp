@@ -1,0 +1,76 @@
+// SpatialPyramidPooling: pools images of any size to vectors of one length.
+#pragma once
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+#include "graft/quantization.hpp"
+#include "ops/spatial_pyramid_pooling/bins.hpp"
+
+namespace graft {
+
+enum class PoolingMode : std::uint8_t { max, average };
+constexpr std::array<Choice<PoolingMode>, 2> choices(PoolingMode /*tag*/) {
+  return {{{"max", PoolingMode::max}, {"average", PoolingMode::average}}};
+}
+constexpr std::array<Choice<Binning>, 3> choices(Binning /*tag*/) {
+  return {{{"adaptive", Binning::adaptive}, {"window", Binning::window}, {"caffe", Binning::caffe}}};
+}
+
+struct SpatialPyramidPooling {
+  static constexpr auto name = "SpatialPyramidPooling";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "For each level n, C x H x W is pooled to C x n x n and flattened; the levels are concatenated to "
+      "N x C*sum(n^2), whatever H and W are. Bin i of n covers, with `binning` adaptive, floor(i*H/n) to "
+      "ceil((i+1)*H/n); with window, ceil(H/n) from i*floor(H/n) on; with caffe, kernel = ceil(H/n) from "
+      "i*kernel - pad on, pad = floor((kernel*n - H + 1)/2), where an average divides by kernel^2. NaN makes its bins "
+      "NaN.";
+  static constexpr auto source =
+      "He et al. 2015, Spatial Pyramid Pooling in Deep Convolutional Networks for Visual Recognition (window); "
+      "torch.nn.AdaptiveMaxPool2d, AdaptiveAvgPool2d (adaptive); Caffe SPPLayer (caffe)";
+  static constexpr auto why_plugin =
+      "TensorRT would read the tensor once for each level, and its pooling windows do not follow sizes known at run "
+      "time only; the plugin reads it once for all levels";
+
+  std::vector<std::int64_t> levels{4, 2, 1};
+  PoolingMode mode = PoolingMode::max;
+  Binning binning = Binning::adaptive;
+  float x_scale = 1;
+  float y_scale = 1;
+
+  static constexpr auto attributes() {
+    return std::tuple{attribute("levels", &SpatialPyramidPooling::levels, "bins along each side, level by level",
+                                {.lowest = 1, .highest = 1024}),
+                      attribute("mode", &SpatialPyramidPooling::mode, "what becomes of a bin"),
+                      attribute("binning", &SpatialPyramidPooling::binning, "what the bins cover"),
+                      attribute("x_scale", &SpatialPyramidPooling::x_scale, x_scale_doc, positive_and_finite()),
+                      attribute("y_scale", &SpatialPyramidPooling::y_scale, y_scale_doc, positive_and_finite())};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "N,C,H,W", "images or feature maps"),
+                      output("y", "N,C*sum(n^2)", "of the type of x; level by level C x n x n")};
+  }
+  static constexpr std::array<TypeRow, 4> type_rows() {
+    return {TypeRow(DType::f32, DType::f32), TypeRow(DType::f16, DType::f16), TypeRow(DType::bf16, DType::bf16),
+            TypeRow(DType::i8, DType::i8)};
+  }
+  [[nodiscard]] static bool accepts(const TypeRow& /*row*/, std::span<const int> input_ranks) {
+    return input_ranks[0] == 4;
+  }
+  [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
+  [[nodiscard]] Status check_attributes() const;
+  [[nodiscard]] Status check(const Problem& problem) const;
+  /// For the cells of planes that blocks share. The same for all shapes, so that it serves a whole range of them.
+  static constexpr std::size_t shared_planes_workspace = 262144;
+  [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return shared_planes_workspace; }
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<DropIn> drop_ins();
+
+  [[nodiscard]] std::int64_t bins_per_channel() const;
+};
+
+[[nodiscard]] Status run(const SpatialPyramidPooling& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<SpatialPyramidPooling>> cuda_kernels(const SpatialPyramidPooling& op);
+
+}  // namespace graft

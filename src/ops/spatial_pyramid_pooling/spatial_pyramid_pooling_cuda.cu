@@ -1,0 +1,71 @@
+// CUDA kernels of SpatialPyramidPooling: which of them takes which problem.
+#include "ops/spatial_pyramid_pooling/bins.cuh"
+#include "ops/spatial_pyramid_pooling/planes.cuh"
+#include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
+
+namespace graft {
+namespace {
+
+using Op = SpatialPyramidPooling;
+
+constexpr std::size_t vector_bytes = 16;
+
+Status planes_fits(const Op& op, const Problem& problem) {
+  const Extents& extents = problem.inputs[0].extents;
+  if (extents.element_count() == 0) return {};
+  Pyramid pyramid;
+  if (!make_pyramid(op, extents, pyramid)) {
+    return unsupported("takes up to " + std::to_string(most_levels) + " levels with " + std::to_string(most_axis_bins) +
+                       " bins, and planes of fewer than 2^31 elements");
+  }
+  if (planes_fit(pyramid, extents[3])) return {};
+  return unsupported("takes rows of which a block holds one for each cell, found " + std::to_string(extents[3]) +
+                     " elements in " + std::to_string(pyramid.rows.cells) + " cells");
+}
+
+Status bins_fits(const Op& /*op*/, const Problem& /*problem*/) { return {}; }
+
+/// Calls `f(x, y, reduction)` with typed addresses.
+template <class F>
+Status with_types(const Op& op, const Problem& problem, const Buffers& buffers, F&& f) {
+  if (problem.inputs[0].extents.element_count() == 0) return {};
+  return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
+    using T = decltype(element);
+    const auto* x = static_cast<const T*>(buffers.inputs[0]);
+    auto* y = static_cast<T*>(buffers.outputs[0]);
+    if (op.mode == PoolingMode::max) return f(x, y, detail::Maximum{});
+    return f(x, y, detail::Average{});
+  });
+}
+
+Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+  return with_types(op, problem, buffers, [&]<class T, class Reduce>(const T* x, T* y, Reduce) -> Status {
+    const Extents& extents = problem.inputs[0].extents;
+    Pyramid pyramid;
+    if (!make_pyramid(op, extents, pyramid)) return unsupported("SpatialPyramidPooling: too many bins");
+    DeviceTraits device;
+    if (Status status = current_device(device); !status.ok()) return status;
+    auto* partials = static_cast<float*>(buffers.workspace);
+    constexpr std::int64_t room = Op::shared_planes_workspace / sizeof(float);
+    if (extents[3] % widest<T> == 0 && is_aligned(x, vector_bytes)) {
+      return run_planes<T, widest<T>, Reduce>(op, pyramid, extents, x, y, partials, room, device, context);
+    }
+    return run_planes<T, 1, Reduce>(op, pyramid, extents, x, y, partials, room, device, context);
+  });
+}
+
+Status bins_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+  return with_types(op, problem, buffers, [&]<class T, class Reduce>(const T* x, T* y, Reduce) {
+    return run_bins<T, Reduce>(op, problem.inputs[0].extents, x, y, context);
+  });
+}
+
+}  // namespace
+
+std::span<const Variant<Op>> cuda_kernels(const Op& /*op*/) {
+  static constexpr std::array variants{Variant<Op>{"planes", planes_fits, planes_run},
+                                       Variant<Op>{"bins", bins_fits, bins_run}};
+  return variants;
+}
+
+}  // namespace graft
