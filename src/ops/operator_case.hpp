@@ -67,8 +67,8 @@ inline const std::vector<Format> linear_formats{DType::f32, DType::f16, DType::b
 inline const std::vector<Format> vector_formats{
     {DType::f16, Layout::hwc8}, {DType::bf16, Layout::hwc8}, {DType::i8, Layout::chw32}};
 
-/// Each case with its first input in each of the formats. i8 gets scales, and 0.85 of a copy to reach wherever a
-/// fraction is asked for.
+/// Each case with its first input in each of the formats. i8 gets scales, and 0.85 of a copy to reach unless it is
+/// small.
 [[nodiscard]] std::vector<TimedCase> in_formats(const std::vector<Format>& formats,
                                                 const std::vector<TimedCase>& cases);
 

@@ -1,0 +1,82 @@
+/* Graft's operators behind C functions, for programs in other languages: libgraft_c.so, one file that carries the
+ * kernels and needs no other library of Graft's.
+ *
+ * Functions that return int return 0 for success. After any other value, or a null pointer, graft_last_error() says in
+ * this thread what was found and what is allowed. Nothing here throws, exits, or resets the device. */
+#ifndef GRAFT_GRAFT_C_H
+#define GRAFT_GRAFT_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define GRAFT_API __attribute__((visibility("default")))
+#else
+#define GRAFT_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An operator with values for its attributes. Any number of threads may run it at once. */
+typedef struct graft_operator graft_operator;
+
+#define GRAFT_MAX_RANK 8
+
+/* A tensor of a call. Host memory for the CPU, device memory for CUDA; inputs and outputs do not overlap. */
+typedef struct graft_tensor {
+  const char* dtype;  /* "f32", "f16", "bf16", "i8" */
+  const char* layout; /* "linear", "hwc8", "chw32" */
+  int64_t extents[GRAFT_MAX_RANK];
+  int32_t rank;
+  void* data; /* graft_storage_bytes() of them; may be null where nothing runs */
+} graft_tensor;
+
+/* All tensors of a call, in the order of the operator's ports. Optional inputs may be left out at the end; attributes
+ * supply them then, and the first graft_run_cuda copies those to the device. */
+typedef struct graft_call {
+  const graft_tensor* inputs;
+  int32_t input_count;
+  const graft_tensor* outputs;
+  int32_t output_count;
+} graft_call;
+
+GRAFT_API const char* graft_version(void);
+/* 1 if the library has CUDA kernels. */
+GRAFT_API int graft_has_cuda(void);
+GRAFT_API const char* graft_last_error(void);
+
+/* `attributes` is a JSON object: {"alpha": 0.1, "axes": [1], "epsilon_mode": "max"}; null or "{}" for the defaults. Null
+ * for an unknown operator and for an attribute that it refuses. */
+GRAFT_API graft_operator* graft_operator_create(const char* name, const char* attributes);
+GRAFT_API void graft_operator_destroy(graft_operator* op);
+
+/* Bytes that the tensor takes: the padding of a vectorised layout counts. -1 where the description is wrong. */
+GRAFT_API int64_t graft_storage_bytes(const graft_tensor* tensor);
+/* Bytes of scratch memory on the device that graft_run_cuda needs for the call, or -1. */
+GRAFT_API int64_t graft_workspace_bytes(const graft_operator* op, const graft_call* call);
+/* The CUDA implementations that take the call, best first, joined by commas. Valid until this thread's next call. */
+GRAFT_API const char* graft_cuda_variants(const graft_operator* op, const graft_call* call);
+
+/* The reference kernel: linear layouts, on `threads` threads. */
+GRAFT_API int graft_run_cpu(const graft_operator* op, const graft_call* call, int32_t threads);
+/* Queues the call on a cudaStream_t; legal while the stream is captured, but for a first call that has to copy what
+ * attributes supply. `variant`: the first that fits if null or empty.
+ * The workspace is aligned to 256 bytes. */
+GRAFT_API int graft_run_cuda(const graft_operator* op, const graft_call* call, void* workspace, void* stream,
+                             const char* variant);
+/* Queues a kernel that does nothing: what a launch costs. */
+GRAFT_API int graft_run_empty(void* stream);
+
+/* What `graft bench` times, as a JSON array. Each entry: "name", unique; "operator"; "attributes", all of them; "inputs"
+ * and "outputs", each "port", "dtype", "layout", "shape"; "to_reach": {"of_copy", "of_eager"}, 0 where nothing is asked;
+ * "operations", 0 where the memory sets the limit; "choose_variant", whether TensorRT times the variants and takes the
+ * fastest. Null if an operator refuses a case. */
+GRAFT_API const char* graft_timed_cases(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* GRAFT_GRAFT_C_H */
