@@ -184,4 +184,53 @@ struct ConvolutionSizes {
   return cases;
 }
 
+/// Square images and windows, padded so that the size stays.
+[[nodiscard]] inline TimedCase timed_convolution(const Format& format, std::int64_t batch, std::int64_t channels,
+                                                 std::int64_t outputs, std::int64_t size, std::int64_t window,
+                                                 std::int64_t group = 1) {
+  const auto [dtype, layout] = format;
+  TimedCase timed{.inputs = {{dtype, layout, {batch, channels, size, size}},
+                             {dtype, layout, {outputs, channels / group, window, window}},
+                             {DType::f32, Layout::linear, {outputs}}}};
+  if (window > 1) timed.attributes.emplace_back("pad", std::vector<std::int64_t>(2, window / 2));
+  if (group > 1) timed.attributes.emplace_back("group", group);
+  if (dtype == DType::i8) {
+    timed.attributes.insert(timed.attributes.end(), {{"x_scale", 0.05F}, {"weight_scale", std::vector{0.01F}}});
+  }
+  if (dtype == DType::f16 || dtype == DType::bf16) timed.of_eager = 0.9;
+  timed.operations = 2. * static_cast<double>(batch * outputs * size * size * (channels / group) * window * window);
+  return timed;
+}
+
+/// The 3x3 and 1x1 convolutions of ResNet-50 and those of VGG-16, and one of them in every type.
+[[nodiscard]] inline std::vector<TimedCase> timings(const Convolution& /*tag*/) {
+  struct Layer {
+    std::int64_t channels, outputs, size, window;
+  };
+  const std::vector<Layer> layers{
+      {64, 64, 56, 3},   {128, 128, 28, 3}, {256, 256, 14, 3},  {512, 512, 7, 3},   {64, 256, 56, 1},
+      {256, 64, 56, 1},  {512, 128, 28, 1}, {1024, 256, 14, 1}, {256, 1024, 14, 1}, {512, 2048, 7, 1},
+      {3, 64, 224, 3},   {64, 64, 224, 3},  {64, 128, 112, 3},  {128, 128, 112, 3}, {128, 256, 56, 3},
+      {256, 256, 56, 3}, {256, 512, 28, 3}, {512, 512, 28, 3},  {512, 512, 14, 3},
+  };
+  const Format f16(DType::f16, Layout::hwc8);
+  const Format i8(DType::i8, Layout::chw32);
+  std::vector<TimedCase> list;
+  for (const Format& format : {f16, i8}) {
+    for (const std::int64_t batch : {8, 1, 32}) {
+      for (const auto& [channels, outputs, size, window] : layers) {
+        list.push_back(timed_convolution(format, batch, channels, outputs, size, window));
+      }
+    }
+  }
+  for (const Format& format :
+       {Format(DType::bf16, Layout::hwc8), Format(DType::f16), Format(DType::i8), Format(DType::f32)}) {
+    list.push_back(timed_convolution(format, 8, 256, 256, 56, 3));
+  }
+  list.push_back(list.back());
+  list.back().attributes.emplace_back("allow_tf32", std::int64_t{1});
+  for (const Format& format : {f16, i8}) list.push_back(timed_convolution(format, 8, 256, 256, 56, 3, 256));
+  return list;
+}
+
 }  // namespace graft

@@ -126,4 +126,16 @@ namespace graft {
   return cases;
 }
 
+[[nodiscard]] inline std::vector<TimedCase> timings(const InstanceNorm& /*tag*/) {
+  const auto timed = [](const Extents& extents, double of_copy = 0) {
+    const TensorDesc channels{.extents = {extents[1]}};
+    return TimedCase{.inputs = {{.extents = extents}, channels, channels}, .of_copy = of_copy};
+  };
+  const std::vector<TimedCase> shapes{
+      timed({16, 256, 128, 128}, 0.97), timed({1, 128, 256, 256}, 0.70), timed({1, 64, 56, 56}),
+      timed({1, 32, 512, 512}),         timed({2, 32, 32, 128, 128}),
+  };
+  return in_formats(linear_formats, shapes);
+}
+
 }  // namespace graft
