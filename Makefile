@@ -1,7 +1,7 @@
 # Graft's everyday commands; plain `make` lists them. CMake does the work, in build/release.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build build-all demo test compat docs docs-check lint format install clean
+.PHONY: help deps build build-all demo test bench compat docs docs-check lint format install clean
 
 PREFIX ?= /usr/local
 GRAFT_CUDA ?= AUTO
@@ -27,6 +27,13 @@ demo: build ## a trained digits network, from ONNX to TensorRT engines
 
 test: build-all ## every test that this machine can run
 	@tools/test release
+
+bench: build ## on a machine with a GPU and PyTorch: times every operator, writes docs/performance.md
+	@mkdir -p build/bench
+	@GRAFT_PYTHON="$${GRAFT_PYTHON:-$$(command -v python3)}" build/bin/graft bench --op all --json --report build/bench/report.html >build/bench/result.json
+	@$(python) bench/document.py build/bench/result.json --commit "$$(git rev-parse --short HEAD)"
+	@$(python) tools/generate_docs.py
+	@echo "wrote docs/performance.md; charts: build/bench/report.html"
 
 compat: build-all ## try the plugin library with every TensorRT that the registries hold
 	@tools/setup compat

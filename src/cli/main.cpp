@@ -13,5 +13,6 @@ int main(int argument_count, char** arguments) {
 #endif
   graft::cli::add_build(program);
   graft::cli::add_plugins(program);
+  graft::cli::add_bench(program);
   return program.run(argument_count, arguments);
 }

@@ -46,5 +46,6 @@ void add_verify(Program& program);
 void add_run(Program& program);
 void add_build(Program& program);
 void add_plugins(Program& program);
+void add_bench(Program& program);
 
 }  // namespace graft::cli

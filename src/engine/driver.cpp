@@ -119,7 +119,7 @@ EngineDriver find_engine_driver() { return {.python = find_python(), .package_fo
 
 json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                 const DriverCallbacks& callbacks) {
-  std::vector<std::string> command{driver.python.string(), "-m", "graft.engine"};
+  std::vector<std::string> command{driver.python.string(), "-m", driver.module};
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<std::string> environment;
   if (!driver.package_folder.empty()) {
@@ -152,7 +152,7 @@ json run_driver(const EngineDriver& driver, const std::vector<std::string>& argu
   }
   const std::string how =
       ended.signal != 0 ? fmt::format("by signal {}", ended.signal) : fmt::format("with exit code {}", ended.exit_code);
-  throw Error(Error::Kind::internal, fmt::format("the engine driver ended {} without a result{}", how, rest));
+  throw Error(Error::Kind::internal, fmt::format("{} ended {} without a result{}", driver.module, how, rest));
 }
 
 }  // namespace graft

@@ -1,4 +1,5 @@
-// The engine driver as the command line uses it: `python -m graft.engine`, a process that reports JSON events.
+// The engine driver as the command line uses it: `python -m graft.engine`, a process that reports JSON events. So does
+// `python -m graft.bench`.
 #pragma once
 
 #include <filesystem>
@@ -16,6 +17,7 @@ namespace graft {
 struct EngineDriver {
   std::filesystem::path python;
   std::filesystem::path package_folder;
+  std::string module = "graft.engine";
 };
 
 /// Python: the environment's GRAFT_PYTHON, else the one this program was built with, else python3 on PATH.

@@ -24,6 +24,7 @@ EXIT_CODE_OF_KIND: dict[str, int] = {
     "plugin_library": EXIT_BAD_INPUT,  # missing, not loadable, no plugin in it
     "output": EXIT_BAD_INPUT,  # the result cannot be written
     "tensorrt_missing": EXIT_TOOL_MISSING,
+    "tool_missing": EXIT_TOOL_MISSING,  # of graft.bench: PyTorch, a GPU
     "parse": EXIT_ANSWER_IS_NO,  # TensorRT's parser refuses the model
     "build": EXIT_ANSWER_IS_NO,  # TensorRT's builder refuses the network
     "crash": EXIT_ANSWER_IS_NO,  # the TensorRT process died

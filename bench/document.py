@@ -1,0 +1,186 @@
+# document.py - writes docs/performance.md and docs/ops/speed.json from the result of `graft bench --op all --json`.
+"""Usage: python bench/document.py RESULT.json --commit HASH [--docs FOLDER]"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import pathlib
+import re
+import sys
+import tomllib
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+
+from graft.bench.judge import TINY_BYTES, Row, judge  # noqa: E402
+
+HEADER = """<!-- Written by bench/document.py from the result of `graft bench --op all`; `make bench` makes both. -->
+# Performance of the operators
+
+{device}, PyTorch {torch}, commit {commit}, {count} cases in {seconds:.0f} s. A device-to-device copy of 1 GiB moves {copy:.0f} GB/s
+(bytes read and written); a kernel that does nothing takes {empty:.2f} us by the same clock.
+
+Each call is timed by itself with device events; the median of 31 counts, with a warm cache of 101. *Cold*: 256 MiB of other data
+are read before each call. *Warm*: the same call was made just before. Traffic is every input read once and every output written
+once, and "of copy" compares it with the copy above, measured in the same run. *Eager* and *compiled* are the same maths in PyTorch
+and torch.compile, on the same tensors in the same run; int8 has no counterpart there. A figure in bold falls short of something
+that it has to reach: the fraction in "to reach", torch.compile's time on any case, PyTorch's where nothing else is said, and for
+the smallest tensors 1.5 times an empty kernel with a warm cache.
+
+{reached}
+
+"""
+
+
+def number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def bold(value: str, condition: bool) -> str:
+    return f"**{value}**" if condition and value else value
+
+
+def table(rows: list[dict[str, str]]) -> str:
+    """Columns that are empty in every row are left out."""
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(row[name].replace("|", "\\|") for name in names) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def kind_of(row: Row) -> str:
+    layout = row["inputs"][0]["layout"]
+    return row["dtype"] + ("" if layout == "linear" else f" {layout}")
+
+
+def shape_text(shape: list[int]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def attributes_of(row: Row) -> str:
+    """What the name says after the tensors."""
+    found = re.search(r" (\w+=.*)$", row["name"])
+    return found[1] if found else ""
+
+
+def cells_of(row: Row) -> dict[str, str]:
+    if "failed" in row:
+        return {
+            "shape": shape_text(row["inputs"][0]["shape"]),
+            "attributes": attributes_of(row),
+            "type": kind_of(row),
+        } | {"kernel": "**failed**"}
+    peers = {name: row["peers"].get(name, {}) for name in ("eager", "compiled")}
+    if row["operations"]:
+        unit, digits = "tflop_s", 0
+        label, reach = "TFLOP/s", row["to_reach"]["of_eager"]
+        reach_text = f"{reach:.2f} eager" if reach else ""
+    else:
+        unit, digits = "of_copy", 2
+        label, reach_text = "of copy", number(row["to_reach"]["of_copy"] or None, 2)
+    return {
+        "shape": ", ".join(shape_text(desc["shape"]) for desc in row["inputs"]),
+        "attributes": attributes_of(row),
+        "type": kind_of(row),
+        "kernel": row["variant"],
+        "cold us": bold(number(row["us"], 1), "us" in row["missed"]),
+        label: bold(number(row[unit], digits), unit in row["missed"]),
+        "to reach": reach_text,
+        "eager": number(peers["eager"].get(unit), digits),
+        "compiled": number(peers["compiled"].get(unit), digits),
+        "warm us": bold(number(row["warm_us"], 1), "warm_us" in row["missed"]),
+        "eager warm us": number(peers["eager"].get("warm_us"), 1),
+        "compiled warm us": number(peers["compiled"].get("warm_us"), 1),
+    }
+
+
+def tables_of(rows: list[Row]) -> str:
+    """One table, or one each for what memory and what arithmetic limits."""
+    parts = []
+    for of_arithmetic in (False, True):
+        chosen = [cells_of(row) for row in rows if bool(row["operations"]) == of_arithmetic]
+        if chosen:
+            names = list(dict.fromkeys(name for cells in chosen for name in cells))
+            parts.append(table([{name: cells.get(name, "") for name in names} for cells in chosen]))
+    return "\n".join(parts)
+
+
+def shortfalls(rows: list[Row], notes: list[dict[str, Any]]) -> str:
+    """Every miss, under the first note that matches its case, in the order of the notes."""
+    groups: dict[str, list[Row]] = {note["text"].strip(): [] for note in notes}
+    unexplained: list[Row] = []
+    for row in (row for row in rows if row["misses"]):
+        text = next((n["text"].strip() for n in notes if any(matches(row["name"], p) for p in n["cases"])), None)
+        (unexplained if text is None else groups[text]).append(row)
+    parts = [f"{text}\n\n{bullets(found)}" for text, found in groups.items() if found]
+    if unexplained:
+        parts.append(f"Not explained yet:\n\n{bullets(unexplained)}")
+    return "\n".join(parts) if parts else "Nothing.\n"
+
+
+def matches(name: str, pattern: str) -> bool:
+    # A case's name holds brackets, which fnmatch would take for a set of characters.
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def bullets(rows: list[Row]) -> str:
+    return "".join(f"- `{row['name']}`: {'; '.join(row['misses'])}.\n" for row in rows)
+
+
+def speed_of(rows: list[Row]) -> list[dict[str, str]]:
+    """For the operator's page: what has something to reach, and the small tensors."""
+    chosen = [
+        row for row in rows if "failed" not in row and (any(row["to_reach"].values()) or row["bytes"] <= TINY_BYTES)
+    ]
+    cells = [cells_of(row) for row in chosen]
+    names = [name for name in dict.fromkeys(n for c in cells for n in c) if any(c.get(name) for c in cells)]
+    return [{name: c.get(name, "") for name in names} for c in cells]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("result", type=pathlib.Path)
+    parser.add_argument("--commit", required=True)
+    parser.add_argument("--docs", type=pathlib.Path, default=ROOT / "docs")
+    options = parser.parse_args()
+    result = json.loads(options.result.read_text())
+    notes = tomllib.loads((ROOT / "bench" / "notes.toml").read_text())["note"]
+    rows = result["results"]
+    judge(rows, result["empty_kernel_us"])  # by the present rules, whatever those of the run were
+    short = sum(bool(row["misses"]) for row in rows)
+    text = HEADER.format(
+        device=result["name"],
+        torch=result["torch"],
+        commit=options.commit,
+        count=len(rows),
+        seconds=result["seconds"],
+        copy=result["copy_gb_s"],
+        empty=result["empty_kernel_us"],
+        reached=f"{len(rows) - short} of {len(rows)} cases reach all they have to; the other {short} are at the end, with the reason.",
+    )
+    speed = {}
+    for operator in sorted(
+        {row["operator"] for row in rows}, key=[row["operator"] for row in sorted(rows, key=lambda r: r["index"])].index
+    ):
+        own = sorted((row for row in rows if row["operator"] == operator), key=lambda row: row["index"])
+        text += f"## {operator}\n\n{tables_of(own)}\n"
+        speed[operator] = speed_of(own)
+    if result["left_out"]:
+        text += "## Not timed\n\nThe run was cut off by its time limit before these.\n\n"
+        text += "".join(f"- `{name}`\n" for name in result["left_out"]) + "\n"
+    text += f"## What falls short, and why\n\n{shortfalls(rows, notes)}"
+    write(options.docs / "performance.md", text)
+    write(options.docs / "ops" / "speed.json", json.dumps(speed, indent=1) + "\n")
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    main()

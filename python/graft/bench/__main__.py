@@ -1,0 +1,9 @@
+# `python -m graft.bench`: the front of `graft bench --op` as a program.
+"""Entry point; everything is in cli.py."""
+
+import sys
+
+from graft.bench.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+# The command line of the benchmark's front: `python -m graft.bench`.
+"""Writes newline-delimited JSON events to standard output, as the engine driver does; see README.md beside this file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from graft.bench.judge import TINY_BYTES, is_wrong, judge
+from graft.bench.library import GraftError, Library
+from graft.bench.page import page
+from graft.engine.cli import WholeFile
+from graft.engine.events import EXIT_DONE, EngineError, EventWriter
+
+PEERS = {"cuda": ["eager", "compiled"], "cpu": ["eager", "compiled", "onnxruntime"]}
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong use is an error event like any other."""
+
+    def error(self, message: str) -> NoReturn:
+        raise EngineError("usage", message, f"{self.prog} --help shows the options")
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="python -m graft.bench", description="Time Graft's operators; write JSON events.")
+    parser.add_argument("--library", required=True, help="libgraft_c.so")
+    parser.add_argument("--op", default="all", help="an operator, several joined by commas, or all")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--match", default="", help="only cases whose name contains this")
+    parser.add_argument("--no-peers", action="store_true", help="time Graft alone")
+    parser.add_argument("--time-limit", type=float, help="seconds after which no further case is begun")
+    parser.add_argument("--models", type=pathlib.Path, help="folder of ONNX models, for ONNX Runtime on the CPU")
+    parser.add_argument("--report", help="HTML page to write")
+    parser.add_argument("--json", help="file to write the result to, beside the event")
+    return parser
+
+
+def load_library(path: str) -> Library:
+    try:
+        return Library(path)
+    except OSError as error:
+        raise EngineError("tool_missing", f"{path}: cannot be loaded: {error}", "Build it with `make build`") from error
+
+
+def chosen_cases(library: Library, options: argparse.Namespace) -> list[dict[str, Any]]:
+    cases = [{"index": index, **case} for index, case in enumerate(library.timed_cases())]
+    known = list(dict.fromkeys(case["operator"] for case in cases))
+    wanted = known if options.op == "all" else options.op.split(",")
+    for name in wanted:
+        if name not in known:
+            raise EngineError("usage", f"--op {name}: no cases are timed of it", f"There are: {', '.join(known)}, all")
+    cases = [case for case in cases if case["operator"] in wanted and options.match in case["name"]]
+    if not cases:
+        raise EngineError("usage", f"--match {options.match}: no case of that name", "Leave it out to time all cases")
+    # What has something to reach comes first, then what should cost no more than its launch.
+    return sorted(cases, key=importance)
+
+
+def importance(case: dict[str, Any]) -> int:
+    if any(case["to_reach"].values()) or case["operations"]:
+        return 0
+    elements = sum(product(desc["shape"]) for desc in case["inputs"] + case["outputs"])
+    return 1 if 4 * elements <= TINY_BYTES else 2
+
+
+def product(numbers: Sequence[int]) -> int:
+    result = 1
+    for number in numbers:
+        result *= number
+    return result
+
+
+def make_bench(library: Library, options: argparse.Namespace) -> Any:
+    peers = [] if options.no_peers else PEERS[options.device]
+    if options.device == "cpu":
+        from graft.bench.cpu import CpuBench
+
+        return CpuBench(library, peers, options.models)
+    if not library.has_cuda:
+        raise EngineError("tool_missing", "this build of Graft has no CUDA kernels", "Build them with: make deps build")
+    try:
+        from graft.bench.cuda import CudaBench
+    except ImportError as error:
+        raise EngineError(
+            "tool_missing",
+            f"--device cuda: {sys.executable} has no PyTorch, whose clock and tensors are used: {error}",
+            "Install it with: pip install torch, or name a Python that has it: GRAFT_PYTHON=...",
+        ) from error
+    try:
+        return CudaBench(library, peers)
+    except (RuntimeError, GraftError) as error:
+        raise EngineError(
+            "tool_missing", f"--device cuda: {error}", "Run it on a machine with an NVIDIA GPU, or time --device cpu"
+        ) from error
+
+
+def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
+    started = time.monotonic()
+    files = {name: WholeFile(path) for name in ("report", "json") if (path := getattr(options, name))}
+    library = load_library(options.library)
+    cases = chosen_cases(library, options)
+    bench = make_bench(library, options)
+    if options.device == "cpu":
+        cases = [case for case in cases if bench.takes(case)]
+    rows, left_out, slowest = [], [], 0.0
+    for number, case in enumerate(cases):
+        begun = time.monotonic()
+        if options.time_limit is not None and begun - started + slowest / 2 > options.time_limit:
+            left_out.append(case["name"])
+            continue
+        events.progress(case["name"], number, len(cases), number / len(cases))
+        row = {**case, "dtype": case["inputs"][0]["dtype"], **bench.measure(case)}
+        row["seconds"] = round(time.monotonic() - begun, 3)
+        rows.append(row)
+        slowest = max(slowest, row["seconds"]) if number else 0.0  # the first one also starts the compiler
+        bench.tidy()
+        events.log("info", summary(row))
+    judge(rows, bench.empty_kernel_us)
+    result = {
+        "graft": library.version,
+        "device": options.device,
+        **bench.facts(),
+        "seconds": round(time.monotonic() - started, 1),
+        "results": rows,
+        "left_out": left_out,
+        "wrong": [row["name"] for row in rows if is_wrong(row)],
+    }
+    publish(files, {"report": lambda: page(result), "json": lambda: json.dumps(result, indent=1) + "\n"})
+    return result
+
+
+def publish(files: dict[str, WholeFile], texts: dict[str, Callable[[], str]]) -> None:
+    try:
+        for name, file in files.items():
+            file.temporary.write_text(texts[name]())
+        for file in files.values():
+            file.publish()
+    except OSError as error:
+        raise EngineError("output", f"{error.filename}: {error.strerror}", "Choose another name") from error
+    finally:
+        for file in files.values():
+            file.discard()
+
+
+def summary(row: dict[str, Any]) -> str:
+    if "failed" in row:
+        return f"{row['name']}: failed: {row['failed']}"
+    text = f"{row['name']}: {row['variant']} {row['us']:.1f} us, {row['of_copy']:.2f} of copy"
+    if row["tflop_s"]:
+        text += f", {row['tflop_s']:.0f} TFLOP/s"
+    for name, peer in row["peers"].items():
+        text += f"; {name} " + (f"{peer['us']:.1f} us" if "us" in peer else f"failed: {peer['failed']}")
+    return text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    events = EventWriter(sys.stdout.fileno())
+    try:
+        result = run(argument_parser().parse_args(arguments), events)
+        events.progress("done", 1, 1, 1.0)
+        events.result("bench", **result)
+        return EXIT_DONE
+    except EngineError as error:
+        events.write(error.event())
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001
+        failure = EngineError(
+            "internal", f"{type(error).__name__}: {error}", "Please report it", traceback=traceback.format_exc()
+        )
+        events.write(failure.event())
+        return failure.exit_code

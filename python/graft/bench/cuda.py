@@ -1,0 +1,200 @@
+# Times cases on a GPU with device events, beside PyTorch eager and torch.compile.
+"""Everything runs on PyTorch's current stream and on its tensors, so that all sides have the same clock and memory."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from graft.bench.judge import SMALL_BYTES
+from graft.bench.library import GraftError, Library, OperatorCall
+from graft.bench.peers import peer
+
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
+REPEATS = 31
+WARM_REPEATS = 101  # of a few microseconds each, in which the clock's steps show
+HEAD_START = 300_000  # cycles for which the device is busy; more than any peer's host takes to queue a call
+FLUSH_BYTES = 256 << 20
+COPY_BYTES = 1 << 30
+
+
+class CudaBench:
+    """Raises RuntimeError where PyTorch finds no GPU."""
+
+    def __init__(self, library: Library, peers: Sequence[str]) -> None:
+        if not torch.cuda.is_available():
+            raise RuntimeError("PyTorch finds no GPU")
+        self.library = library
+        self.peers = peers
+        torch.manual_seed(1)
+        torch.backends.cudnn.benchmark = True
+        self.flush = torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+        self.copy = self._copy_bandwidth()
+        self.empty_kernel_us = 1e6 * self._seconds(lambda: library.run_empty(stream()), warm=True)
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "name": torch.cuda.get_device_properties(0).name,
+            "torch": torch.__version__.split("+")[0],
+            "copy_gb_s": self.copy / 1e9,
+            "empty_kernel_us": self.empty_kernel_us,
+        }
+
+    def _seconds(self, call: Callable[[], Any], warm: bool = False) -> float:
+        call()  # whatever is made at the first run
+        events = []
+        for _ in range(WARM_REPEATS if warm else REPEATS):
+            if warm:
+                call()
+            else:
+                torch.amax(self.flush)
+            torch.cuda._sleep(HEAD_START)
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            call()
+            end.record()
+            events.append((begin, end))
+        torch.cuda.synchronize()
+        return statistics.median(begin.elapsed_time(end) for begin, end in events) / 1e3
+
+    def _copy_bandwidth(self) -> float:
+        source = torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda").random_()
+        target = torch.empty_like(source)
+        return 2 * source.nbytes / self._seconds(lambda: target.copy_(source))
+
+    def measure(self, case: dict[str, Any]) -> dict[str, Any]:
+        """The row of a case; see README.md."""
+        inputs = [random_tensor(desc) for desc in case["inputs"]]
+        outputs = [torch.empty(storage_shape(d), dtype=TYPES[d["dtype"]], device="cuda") for d in case["outputs"]]
+        traffic = sum(tensor.nbytes for tensor in (*inputs, *outputs))
+        row = {"bytes": traffic, "peers": {}, "difference": None}
+        try:
+            call = self.library.call(case, [t.data_ptr() for t in inputs], [t.data_ptr() for t in outputs])
+            workspace = torch.empty(max(call.workspace_bytes(), 1), dtype=torch.uint8, device="cuda")
+            variant = self._fastest_variant(call, workspace, case["choose_variant"])
+
+            def ours() -> None:
+                call.run_cuda(workspace.data_ptr(), stream(), variant)
+
+            row |= self._times(ours, case, traffic) | {"variant": variant}
+        except (GraftError, RuntimeError) as error:
+            return row | {"failed": str(error)}
+        if self.peers and case["inputs"][0]["dtype"] != "i8":
+            self._measure_peers(case, row, ours, inputs, outputs)
+        return row
+
+    def _fastest_variant(self, call: OperatorCall, workspace: torch.Tensor, choose: bool) -> str:
+        """The one that runs by itself or, where TensorRT would time them all, the fastest."""
+        times: dict[str, float] = {}
+        problem: GraftError | None = None
+        for variant in call.cuda_variants():
+            try:
+                call.run_cuda(workspace.data_ptr(), stream(), variant)
+            except GraftError as error:  # made for another generation of GPUs
+                problem = error
+                continue
+            if not choose:
+                return variant
+            times[variant] = self._seconds(
+                lambda variant=variant: call.run_cuda(workspace.data_ptr(), stream(), variant)
+            )
+        if not times:
+            raise problem or GraftError("no CUDA variant takes the case")
+        return min(times, key=times.__getitem__)
+
+    def _times(self, call: Callable[[], Any], case: dict[str, Any], traffic: int) -> dict[str, Any]:
+        seconds = self._seconds(call)
+        return {
+            "us": 1e6 * seconds,
+            "warm_us": 1e6 * self._seconds(call, warm=True) if traffic <= SMALL_BYTES else None,
+            "of_copy": traffic / seconds / self.copy,
+            "tflop_s": case["operations"] / seconds / 1e12 if case["operations"] else None,
+        }
+
+    def _measure_peers(
+        self,
+        case: dict[str, Any],
+        row: dict[str, Any],
+        ours: Callable[[], Any],
+        stored_inputs: Sequence[torch.Tensor],
+        stored_outputs: Sequence[torch.Tensor],
+    ) -> None:
+        function = peer(case["operator"], case["attributes"])
+        if function is None:
+            return
+        tf32 = bool(case["attributes"].get("allow_tf32", False))
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
+        x, *rest = (logical(tensor, desc) for tensor, desc in zip(stored_inputs, case["inputs"]))
+        tensors = [x, *(tensor.to(x.dtype) for tensor in rest)]
+        if case["operations"] and x.dim() == 4:
+            # cuDNN's fastest kernels take channels last.
+            tensors = [t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t for t in tensors]
+        try:
+            expected = function(*tensors)
+            ours()
+            found = logical(stored_outputs[0], case["outputs"][0]).reshape(expected.shape)
+            row["difference"] = relative_difference(found, expected)
+        except RuntimeError as error:  # PyTorch has no such kernel, or not enough memory
+            row["peers"]["eager"] = {"failed": first_line(error)}
+            return
+        del expected, found
+        for name in self.peers:
+            # Neither adds anything to a convolution but a fused activation: both call cuDNN.
+            if name == "compiled" and case["operations"]:
+                continue
+            try:
+                run = function
+                if name == "compiled":
+                    torch._dynamo.reset()
+                    run = torch.compile(function, dynamic=False)
+                row["peers"][name] = self._times(lambda run=run: run(*tensors), case, row["bytes"])
+            except Exception as error:  # noqa: BLE001  (a compiler may fail in any way; the other figures stay good)
+                row["peers"][name] = {"failed": first_line(error)}
+
+    def tidy(self) -> None:
+        torch.cuda.empty_cache()
+
+
+def stream() -> int:
+    return torch.cuda.current_stream().cuda_stream
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def storage_shape(desc: dict[str, Any]) -> tuple[int, ...]:
+    shape = desc["shape"]
+    if desc["layout"] == "hwc8":
+        return (shape[0], *shape[2:], -(-shape[1] // 8) * 8)
+    if desc["layout"] == "chw32":
+        return (shape[0], -(-shape[1] // 32), *shape[2:], 32)
+    return tuple(shape)
+
+
+def random_tensor(desc: dict[str, Any]) -> torch.Tensor:
+    shape = storage_shape(desc)
+    if desc["dtype"] == "i8":
+        return torch.randint(-128, 128, shape, dtype=torch.int8, device="cuda")
+    return torch.randn(shape, device="cuda").to(TYPES[desc["dtype"]])
+
+
+def logical(stored: torch.Tensor, desc: dict[str, Any]) -> torch.Tensor:
+    """The tensor as N,C,spatial; no copy but where channels are cut."""
+    channels = desc["shape"][1] if len(desc["shape"]) > 1 else 0
+    if desc["layout"] == "hwc8":
+        return stored.permute(0, 3, 1, 2)[:, :channels]
+    if desc["layout"] == "chw32":
+        n, groups, height, width, lanes = stored.shape
+        return stored.permute(0, 1, 4, 2, 3).reshape(n, groups * lanes, height, width)[:, :channels]
+    return stored
+
+
+def relative_difference(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """Of Euclidean norms."""
+    norm = float(expected.float().norm())
+    difference = float((found.float() - expected.float()).norm())
+    return difference / norm if norm else difference

@@ -1,0 +1,77 @@
+# What a measured case had to reach, and where it fell short.
+"""Works on the entries of "results" as README.md describes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Row = dict[str, Any]
+
+SMALL_BYTES = 16 << 20  # a case of no more traffic is also timed with a warm cache
+TINY_BYTES = 4 << 20  # of no more: its time is that of the launch
+SLOWER, SLOWER_US = 1.02, 0.1  # what two runs of the same kernel may differ by: a factor, and microseconds on top
+TINY_OVER_EMPTY = 1.5
+LARGE_OPERATIONS = 1e10  # from here on i8 has to beat f16
+ALLOWED_DIFFERENCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 2e-2}  # of the results' Euclidean norm, to PyTorch's
+
+
+def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
+    """Each the figure that falls short, and a sentence without a full stop."""
+    if "failed" in row:
+        return [("failed", f"failed: {row['failed']}")]
+    found = []
+    if row["difference"] is not None and not row["difference"] <= ALLOWED_DIFFERENCE[row["dtype"]]:
+        found.append(("difference", f"differs from its peer's result by {row['difference']:.1e} of its norm"))
+    if empty_kernel_us is None:  # on the CPU, whose reference kernels have nothing to reach but the result
+        return found
+    to_reach = row["to_reach"]
+    if to_reach["of_copy"] and row["of_copy"] < to_reach["of_copy"]:
+        found.append(("of_copy", f"{row['of_copy']:.3f} of a copy's bandwidth, to reach {to_reach['of_copy']:.2f}"))
+    warm = row["warm_us"] is not None
+    key = "warm_us" if warm else "us"
+    for name, peer in row["peers"].items():
+        if "failed" in peer:
+            continue
+        if name == "eager" and to_reach["of_eager"]:
+            ratio = peer["us"] / row["us"]
+            if ratio < to_reach["of_eager"]:
+                text = f"{ratio:.2f} of the speed of {peer_name(name)}, to reach {to_reach['of_eager']:.2f}"
+                found.append(("tflop_s", text))
+        elif row[key] > SLOWER * peer[key] + SLOWER_US:
+            how = " with a warm cache" if warm else ""
+            found.append((key, f"slower than {peer_name(name)}{how}: {row[key]:.1f} us against {peer[key]:.1f}"))
+    if row["bytes"] <= TINY_BYTES and not row["operations"]:
+        ratio = row["warm_us"] / empty_kernel_us
+        if ratio > TINY_OVER_EMPTY:
+            text = f"{ratio:.2f} times an empty kernel with a warm cache, at most {TINY_OVER_EMPTY} wanted"
+            found.append(("warm_us", text))
+    return found
+
+
+def peer_name(name: str) -> str:
+    return {"eager": "PyTorch eager", "compiled": "torch.compile", "onnxruntime": "ONNX Runtime"}.get(name, name)
+
+
+def is_wrong(row: Row) -> bool:
+    """Failed or gave another result, whatever its speed."""
+    return "failed" in row["missed"] or "difference" in row["missed"]
+
+
+def judge(rows: list[Row], empty_kernel_us: float | None) -> None:
+    """Gives every row its "misses", as sentences, and "missed", the figures that they are about."""
+    found = [misses_of(row, empty_kernel_us) for row in rows]
+    for row, misses in zip(rows, found):
+        if row["dtype"] == "i8" and row["operations"] >= LARGE_OPERATIONS and "failed" not in row:
+            f16 = [r["us"] for r in rows if "us" in r and r["dtype"] == "f16" and same_problem(r, row)]
+            if f16 and row["us"] >= min(f16):
+                misses.append(("tflop_s", f"no faster than f16: {row['us']:.1f} us against {min(f16):.1f}"))
+        row["misses"] = [text for _, text in misses]
+        row["missed"] = sorted({figure for figure, _ in misses})
+
+
+def same_problem(a: Row, b: Row) -> bool:
+    def problem(row: Row) -> tuple[Any, ...]:
+        attributes = {name: value for name, value in row["attributes"].items() if not name.endswith("_scale")}
+        return row["operator"], attributes, [desc["shape"] for desc in row["inputs"]]
+
+    return problem(a) == problem(b)

@@ -1,0 +1,128 @@
+# The operators' maths in PyTorch: what each one is timed beside.
+"""`peer(operator, attributes)` gives a function of the operator's inputs, or None where PyTorch has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+Attributes = dict[str, Any]
+Function = Callable[..., torch.Tensor]
+
+
+def leaky_relu(a: Attributes) -> Function:
+    return lambda x: F.leaky_relu(x, a["alpha"])
+
+
+def l2_normalize(a: Attributes) -> Function | None:
+    axes = a["axes"]
+    if a["epsilon_mode"] != "norm":
+        return None
+    return lambda x: F.normalize(x, dim=tuple(axes) if len(axes) > 1 else axes[0], eps=a["epsilon"])
+
+
+def activation(a: Attributes) -> Callable[[torch.Tensor], torch.Tensor] | None:
+    return {
+        "none": lambda x: x,
+        "relu": torch.relu,
+        "relu6": F.relu6,
+        "leaky_relu": lambda x: F.leaky_relu(x, a["alpha"]),
+    }.get(a["activation"])
+
+
+def instance_norm(a: Attributes) -> Function | None:
+    then = activation(a)
+    if then is None:
+        return None
+    return lambda x, scale=None, bias=None: then(F.instance_norm(x, weight=scale, bias=bias, eps=a["epsilon"]))
+
+
+def normalize(a: Attributes) -> Function:
+    def run(x: torch.Tensor, scale: torch.Tensor | None = None) -> torch.Tensor:
+        axes = tuple(range(1, x.dim())) if a["across_spatial"] else (1,)
+        y = x / torch.sqrt((x * x).sum(axes, keepdim=True) + a["epsilon"])
+        return y if scale is None else y * scale.reshape(1, -1, *[1] * (x.dim() - 2))
+
+    return run
+
+
+def padding(a: Attributes) -> Function | None:
+    mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}.get(a["mode"])
+    if mode is None:
+        return None
+    rank = len(a["pads"]) // 2
+    begins, ends = a["pads"][:rank], a["pads"][rank:]
+    # PyTorch wants pairs from the last axis on; other modes than constant take spatial axes only.
+    first = 0 if mode == "constant" else 2
+    if any(begins[:first]) or any(ends[:first]):
+        return None
+    pairs = [pad for axis in reversed(range(first, rank)) for pad in (begins[axis], ends[axis])]
+    if mode == "constant":
+        return lambda x: F.pad(x, pairs, value=a["value"])
+    return lambda x: F.pad(x, pairs, mode=mode)
+
+
+def upsampling(a: Attributes) -> Function | None:
+    align = a["coordinate_mode"] == "align_corners"
+    plain = a["mode"] == "nearest" and a["coordinate_mode"] == "asymmetric" and a["nearest_mode"] == "floor"
+    if a["mode"] != "nearest" and a["coordinate_mode"] == "asymmetric":
+        return None
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        sizes = {"size": a["sizes"]} if a["sizes"] else {"scale_factor": factors(a["scales"], x.dim() - 2)}
+        if a["mode"] == "nearest":
+            return F.interpolate(x, mode="nearest" if plain else "nearest-exact", **sizes)
+        mode = {1: "linear", 2: "bilinear", 3: "trilinear"}[x.dim() - 2] if a["mode"] == "linear" else "bicubic"
+        return F.interpolate(x, mode=mode, align_corners=align, **sizes)
+
+    return run
+
+
+def factors(scales: list[float], axes: int) -> list[float]:
+    return [float(scale) for scale in (scales * axes if len(scales) == 1 else scales)]
+
+
+def spatial_pyramid_pooling(a: Attributes) -> Function | None:
+    if a["binning"] != "adaptive":
+        return None
+    pool = F.adaptive_max_pool2d if a["mode"] == "max" else F.adaptive_avg_pool2d
+    return lambda x: torch.cat([pool(x, level).flatten(1) for level in a["levels"]], 1)
+
+
+def convolution(a: Attributes) -> Function | None:
+    then = activation(a)
+    if then is None:
+        return None
+
+    def run(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        axes = x.dim() - 2
+        pads = a["pad"] or [0] * axes
+        if len(pads) == 2 * axes:
+            if pads[:axes] != pads[axes:]:
+                x = F.pad(x, [pad for axis in reversed(range(axes)) for pad in (pads[axis], pads[axes + axis])])
+                pads = [0] * axes
+            pads = pads[:axes]
+        convolve = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[axes]
+        return then(convolve(x, weight, bias, a["stride"] or [1] * axes, pads, a["dilation"] or [1] * axes, a["group"]))
+
+    return run
+
+
+PEERS: dict[str, Callable[[Attributes], Function | None]] = {
+    "LeakyReLU": leaky_relu,
+    "L2Normalize": l2_normalize,
+    "InstanceNorm": instance_norm,
+    "Normalize": normalize,
+    "Padding": padding,
+    "Upsampling": upsampling,
+    "SpatialPyramidPooling": spatial_pyramid_pooling,
+    "Convolution": convolution,
+}
+
+
+def peer(operator: str, attributes: Attributes) -> Function | None:
+    make = PEERS.get(operator)
+    return make(attributes) if make else None

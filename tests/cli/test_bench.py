@@ -1,0 +1,181 @@
+# graft bench: what it refuses, its result and its page. The GPU's side is run where there is one.
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import DIGITS, PROGRAM, SOURCE
+
+FIGURES = {"us", "warm_us", "of_copy", "tflop_s"}
+
+
+@pytest.fixture(scope="module")
+def cpu_result(tmp_path_factory):
+    """The one case of LeakyReLU that the CPU takes, and its page."""
+    report = tmp_path_factory.mktemp("bench") / "report.html"
+    command = [PROGRAM, "bench", "--op", "LeakyReLU", "--device", "cpu", "--json", "--report", report]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), report.read_text()
+
+
+def test_result_has_what_its_readme_lists(cpu_result):
+    result, _ = cpu_result
+    assert result["device"] == "cpu"
+    assert result["copy_gb_s"] > 0
+    assert result["wrong"] == result["left_out"] == []
+    (row,) = result["results"]
+    assert row["name"] == "LeakyReLU f32 1x64x56x56 alpha=0.1"
+    assert row["bytes"] == 2 * 4 * 64 * 56 * 56
+    assert row.keys() >= FIGURES
+    assert row["us"] > 0
+    assert row["misses"] == row["missed"] == []
+    listed = set(
+        (SOURCE / "python" / "graft" / "bench" / "README.md").read_text().replace("`", " ").replace(",", " ").split()
+    )
+    assert row.keys() <= listed | {"choose_variant"}
+    assert result.keys() <= listed
+
+
+def test_onnx_runtime_is_timed_beside_and_agrees(cpu_result):
+    pytest.importorskip("onnxruntime")
+    result, _ = cpu_result
+    (row,) = result["results"]
+    assert row["peers"]["onnxruntime"].keys() >= FIGURES
+    assert row["difference"] < 1e-6
+
+
+def test_peers_that_are_not_installed_are_said_to_be_missing(cpu_result):
+    result, report = cpu_result
+    for name in result["missing"]:
+        assert f"{name} is not installed" in report
+
+
+def test_report_is_one_page_without_network(cpu_result):
+    _, report = cpu_result
+    assert report.startswith("<!doctype html>")
+    assert "<svg" in report
+    assert "http" not in report
+
+
+def test_all_small_cases_run_on_the_cpu(graft):
+    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--json", "--time-limit", "60")
+    assert answer.code == 0, answer.err
+    assert {row["operator"] for row in answer.json["results"]} >= {"LeakyReLU", "L2Normalize"}
+    assert not any("failed" in row for row in answer.json["results"])
+
+
+def test_table_names_each_case(graft):
+    answer = graft("bench", "--op", "L2Normalize", "--device", "cpu", "--no-peers", "--match", "1x128")
+    assert answer.code == 0, answer.err
+    assert "L2Normalize f32 1x128" in answer.out
+    assert "reference" in answer.out
+
+
+def test_time_limit_lists_what_is_left_out(graft):
+    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--json", "--time-limit", "0.001")
+    assert answer.code == 0, answer.err
+    assert answer.json["results"] == []
+    assert "LeakyReLU f32 1x64x56x56 alpha=0.1" in answer.json["left_out"]
+
+
+def test_model_on_the_cpu(graft):
+    answer = graft("bench", DIGITS, "--input", "image:4x1x8x8", "--time-limit", "1", "--json")
+    assert answer.code == 0, answer.err
+    result = answer.json
+    assert result["inputs"] == {"image": [4, 1, 8, 8]}
+    assert 0 < result["fastest_ms"] <= result["median_ms"] <= result["slowest_ms"]
+    assert result["runs"] >= 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "--op"),
+        ([DIGITS, "--op", "all"], "--op"),
+        (["--op", "LeakyRLU", "--device", "cpu"], "LeakyReLU"),
+        (["--op", "LeakyReLU,", "--device", "cpu"], "--op"),
+        (["--op", "all", "--device", "tpu"], "tpu"),
+        (["--op", "all", "--time-limit", "-1"], "--time-limit"),
+        (["--op", "all", "--device", "cpu", "--match", "no such case"], "no such case"),
+        (["--op", "LeakyReLU", "--device", "cpu", "--report", "/no/such/folder/r.html"], "/no/such/folder"),
+        ([DIGITS, "--device", "cuda"], "--device"),
+        (["missing.onnx"], "missing.onnx"),
+    ],
+)
+def test_wrong_use_is_named(graft, arguments, named):
+    answer = graft("bench", *arguments)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert named in answer.err
+
+
+def has_gpu():
+    return os.path.exists("/dev/nvidiactl")
+
+
+@pytest.mark.skipif(has_gpu(), reason="there is a GPU")
+def test_a_missing_pytorch_or_gpu_is_said(graft, tmp_path):
+    report = tmp_path / "report.html"
+    answer = graft("bench", "--op", "all", "--report", report, "--json")
+    assert answer.code == 3
+    assert answer.json["error"]["kind"] == "missing_tool"
+    assert "pip install torch" in answer.err or "NVIDIA GPU" in answer.err or "make deps build" in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_report_that_was_there_stays_when_the_run_fails(graft, tmp_path):
+    report = tmp_path / "report.html"
+    report.write_text("old")
+    assert graft("bench", "--op", "all", "--device", "cpu", "--match", "nothing", "--report", report).code == 2
+    assert report.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [report]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_leaves_nothing(tmp_path, number):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "out").mkdir()
+    process = subprocess.Popen(
+        [PROGRAM, "bench", "--op", "all", "--device", "cpu", "--report", tmp_path / "out" / "r.html"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )
+    time.sleep(0.7)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert not list((tmp_path / "out").iterdir())
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_library_that_was_not_built(tmp_path):
+    # The program looks for its library beside itself, so a copy elsewhere has none.
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "graft"
+    program.write_bytes(pathlib.Path(PROGRAM).read_bytes())
+    program.chmod(0o755)
+    command = [program, "bench", "--op", "all", "--device", "cpu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "libgraft_c.so" in done.stderr
+    assert "make build" in done.stderr
+
+
+def test_front_by_itself(graft, tmp_path):
+    """As it is run on a machine that has no `graft`: events on standard output, the result in a file."""
+    library = os.path.join(os.path.dirname(os.path.dirname(PROGRAM)), "lib", "libgraft_c.so")
+    command = [sys.executable, "-m", "graft.bench", "--library", library, "--device", "cpu", "--no-peers"]
+    command += ["--op", "LeakyReLU", "--json", str(tmp_path / "result.json")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(SOURCE / "python")}
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert events[-1]["event"] == "result"
+    assert json.loads((tmp_path / "result.json").read_text())["results"] == events[-1]["results"]
+    assert done.returncode == 0
