@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+/* NOLINTBEGIN(readability-identifier-naming): names as C has them */
+
 /* An operator with values for its attributes. Any number of threads may run it at once. */
 typedef struct graft_operator graft_operator;
 
@@ -74,6 +76,8 @@ GRAFT_API int graft_run_empty(void* stream);
  * "operations", 0 where the memory sets the limit; "choose_variant", whether TensorRT times the variants and takes the
  * fastest. Null if an operator refuses a case. */
 GRAFT_API const char* graft_timed_cases(void);
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #ifdef __cplusplus
 }

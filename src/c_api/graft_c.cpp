@@ -14,7 +14,7 @@
 #include "graft/registry.hpp"
 #include "ops/operator_case.hpp"
 
-struct graft_operator {
+struct graft_operator {  // NOLINT(readability-identifier-naming): a name of C
   std::shared_ptr<const graft::Operator> op;
 };
 
