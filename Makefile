@@ -5,22 +5,25 @@ SHELL := /bin/bash
 
 PREFIX ?= /usr/local
 GRAFT_CUDA ?= AUTO
+GRAFT_CUDA_ARCHITECTURES ?=
 export GRAFT_CUDA
+settings := -DGRAFT_CUDA=$(GRAFT_CUDA) '-DGRAFT_CUDA_ARCHITECTURES=$(GRAFT_CUDA_ARCHITECTURES)'
 
 python := .deps/venv/bin/python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo; echo "  GRAFT_CUDA=OFF leaves out CUDA: no compiler installed, no kernels, no plugin library."
+	@echo "  GRAFT_CUDA_ARCHITECTURES='80-real;90' chooses GPUs; by default this machine's, or without one all since sm_75."
 
 deps: ## install what the rest needs: Debian packages, and wheels into .deps
 	@tools/setup build engine test
 
 build: deps ## build/bin/graft, build/lib/libgraft_plugins.so, build/python
-	@tools/build release -DGRAFT_CUDA=$(GRAFT_CUDA) -- graft_product
+	@tools/build release $(settings) -- graft_product
 
 build-all: deps
-	@tools/build release -DGRAFT_CUDA=$(GRAFT_CUDA)
+	@tools/build release $(settings)
 
 demo: build ## a trained digits network, from ONNX to TensorRT engines
 	@examples/digits/demo
