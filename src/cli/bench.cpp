@@ -147,7 +147,7 @@ Exit bench_operators(const Console& console, const Arguments& arguments) {
   if (arguments.time_limit > 0) {
     command.insert(command.end(), {"--time-limit", fmt::format("{}", arguments.time_limit)});
   }
-  if (arguments.without_peers) command.emplace_back("--no-peers");
+  if (arguments.without_peers) command.insert(command.end(), {"--peers", "none"});
 
   const DeferInterrupts defer;
   std::optional<TemporaryFolder> folder;

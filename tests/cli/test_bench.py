@@ -170,7 +170,7 @@ def test_library_that_was_not_built(tmp_path):
 def test_front_by_itself(graft, tmp_path):
     """As it is run on a machine that has no `graft`: events on standard output, the result in a file."""
     library = os.path.join(os.path.dirname(os.path.dirname(PROGRAM)), "lib", "libgraft_c.so")
-    command = [sys.executable, "-m", "graft.bench", "--library", library, "--device", "cpu", "--no-peers"]
+    command = [sys.executable, "-m", "graft.bench", "--library", library, "--device", "cpu", "--peers", "none"]
     command += ["--op", "LeakyReLU", "--json", str(tmp_path / "result.json")]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(SOURCE / "python")}

@@ -34,7 +34,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--op", default="all", help="an operator, several joined by commas, or all")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--match", default="", help="only cases whose name contains this")
-    parser.add_argument("--no-peers", action="store_true", help="time Graft alone")
+    parser.add_argument("--peers", help="those to time beside it, of eager, compiled, onnxruntime; none")
     parser.add_argument("--time-limit", type=float, help="seconds after which no further case is begun")
     parser.add_argument("--models", type=pathlib.Path, help="folder of ONNX models, for ONNX Runtime on the CPU")
     parser.add_argument("--report", help="HTML page to write")
@@ -77,8 +77,21 @@ def product(numbers: Sequence[int]) -> int:
     return result
 
 
+def chosen_peers(options: argparse.Namespace) -> list[str]:
+    known = PEERS[options.device]
+    if options.peers is None:
+        return known
+    wanted = [name for name in options.peers.split(",") if name != "none"]
+    for name in wanted:
+        if name not in known:
+            raise EngineError(
+                "usage", f"--peers {name}: not with --device {options.device}", f"There are: {', '.join(known)}, none"
+            )
+    return wanted
+
+
 def make_bench(library: Library, options: argparse.Namespace) -> Any:
-    peers = [] if options.no_peers else PEERS[options.device]
+    peers = chosen_peers(options)
     if options.device == "cpu":
         from graft.bench.cpu import CpuBench
 
