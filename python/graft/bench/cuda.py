@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from graft.bench.peers import peer
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
 REPEATS = 31
+CHOICE_REPEATS = 5  # to choose between variants, some of which may take a hundred times as long
 WARM_REPEATS = 101  # of a few microseconds each, in which the clock's steps show
 HEAD_START = 300_000  # cycles for which the device is busy; more than any peer's host takes to queue a call
 FLUSH_BYTES = 256 << 20
@@ -43,10 +45,10 @@ class CudaBench:
             "empty_kernel_us": self.empty_kernel_us,
         }
 
-    def _seconds(self, call: Callable[[], Any], warm: bool = False) -> float:
+    def _seconds(self, call: Callable[[], Any], warm: bool = False, repeats: int = REPEATS) -> float:
         call()  # whatever is made at the first run
         events = []
-        for _ in range(WARM_REPEATS if warm else REPEATS):
+        for _ in range(WARM_REPEATS if warm else repeats):
             if warm:
                 call()
             else:
@@ -98,9 +100,8 @@ class CudaBench:
                 continue
             if not choose:
                 return variant
-            times[variant] = self._seconds(
-                lambda variant=variant: call.run_cuda(workspace.data_ptr(), stream(), variant)
-            )
+            run = partial(call.run_cuda, workspace.data_ptr(), stream(), variant)
+            times[variant] = self._seconds(run, repeats=CHOICE_REPEATS)
         if not times:
             raise problem or GraftError("no CUDA variant takes the case")
         return min(times, key=times.__getitem__)
