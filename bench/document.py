@@ -21,7 +21,7 @@ HEADER = """<!-- Written by bench/document.py from the result of `graft bench --
 # Performance of the operators
 
 {device}, PyTorch {torch}, commit {commit}, {count} cases in {seconds:.0f} s. A device-to-device copy of 1 GiB moves {copy:.0f} GB/s
-(bytes read and written); a kernel that does nothing takes {empty:.2f} us by the same clock.
+(bytes read and written); a kernel that does nothing takes {empty:.2f} us by the same clock{matmul}.
 
 Each call is timed by itself with device events; the median of 31 counts, with a warm cache of 101. *Cold*: 256 MiB of other data
 are read before each call. *Warm*: the same call was made just before. Traffic is every input read once and every output written
@@ -33,6 +33,11 @@ the smallest tensors 1.5 times an empty kernel with a warm cache.
 {reached}
 
 """
+
+
+def matmul_text(result: dict[str, Any]) -> str:
+    found = [f"{value:.0f} TFLOP/s in {dtype}" for dtype, value in result.get("matmul_tflop_s", {}).items() if value]
+    return f"; PyTorch's\nproduct of matrices of 8192 rows and columns reaches {' and '.join(found)}" if found else ""
 
 
 def number(value: float | None, digits: int) -> str:
@@ -159,6 +164,7 @@ def main() -> None:
         seconds=result["seconds"],
         copy=result["copy_gb_s"],
         empty=result["empty_kernel_us"],
+        matmul=matmul_text(result),
         reached=f"{len(rows) - short} of {len(rows)} cases reach all they have to; the other {short} are at the end, with the reason.",
     )
     speed = {}

@@ -21,6 +21,7 @@ WARM_REPEATS = 101  # of a few microseconds each, in which the clock's steps sho
 HEAD_START = 300_000  # cycles for which the device is busy; more than any peer's host takes to queue a call
 FLUSH_BYTES = 256 << 20
 COPY_BYTES = 1 << 30
+MATRIX = 8192  # rows and columns of the products that show what arithmetic can reach
 
 
 class CudaBench:
@@ -35,6 +36,7 @@ class CudaBench:
         torch.backends.cudnn.benchmark = True
         self.flush = torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
         self.copy = self._copy_bandwidth()
+        self.matmul = {"f16": self._matmul_tflop_s("f16"), "i8": self._matmul_tflop_s("i8")}
         self.empty_kernel_us = 1e6 * self._seconds(lambda: library.run_empty(stream()), warm=True)
 
     def facts(self) -> dict[str, Any]:
@@ -43,6 +45,7 @@ class CudaBench:
             "torch": torch.__version__.split("+")[0],
             "copy_gb_s": self.copy / 1e9,
             "empty_kernel_us": self.empty_kernel_us,
+            "matmul_tflop_s": self.matmul,
         }
 
     def _seconds(self, call: Callable[[], Any], warm: bool = False, repeats: int = REPEATS) -> float:
@@ -66,6 +69,16 @@ class CudaBench:
         source = torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda").random_()
         target = torch.empty_like(source)
         return 2 * source.nbytes / self._seconds(lambda: target.copy_(source))
+
+    def _matmul_tflop_s(self, dtype: str) -> float | None:
+        """Of a large square product by PyTorch; None where it has none of that type."""
+        desc = {"dtype": dtype, "layout": "linear", "shape": [MATRIX, MATRIX]}
+        a, b = random_tensor(desc), random_tensor(desc).t()
+        multiply = torch._int_mm if dtype == "i8" else torch.matmul
+        try:
+            return 2 * MATRIX**3 / self._seconds(lambda: multiply(a, b), repeats=CHOICE_REPEATS) / 1e12
+        except RuntimeError:
+            return None
 
     def measure(self, case: dict[str, Any]) -> dict[str, Any]:
         """The row of a case; see README.md."""

@@ -54,23 +54,30 @@ class Chart:
     form: str
     roof: float | None  # where the dashed line is
     roof_name: str
-    goal: str | None  # what of "to_reach" a row's mark is at
+    mark: Callable[[Row], float | None]  # a red mark in a row
 
 
 def charts_of(result: dict[str, Any]) -> list[Chart]:
     empty = result["empty_kernel_us"]
     on_gpu = result["device"] == "cuda"
+    matmul = result.get("matmul_tflop_s", {})
+
+    def attainable(row: Row) -> float | None:
+        """What memory at the copy's bandwidth, and a large matrix product, would allow."""
+        by_memory = row["operations"] / row["bytes"] * result["copy_gb_s"] / 1e3
+        return min(by_memory, matmul.get(row["dtype"]) or by_memory) if on_gpu else None
+
     arithmetic = Chart(
         "Arithmetic, TFLOP/s",
         lambda row: bool(row["operations"]),
         "tflop_s",
         "{:.0f}" if on_gpu else "{:.3f}",
-        None,
-        "",
-        None,
+        matmul.get("f16"),
+        "f16 matrix product",
+        attainable,
     )
     if not on_gpu:
-        every = Chart("Time, microseconds", lambda row: not row["operations"], "us", "{:.0f}", None, "", None)
+        every = Chart("Time, microseconds", lambda row: not row["operations"], "us", "{:.0f}", None, "", no_mark)
         return [every, arithmetic]
     return [
         Chart(
@@ -80,7 +87,7 @@ def charts_of(result: dict[str, Any]) -> list[Chart]:
             "{:.2f}",
             1.0,
             "copy",
-            "of_copy",
+            lambda row: row["to_reach"]["of_copy"],
         ),
         Chart(
             "Small tensors with a warm cache, microseconds",
@@ -89,10 +96,14 @@ def charts_of(result: dict[str, Any]) -> list[Chart]:
             "{:.1f}",
             empty,
             "empty kernel",
-            None,
+            no_mark,
         ),
         arithmetic,
     ]
+
+
+def no_mark(row: Row) -> None:
+    return None
 
 
 def page(result: dict[str, Any]) -> str:
@@ -130,7 +141,8 @@ def head(result: dict[str, Any]) -> str:
             f"A device-to-device copy of 1 GiB moves {result['copy_gb_s']:.0f} GB/s, read and written; a kernel that does "
             f"nothing takes {result['empty_kernel_us']:.2f} us by the same clock. Each call is timed by itself with device "
             "events, the median of 31; before each, 256 MiB of other data are read. With a warm cache: the same call was "
-            "made just before. The red mark is what is to be reached."
+            "made just before. The red mark is what is to be reached or, where arithmetic sets the limit, what the bandwidth of the "
+            "copy and a large matrix product would allow."
         )
     else:
         method = (
@@ -213,11 +225,11 @@ def svg(chart: Chart, rows: Sequence[Row]) -> str:
                 f'height="{BAR - 1}"><title>{text(SERIES[series])}: {chart.form.format(value)}</title></rect>'
                 f'<text {place} y="{at + BAR - 2.5:.1f}">{figure}</text>'
             )
-        goal = row["to_reach"].get(chart.goal) if chart.goal else 0
-        if goal:
+        mark = chart.mark(row)
+        if mark and mark <= top:
             parts.append(
-                f'<line class="goal" x1="{x(goal):.1f}" x2="{x(goal):.1f}" y1="{y - 2}" y2="{y + height + 2}">'
-                f"<title>to reach: {goal:.2f}</title></line>"
+                f'<line class="goal" x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{y - 2}" y2="{y + height + 2}">'
+                f"<title>{chart.form.format(mark)}</title></line>"
             )
         y += height + GAP
     grid = []
