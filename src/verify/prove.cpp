@@ -79,6 +79,21 @@ std::int64_t largest_count(const Shapes& shapes) {
   return largest;
 }
 
+/// Whether a size that follows from others, behind layers that shrink, is 1 or 2. What is normalised over two numbers
+/// is rounding and little else wherever the two are close.
+bool has_tiny_derived_size(const Model& model, const Shapes& shapes) {
+  for (const Value* input : model.graph().inputs()) {
+    const auto found = shapes.find(input->name);
+    if (found == shapes.end() || !input->shape) continue;
+    for (std::size_t axis = 0; axis < input->shape->size(); ++axis) {
+      const Dim::Kind kind = (*input->shape)[axis].kind();
+      const bool derived = kind != Dim::Kind::constant && kind != Dim::Kind::symbol;
+      if (derived && found->second[axis] < 3) return true;
+    }
+  }
+  return false;
+}
+
 /// All different, larger and different, all the same, all 1; without those that are too large, the smallest apart.
 std::vector<Shapes> shapes_to_try(const Model& model, std::int64_t max_elements) {
   const std::vector<std::string> symbols = symbols_of_inputs(model);
@@ -93,6 +108,10 @@ std::vector<Shapes> shapes_to_try(const Model& model, std::int64_t max_elements)
     InputOptions options;
     for (std::size_t i = 0; i < symbols.size(); ++i) options.dims[symbols[i]] = ways[way](i);
     Shapes shapes = input_shapes(model, options);
+    for (int doubled = 0; way < 2 && doubled < 3 && has_tiny_derived_size(model, shapes); ++doubled) {
+      for (auto& [name, size] : options.dims) size *= 2;
+      shapes = input_shapes(model, options);
+    }
     const bool last = way + 1 == ways.size();
     if (largest_count(shapes) > max_elements && !(last && result.empty())) continue;
     if (std::find(result.begin(), result.end(), shapes) == result.end()) result.push_back(std::move(shapes));

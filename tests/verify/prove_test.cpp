@@ -102,6 +102,19 @@ TEST(Proof, SkipsSizesThatDoNotFitTogether) {
   EXPECT_GT(result.trials, 0U);
 }
 
+TEST(Proof, LetsNoSizeShrinkToWhatIsMostlyRounding) {
+  const auto quarter = [](const char* name) { return floor_div(floor_div(Dim::symbol(name) - 1, 2), 2) + 1; };
+  const auto deep = [&](const std::string& nodes) {
+    return model_of({{"x", ElementType::f32, {Dim::symbol("n"), 1024, quarter("h"), quarter("w")}},
+                     {"s", ElementType::f32, {1024}},
+                     {"b", ElementType::f32, {1024}}},
+                    nodes, {"y"});
+  };
+  const ProofResult result =
+      prove_region(deep("y = InstanceNormalization(x, s, b)"), deep("y = graft::InstanceNorm(x, s, b)"));
+  EXPECT_TRUE(result.proven) << result.text;
+}
+
 TEST(Proof, IsNotGivenWhereNothingRuns) {
   const ProofResult refused = prove_region(region("y = strange::Unheard(x)"), region("y = Identity(x)"));
   EXPECT_FALSE(refused.proven);
