@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/engine_session.hpp"
 #include "cli/interrupts.hpp"
@@ -118,10 +119,15 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
   table.add({{"layers", Colour::faint},
              network["layer_count"].dump(),
              plugins.empty() ? "all native" : count_text(plugins.size(), "of them a plugin", "of them plugins")});
+  std::map<std::pair<std::string, std::string>, std::size_t> counts;  // a network may have dozens of the same
   for (const Json& plugin : plugins) {
+    const std::string name = fmt::format("{} {}", plugin.value("name", ""), plugin.value("version", ""));
+    ++counts[{name, plugin.value("why", "")}];
+  }
+  for (const auto& [plugin, count] : counts) {
     table.add({{"plugin", Colour::faint},
-               fmt::format("{} {}", plugin.value("name", ""), plugin.value("version", "")),
-               plugin.value("why", "")});
+               count == 1 ? plugin.first : fmt::format("{} x {}", count, plugin.first),
+               plugin.second});
   }
   console.say(table);
 }

@@ -156,6 +156,7 @@ void Console::result(const Json& object) const {
 }
 
 void Console::warn(std::string_view message) const {
+  (void)std::fflush(stdout);  // or a log of both has the warning in the middle of an earlier line
   if (!quiet) write_to(stderr, fmt::format("{} {}\n", painted("warning:", Colour::caution, colour_error_), message));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
@@ -99,17 +100,29 @@ void say_rewrites(const Console& console, const ConvertReport& report) {
   Table table;
   for (const PassSummary& pass : report.passes) {
     if (pass.rewrites == 0) continue;
-    bool first = true;
+    // A network repeats itself, and so would these lines.
+    std::vector<std::pair<std::pair<std::string, std::string>, std::size_t>> lines;
     for (const Rewrite& rewrite : report.rewrites) {
       if (rewrite.pass != pass.pass) continue;
       if (rewrite.proof.empty() && pass.rewrites > 1) {
         table.add({{pass.pass, Colour::strong}, count_text(pass.rewrites, "change")});
         break;
       }
+      const std::pair line{fmt::format("{} -> {}", nodes_text(rewrite, console.verbose), rewrite.replacement),
+                           rewrite.proof};
+      const auto same =
+          std::find_if(lines.begin(), lines.end(), [&](const auto& other) { return other.first == line; });
+      if (same == lines.end()) {
+        lines.emplace_back(line, 1);
+      } else {
+        ++same->second;
+      }
+    }
+    for (const auto& [line, count] : lines) {
+      const bool first = &line == &lines.front().first;
       table.add({{first ? pass.pass : "", Colour::strong},
-                 fmt::format("{} -> {}", nodes_text(rewrite, console.verbose), rewrite.replacement)});
-      if (!rewrite.proof.empty()) table.add({"", {"proof: " + rewrite.proof, Colour::faint}});
-      first = false;
+                 count == 1 ? line.first : fmt::format("{}, {} times", line.first, count)});
+      if (!line.second.empty()) table.add({"", {"proof: " + line.second, Colour::faint}});
     }
   }
   console.say(table);
