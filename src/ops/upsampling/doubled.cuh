@@ -102,15 +102,20 @@ __global__ void __launch_bounds__(doubled_threads)
 /// a, b, ... to a, a, b, b, ...
 template <class T, int K>
 [[nodiscard]] __device__ Vector<T, 2 * K> each_twice(const Vector<T, K>& vector) {
-  Vector<T, 2 * K> result;
+  if constexpr (K == 1) {
+    const T both[2] = {vector.raw, vector.raw};
+    return Vector<T, 2>::of(both);
+  } else {
+    Vector<T, 2 * K> result;
 #pragma unroll
-  for (int w = 0; w < Vector<T, K>::words; ++w) {
-    const unsigned word = vector.word(w);
-    constexpr auto size = sizeof(T);
-    result.word(2 * w) = size == 4 ? word : __byte_perm(word, word, size == 2 ? 0x1010U : 0x1100U);
-    result.word(2 * w + 1) = size == 4 ? word : __byte_perm(word, word, size == 2 ? 0x3232U : 0x3322U);
+    for (int w = 0; w < Vector<T, K>::words; ++w) {
+      const unsigned word = vector.word(w);
+      constexpr auto size = sizeof(T);
+      result.word(2 * w) = size == 4 ? word : __byte_perm(word, word, size == 2 ? 0x1010U : 0x1100U);
+      result.word(2 * w + 1) = size == 4 ? word : __byte_perm(word, word, size == 2 ? 0x3232U : 0x3322U);
+    }
+    return result;
   }
-  return result;
 }
 
 template <class T, int K, int R>

@@ -51,6 +51,7 @@ bool is_doubled(const Upsampling& op, const SampledAxis& axis) {
          (op.coordinate_mode == CoordinateMode::half_pixel && by_two);
 }
 
+/// Columns of the input to a thread: what makes 128 bits of the output. Of other widths, one.
 template <class T>
 constexpr int doubled_columns = widest<T> / 2;
 
@@ -59,9 +60,11 @@ Status fits_doubled(const Upsampling& op, const Problem& problem) {
     return unsupported("takes the linear layout, nearest or linear");
   }
   const auto axes = sampled_axes(op, problem);
-  const std::int64_t columns = 8 / static_cast<std::int64_t>(size_of(problem.inputs[0].dtype));
-  if (axes[0].out > 1 || !is_doubled(op, axes[1]) || !is_doubled(op, axes[2]) || axes[2].in % columns != 0) {
-    return unsupported("takes two axes of twice the size, the last one a multiple of " + std::to_string(columns));
+  if (axes[0].out > 1 || !is_doubled(op, axes[1]) || !is_doubled(op, axes[2])) {
+    return unsupported("takes two axes of twice the size");
+  }
+  if (problem.inputs[0].dtype == DType::i8 && axes[2].in % doubled_columns<std::int8_t> != 0) {
+    return unsupported("takes rows of a multiple of 8 elements of i8");
   }
   return fits_packed(op, problem);
 }
@@ -144,6 +147,10 @@ Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& 
     if (layout == Layout::linear && aligned && width % widest<T> == 0) {
       return run_groups<T, widest<T>, 1, cubic_columns>(op, task, device, x, y, context);
     }
+    constexpr int narrow = sizeof(T) == 1 ? 4 : 2;
+    if (layout == Layout::linear && aligned && width % narrow == 0) {
+      return run_groups<T, narrow, 1, narrow>(op, task, device, x, y, context);
+    }
     if constexpr (sizeof(T) < 4) {
       if (layout != Layout::linear && aligned) return run_groups<T, 1, widest<T>, 1>(op, task, device, x, y, context);
     }
@@ -152,25 +159,31 @@ Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& 
 }
 
 Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+  using namespace detail;
   if (!is_aligned(buffers.inputs[0], 8) || !is_aligned(buffers.outputs[0], 16)) {
     return run_vectors(op, problem, buffers, context);
   }
   return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-    using namespace detail;
-    constexpr int K = doubled_columns<T>;
-    constexpr int R = Policy::doubled_rows;
-    task.distribute(task.x.in / K, task.y.in, R);
-    const bool small = !task.fills(device);
-    if (small) task.distribute(task.x.in / K, task.y.in, 1);
-    const Grid grid{ceil_divide(task.items, doubled_threads), doubled_threads};
-    if (op.mode == Interpolation::nearest) {
-      auto* kernel = small ? doubled_nearest<T, K, 1> : doubled_nearest<T, K, R>;
-      return launch("Upsampling doubled", kernel, grid, context, x, y, task);
-    }
     const auto axes = sampled_axes(op, problem);
-    auto* kernel = small ? doubled_linear<T, K, 1> : doubled_linear<T, K, R>;
-    return launch("Upsampling doubled", kernel, grid, context, x, y, task,
-                  DoubledWeights::make(axes[1], op.coordinate_mode), DoubledWeights::make(axes[2], op.coordinate_mode));
+    const DoubledWeights along_y = DoubledWeights::make(axes[1], op.coordinate_mode);
+    const DoubledWeights along_x = DoubledWeights::make(axes[2], op.coordinate_mode);
+    const auto run = [&]<int K>(std::integral_constant<int, K>) {
+      constexpr int R = Policy::doubled_rows;
+      task.distribute(task.x.in / K, task.y.in, R);
+      const bool small = !task.fills(device);
+      if (small) task.distribute(task.x.in / K, task.y.in, 1);
+      const Grid grid{ceil_divide(task.items, doubled_threads), doubled_threads};
+      if (op.mode == Interpolation::nearest) {
+        auto* kernel = small ? doubled_nearest<T, K, 1> : doubled_nearest<T, K, R>;
+        return launch("Upsampling doubled", kernel, grid, context, x, y, task);
+      }
+      auto* kernel = small ? doubled_linear<T, K, 1> : doubled_linear<T, K, R>;
+      return launch("Upsampling doubled", kernel, grid, context, x, y, task, along_y, along_x);
+    };
+    if constexpr (!std::is_same_v<T, std::int8_t>) {
+      if (task.x.in % doubled_columns<T> != 0) return run(std::integral_constant<int, 1>{});
+    }
+    return run(std::integral_constant<int, doubled_columns<T>>{});
   });
 }
 
