@@ -128,7 +128,7 @@ TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
 
 INSTANTIATE_TEST_SUITE_P(Operators, Golden,
                          testing::Values("leaky_relu", "l2_normalize", "l2norm_helper", "padding",
-                                         "spatial_pyramid_pooling"),
+                                         "spatial_pyramid_pooling", "upsampling"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
