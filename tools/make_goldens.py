@@ -347,8 +347,12 @@ def make_padding(out):
         (5,): [[4, 4], [3, 0], [13, 17], [-1, -2], [-2, 3], [2, -4]],
         (3, 4): [[1, 2, 2, 1], [-1, 5, 0, -2]],
         (2, 3, 5): [[0, 0, 2, 0, 0, 3], [1, 2, 1, 0, 1, 9]],
-        (2, 3, 4, 7): [[0, 0, 3, 3, 0, 0, 3, 3], [0, 0, 1, 2, 0, 0, 3, 4], [0, 1, 0, 0, 0, 2, 0, 0],
-                       [1, 0, 0, -2, 0, 0, 0, 3]],
+        (2, 3, 4, 7): [
+            [0, 0, 3, 3, 0, 0, 3, 3],
+            [0, 0, 1, 2, 0, 0, 3, 4],
+            [0, 1, 0, 0, 0, 2, 0, 0],
+            [1, 0, 0, -2, 0, 0, 0, 3],
+        ],
         (1, 2, 3, 2, 5): [[0, 0, 1, 1, 2, 0, 0, 2, 1, 3]],
         (1, 2, 1, 2, 1, 2, 1, 3): [[0, 1, 0, 0, 1, 0, 0, 2, 0, 0, 1, 0, 0, 1, 0, 1]],
     }
@@ -510,7 +514,10 @@ def upsampling(x, attributes):
     if name is None or "cubic_a" in attributes or (mode != "nearest" and coordinates == "asymmetric"):
         return onnx_resize(x, attributes)
     scales = attributes.get("scales")
-    given = {"size": attributes.get("sizes"), "scale_factor": scales * spatial if scales and len(scales) == 1 else scales}
+    given = {
+        "size": attributes.get("sizes"),
+        "scale_factor": scales * spatial if scales and len(scales) == 1 else scales,
+    }
     corners = None if mode == "nearest" else coordinates == "align_corners"
     return F.interpolate(x, mode=name, align_corners=corners, **given)
 
@@ -519,7 +526,11 @@ def make_upsampling(out):
     golden = Golden("Upsampling", upsampling)
 
     def attributes(mode, coordinates, nearest_mode=None, **more):
-        return {"mode": mode, "coordinate_mode": coordinates} | ({"nearest_mode": nearest_mode} if nearest_mode else {}) | more
+        return (
+            {"mode": mode, "coordinate_mode": coordinates}
+            | ({"nearest_mode": nearest_mode} if nearest_mode else {})
+            | more
+        )
 
     def label(given):
         parts = [given["mode"], given["coordinate_mode"], given.get("nearest_mode", "")]
@@ -528,12 +539,23 @@ def make_upsampling(out):
         return "_".join(part for part in parts if part)
 
     # PyTorch copies an axis whose size stays, whatever the scale: none does here.
-    smooth = [("linear", "half_pixel"), ("linear", "align_corners"), ("cubic", "half_pixel"), ("cubic", "align_corners")]
+    smooth = [
+        ("linear", "half_pixel"),
+        ("linear", "align_corners"),
+        ("cubic", "half_pixel"),
+        ("cubic", "align_corners"),
+    ]
     nearest = [("nearest", *how) for how in TORCH_NEAREST]
     for dtype in FLOAT_TYPES:
         for shape, resizings in {
             (1, 2, 7): [{"scales": [2.0]}, {"scales": [1.75]}, {"sizes": [3]}],
-            (2, 2, 3, 5): [{"scales": [2.0]}, {"scales": [1.4, 0.6]}, {"sizes": [7, 4]}, {"sizes": [1, 1]}, {"scales": [3.0]}],
+            (2, 2, 3, 5): [
+                {"scales": [2.0]},
+                {"scales": [1.4, 0.6]},
+                {"sizes": [7, 4]},
+                {"sizes": [1, 1]},
+                {"scales": [3.0]},
+            ],
             (1, 1, 1, 1): [{"scales": [2.0]}],
             (1, 2, 2, 3, 4): [{"scales": [2.0]}, {"scales": [1.5, 2.0, 0.5]}, {"sizes": [3, 2, 7]}],
         }.items():
@@ -550,10 +572,18 @@ def make_upsampling(out):
     whole = torch.round(random_values("whole", (1, 2, 4, 6), 4.0))
     x = golden.x("whole.x", rounded(whole, "f32"))
     for scales in ([2.0], [4.0, 0.5]):
-        golden.add(f"whole_{label(attributes('linear', 'asymmetric', scales=scales))}", "f32", x,
-                   attributes("linear", "asymmetric", scales=scales))
-        golden.add(f"whole_{label(attributes('cubic', 'asymmetric', scales=scales))}", "f32", x,
-                   attributes("cubic", "asymmetric", scales=scales, cubic_a=-0.75))
+        golden.add(
+            f"whole_{label(attributes('linear', 'asymmetric', scales=scales))}",
+            "f32",
+            x,
+            attributes("linear", "asymmetric", scales=scales),
+        )
+        golden.add(
+            f"whole_{label(attributes('cubic', 'asymmetric', scales=scales))}",
+            "f32",
+            x,
+            attributes("cubic", "asymmetric", scales=scales, cubic_a=-0.75),
+        )
         for a in (-0.5, 0.0):
             given = attributes("cubic", "half_pixel", scales=scales, cubic_a=a)
             golden.add(f"whole_{label(given)}_a{-10 * a:g}", "f32", x, given)
@@ -569,8 +599,13 @@ def make_upsampling(out):
     given = attributes("nearest", "asymmetric", "floor", scales=[2.0])
     golden.add("i8_nearest", "i8", every, given | {"x_scale": 0.0517, "y_scale": 0.0431})
     golden.add("i8_nearest_same_scale", "i8", every, given | {"x_scale": 0.0517, "y_scale": 0.0517})
-    golden.add("i8_linear_ties", "i8", every, attributes("linear", "half_pixel", scales=[2.0], x_scale=0.5, y_scale=0.5),
-               "weights are multiples of 1/16, so there are exact ties")
+    golden.add(
+        "i8_linear_ties",
+        "i8",
+        every,
+        attributes("linear", "half_pixel", scales=[2.0], x_scale=0.5, y_scale=0.5),
+        "weights are multiples of 1/16, so there are exact ties",
+    )
     for how in smooth:
         given = attributes(*how, scales=[2.0], x_scale=0.0517, y_scale=0.0431)
         for attempt in range(500):
