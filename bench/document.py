@@ -152,6 +152,8 @@ def main() -> None:
     parser.add_argument("--docs", type=pathlib.Path, default=ROOT / "docs")
     options = parser.parse_args()
     result = json.loads(options.result.read_text())
+    if result["device"] != "cuda":
+        sys.exit(f"error: {options.result} is of the CPU; the document is about a GPU")
     notes = tomllib.loads((ROOT / "bench" / "notes.toml").read_text())["note"]
     rows = result["results"]
     judge(rows, result["empty_kernel_us"])  # by the present rules, whatever those of the run were
