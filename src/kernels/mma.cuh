@@ -36,6 +36,25 @@ __device__ inline void copy_async(unsigned to, const void* from, int bytes) {
 #endif
 }
 
+/// The same for what this multiprocessor soon reads again.
+__device__ inline void copy_async_cached(unsigned to, const void* from, int bytes) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+#else
+  copy_async(to, from, bytes);
+#endif
+}
+
+/// 4 bytes, or zeros.
+__device__ inline void copy_word_async(unsigned to, const void* from, bool exists) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(exists ? 4 : 0) : "memory");
+#else
+  const unsigned word = exists ? *static_cast<const unsigned*>(from) : 0;
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+#endif
+}
+
 /// Ends a group of copies.
 __device__ inline void commit_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -56,6 +75,28 @@ __device__ inline void load_matrices(unsigned (&to)[4], unsigned row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(row));
+}
+
+/// sum += a * b over 8 numbers of each row of a (16 rows) and column of b (8 columns), rounded to 10 bits of fraction.
+__device__ inline void multiply_add_tf32(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+  asm volatile("trap;");  // the host chooses another kernel
+#endif
+}
+[[nodiscard]] __device__ inline unsigned to_tf32(float value) {
+#if __CUDA_ARCH__ >= 800
+  unsigned result;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
+#else
+  return __float_as_uint(value);
+#endif
 }
 
 /// What products of T are summed in.

@@ -29,41 +29,45 @@ struct TensorCoreTile {
 
 namespace detail {
 
-/// Where a chunk of a sum is found: its distance from the window's first element; bits to look up whether that lies
-/// within the image; how many of its bytes count.
+/// Where a chunk of a sum is found.
 struct ChunkEntry {
-  int offset;
-  std::uint8_t row;
-  std::uint8_t column;
-  std::uint8_t bytes;
+  int offset;       ///< In x, from the window's first element, in bytes.
+  unsigned packed;  ///< Chunk of the filter, row and column of the window, how many bytes count.
+
+  [[nodiscard]] __device__ int filter_chunk() const { return static_cast<int>(packed & 0xFFFFU); }
+  [[nodiscard]] __device__ unsigned row() const { return packed >> 16U & 0xFU; }
+  [[nodiscard]] __device__ unsigned column() const { return packed >> 20U & 0xFU; }
+  [[nodiscard]] __device__ int bytes() const { return static_cast<int>(packed >> 24U); }
 };
 
 [[nodiscard]] __device__ inline ChunkEntry find_chunk(const TensorCoreTask& task, int chunk, int bytes_per_channel) {
-  if (chunk >= task.chunks) return {0, 0, 0, 0};
+  if (chunk >= task.chunks) return {0, 0};
   const int window = task.kernel_height * task.kernel_width;
-  const int tap_and_block = chunk / task.block_chunks;
-  const int in_block = chunk - tap_and_block * task.block_chunks;
-  const int block = tap_and_block / window;
-  const int tap = tap_and_block - block * window;
-  const int row = tap / task.kernel_width;
+  const int block = ::min(task.by_block.quotient(chunk), task.blocks);
+  const int in_block = chunk - block * task.block_chunks * window;
+  const bool whole = block < task.blocks;
+  const int tap = (whole ? task.by_block_chunks : task.by_rest_chunks).quotient(in_block);
+  const int in_tap = in_block - tap * (whole ? task.block_chunks : task.rest_chunks);
+  const int row = task.by_kernel_width.quotient(tap);
   const int column = tap - row * task.kernel_width;
-  const int left = task.group_channels * bytes_per_channel - (block * task.block_chunks + in_block) * 16;
-  return {block * task.block_bytes +
-              (row * task.row_dilation * task.width + column * task.column_dilation) * task.pixel_bytes + in_block * 16,
-          static_cast<std::uint8_t>(row), static_cast<std::uint8_t>(16 + column),
-          static_cast<std::uint8_t>(::min(::max(left, 0), 16))};
+  const int left = task.group_channels * bytes_per_channel - (block * task.block_chunks + in_tap) * 16;
+  const int pixels = row * task.row_dilation * task.width + column * task.column_dilation;
+  const int filter_chunk = block * task.filter_block_chunks + tap * task.filter_tap_chunks + in_tap;
+  return {block * task.block_bytes + pixels * task.pixel_bytes + in_tap * 16,
+          static_cast<unsigned>(filter_chunk | row << 16 | column << 20 | ::min(::max(left, 0), 16) << 24)};
 }
 
-/// Bit r: row r of the window lies within the image; bit 16 + s: column s does.
-[[nodiscard]] __device__ inline unsigned window_inside(const TensorCoreTask& task, int first_row, int first_column) {
-  unsigned mask = 0;
-  for (int r = 0; r < task.kernel_height; ++r) {
-    const int at = first_row + r * task.row_dilation;
-    if (at >= 0 && at < task.height) mask |= 1U << static_cast<unsigned>(r);
+/// Bit i: element i of the window lies within the image.
+[[nodiscard]] __device__ inline unsigned elements_inside(int first, int size, int kernel, int dilation) {
+  if (dilation == 1) {
+    const int begin = ::min(::max(-first, 0), kernel);
+    const int end = ::max(::min(size - first, kernel), begin);
+    return (1U << static_cast<unsigned>(end)) - (1U << static_cast<unsigned>(begin));
   }
-  for (int s = 0; s < task.kernel_width; ++s) {
-    const int at = first_column + s * task.column_dilation;
-    if (at >= 0 && at < task.width) mask |= 0x10000U << static_cast<unsigned>(s);
+  unsigned mask = 0;
+  for (int i = 0; i < kernel; ++i) {
+    const int at = first + i * dilation;
+    if (at >= 0 && at < size) mask |= 1U << static_cast<unsigned>(i);
   }
   return mask;
 }
@@ -74,13 +78,12 @@ class TileSums {
  public:
   __device__ TileSums(Sum* own, int parts) : own_(own), parts_(parts) {}
 
-  /// Count neighbours of a row.
+  /// Count neighbours of a row: one, or as many as lie at a multiple of 16 bytes.
   template <int Count>
   __device__ void load(int row, int column, Sum (&sums)[Count]) const {
     const int at = row * Pitch + column;
     if (parts_ == 1) {
-#pragma unroll
-      for (int i = 0; i < Count; ++i) sums[i] = own_[at + i];
+      copy<Count>(own_ + at, sums);
       return;
     }
 #if __CUDA_ARCH__ >= 900
@@ -88,7 +91,8 @@ class TileSums {
 #pragma unroll
     for (int i = 0; i < Count; ++i) sums[i] = 0;
     for (int part = 0; part < parts_; ++part) {
-      const Sum* other = cluster.map_shared_rank(own_, static_cast<unsigned>(part)) + at;
+      alignas(16) Sum other[Count];
+      copy<Count>(cluster.map_shared_rank(own_, static_cast<unsigned>(part)) + at, other);
 #pragma unroll
       for (int i = 0; i < Count; ++i) sums[i] += other[i];
     }
@@ -96,6 +100,18 @@ class TileSums {
   }
 
  private:
+  template <int Count>
+  __device__ static void copy(const Sum* from, Sum (&to)[Count]) {
+    if constexpr (Count == 1) {
+      to[0] = *from;
+    } else {
+#pragma unroll
+      for (int i = 0; i < Count / 4; ++i) {
+        *reinterpret_cast<uint4*>(to + 4 * i) = reinterpret_cast<const uint4*>(from)[i];
+      }
+    }
+  }
+
   Sum* own_;
   int parts_;
 };
@@ -113,11 +129,10 @@ __device__ inline void synchronise(int blocks) {
 
 template <class T>
 [[nodiscard]] __device__ T finish(const ConvolutionEpilogue& epilogue, SumOf<T> sum, float factor, float bias) {
-  const float value = epilogue.apply(static_cast<float>(sum), factor, bias);
   if constexpr (std::is_same_v<T, std::int8_t>)
-    return quantize_device(value, epilogue.y_scale);
+    return quantize_device(epilogue.apply(static_cast<float>(sum), factor, bias), epilogue.y_scale);
   else
-    return static_cast<T>(value);
+    return static_cast<T>(epilogue.apply(sum, 1.F, bias));
 }
 
 /// Up to 16 bytes of neighbours.
@@ -182,32 +197,32 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
     const int x_column = y_column * task.column_stride - task.column_pad;
     images[i] = task.x + image * task.image_bytes + group * task.group_bytes +
                 (static_cast<std::int64_t>(x_row) * task.width + x_column) * task.pixel_bytes;
-    inside[i] = pixel < task.pixels ? window_inside(task, x_row, x_column) : 0;
+    const unsigned rows = elements_inside(x_row, task.height, task.kernel_height, task.row_dilation);
+    const unsigned columns = elements_inside(x_column, task.width, task.kernel_width, task.column_dilation);
+    inside[i] = pixel < task.pixels ? rows | columns << 16U : 0;
   }
   const std::int64_t filter_bytes = static_cast<std::int64_t>(task.chunks) * 16;
-  const char* const filters =
-      task.weight + (group_first + first_column + own_row) * filter_bytes + (first_chunk + own_chunk) * 16;
+  const char* const filters = task.weight + (group_first + first_column + own_row) * filter_bytes;
   const int missing_from = task.group_outputs - first_column - own_row;  // filters of later rows do not exist
   const unsigned own_place =
       shared_address(bytes) + static_cast<unsigned>(own_row * step_bytes + (own_chunk ^ swizzle(own_row)) * 16);
   __syncthreads();
 
-  const auto copy_step = [&](int step) {
+  const auto copy_step = [&](int step, unsigned stage) {
     if (step < task.steps) {
       const ChunkEntry entry = table[step * Tile::chunks + own_chunk];
-      const unsigned place = own_place + static_cast<unsigned>(step % Tile::stages * Tile::stage_bytes);
+      const unsigned place = own_place + stage;
 #pragma unroll
       for (int i = 0; i < row_passes; ++i) {
-        const bool valid = ((inside[i] >> entry.row) & (inside[i] >> entry.column) & 1U) != 0;
-        copy_async(place + static_cast<unsigned>(i * rows_per_pass * step_bytes), images[i] + entry.offset,
-                   valid ? entry.bytes : 0);
+        const bool valid = ((inside[i] >> entry.row()) & (inside[i] >> (16U + entry.column())) & 1U) != 0;
+        copy_async_cached(place + static_cast<unsigned>(i * rows_per_pass * step_bytes), images[i] + entry.offset,
+                          valid ? entry.bytes() : 0);
       }
+      const char* const filter = filters + entry.filter_chunk() * 16;
 #pragma unroll
       for (int i = 0; i < column_passes; ++i) {
-        const bool valid = i * rows_per_pass < missing_from;
         copy_async(place + static_cast<unsigned>((Tile::rows + i * rows_per_pass) * step_bytes),
-                   filters + i * rows_per_pass * filter_bytes + static_cast<std::int64_t>(step) * step_bytes,
-                   valid ? entry.bytes : 0);
+                   filter + i * rows_per_pass * filter_bytes, i * rows_per_pass < missing_from ? entry.bytes() : 0);
       }
     }
     commit_copies();
@@ -234,36 +249,47 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
   const unsigned right_place = shared_address(bytes) + static_cast<unsigned>((Tile::rows + right_row) * step_bytes);
 
 #pragma unroll
-  for (int step = 0; step < Tile::stages - 1; ++step) copy_step(step);
+  for (int step = 0; step < Tile::stages - 1; ++step) copy_step(step, static_cast<unsigned>(step * Tile::stage_bytes));
+  unsigned stage = 0;                                            // where the step's chunks lie
+  unsigned next_stage = (Tile::stages - 1) * Tile::stage_bytes;  // where those of a later one go
+  const auto advance = [](unsigned& at) {
+    at += Tile::stage_bytes;
+    if (at == Tile::stages * Tile::stage_bytes) at = 0;
+  };
+  // Fragments of one 32-byte block of a step are multiplied while the next one's are on their way.
+  unsigned left[2][row_blocks][4];
+  unsigned right[2][column_blocks / 2][4];
+  const auto load_fragments = [&](int k) {
+#pragma unroll
+    for (int i = 0; i < row_blocks; ++i) {
+      const int chunk = (2 * k + left_chunk) ^ swizzle(left_row);
+      load_matrices(left[k % 2][i], left_place + stage + static_cast<unsigned>(i * 16 * step_bytes + chunk * 16));
+    }
+#pragma unroll
+    for (int j = 0; j < column_blocks / 2; ++j) {
+      const int chunk = (2 * k + right_chunk) ^ swizzle(right_row);
+      load_matrices(right[k % 2][j], right_place + stage + static_cast<unsigned>(j * 16 * step_bytes + chunk * 16));
+    }
+  };
   for (int step = 0; step < task.steps; ++step) {
     wait_for_copies<Tile::stages - 2>();
     __syncthreads();
-    copy_step(step + Tile::stages - 1);
-    const auto stage = static_cast<unsigned>(step % Tile::stages * Tile::stage_bytes);
+    load_fragments(0);
+    copy_step(step + Tile::stages - 1, next_stage);
+    advance(next_stage);
 #pragma unroll
-    for (int k = 0; k < Tile::chunks; k += 2) {
-      unsigned left[row_blocks][4];
-      unsigned right[column_blocks / 2][4];
-#pragma unroll
-      for (int i = 0; i < row_blocks; ++i) {
-        load_matrices(left[i],
-                      left_place + stage +
-                          static_cast<unsigned>(i * 16 * step_bytes + ((k + left_chunk) ^ swizzle(left_row)) * 16));
-      }
-#pragma unroll
-      for (int j = 0; j < column_blocks / 2; ++j) {
-        load_matrices(right[j],
-                      right_place + stage +
-                          static_cast<unsigned>(j * 16 * step_bytes + ((k + right_chunk) ^ swizzle(right_row)) * 16));
-      }
+    for (int k = 0; k < Tile::chunks / 2; ++k) {
+      if (k + 1 < Tile::chunks / 2) load_fragments(k + 1);
 #pragma unroll
       for (int i = 0; i < row_blocks; ++i) {
 #pragma unroll
         for (int j = 0; j < column_blocks; ++j) {
-          multiply_add<T>(accumulators[i][j], left[i], right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]);
+          const auto& pair = right[k % 2][j / 2];
+          multiply_add<T>(accumulators[i][j], left[k % 2][i], pair[j % 2 * 2], pair[j % 2 * 2 + 1]);
         }
       }
     }
+    advance(stage);
   }
 
   // The tile goes through shared memory, so that neighbours in y are stored together and parts can be added.
@@ -321,21 +347,28 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
   } else {
     constexpr int count = 16 / static_cast<int>(sizeof(T));
     constexpr int packs = Tile::columns / count;
+    static_assert(threads % packs == 0, "a thread has the same channels in every row");
+    const int column = thread % packs * count;
+    const int k = first_column + column;
+    float own_biases[count];
+    float own_factors[count];
+#pragma unroll
+    for (int j = 0; j < count; ++j) {
+      own_biases[j] = biases[column + j];
+      own_factors[j] = factors[column + j];
+    }
     const int end = task.stored_outputs - group_first;
-    for (int i = thread; i < rows_here * packs; i += threads) {
-      const int column = i % packs * count;
-      const int row = first_here + i / packs;
-      const int k = first_column + column;
+    const bool stored = k < end && (k < task.group_outputs || group_first + task.group_outputs == task.all_outputs);
+    for (int i = thread / packs; stored && i < rows_here; i += threads / packs) {
+      const int row = first_here + i;
       const int pixel = first_row + row;
-      if (pixel >= task.pixels || k >= end || (k >= task.group_outputs && group_first + task.group_outputs < end)) {
-        continue;
-      }
-      Sum values[count];
+      if (pixel >= task.pixels) break;
+      alignas(16) Sum values[count];
       tile_sums.load(row, column, values);
       Pack<T, count> results;
 #pragma unroll
       for (int j = 0; j < count; ++j) {
-        results.values[j] = finish<T>(task.epilogue, values[j], factors[column + j], biases[column + j]);
+        results.values[j] = finish<T>(task.epilogue, values[j], own_factors[j], own_biases[j]);
         if (k + j >= task.group_outputs) results.values[j] = T(0.F);
       }
       std::int64_t at = 0;
@@ -373,9 +406,10 @@ template <class T, class Tile>
 template <class T>
 Status launch_tensor_core(const TensorCoreTask& task, const TensorCoreChoice& choice, const CudaContext& context) {
   switch (choice.tile) {
-    case 0: return launch_tile<T, TensorCoreTile<0, 2, 2>>(task, choice.splits, context);
+    case 0: return launch_tile<T, TensorCoreTile<0, 2, 4>>(task, choice.splits, context);
     case 1: return launch_tile<T, TensorCoreTile<1, 2, 2>>(task, choice.splits, context);
-    default: return launch_tile<T, TensorCoreTile<2, 2, 2>>(task, choice.splits, context);
+    case 2: return launch_tile<T, TensorCoreTile<2, 2, 2>>(task, choice.splits, context);
+    default: return launch_tile<T, TensorCoreTile<3, 2, 2>>(task, choice.splits, context);
   }
 }
 

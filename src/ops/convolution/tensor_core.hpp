@@ -9,8 +9,8 @@
 
 namespace graft {
 
-/// A convolution over images as the kernel sees it. A sum runs over chunks of 16 bytes in the order in which those of a
-/// filter lie in memory: blocks of channels (chw32; hwc has one), the window, and the chunks of a pixel within a block.
+/// A convolution over images as the kernel sees it. A sum runs over blocks of channels, the window, and the chunks of
+/// 16 bytes of a pixel within a block, so that a block's windows, which overlap, are read one soon after the other.
 struct TensorCoreTask {
   const char* x = nullptr;
   const char* weight = nullptr;
@@ -21,10 +21,18 @@ struct TensorCoreTask {
 
   std::int64_t image_bytes = 0;  ///< Of x.
   std::int64_t group_bytes = 0;  ///< From one group's channels of x to the next one's.
-  int block_bytes = 0;
+  int block_bytes = 0;           ///< From one block of x to the next one.
   int pixel_bytes = 0;
-  int block_chunks = 0;  ///< Chunks of a pixel within a block.
-  int chunks = 0;        ///< Of a sum.
+  int blocks = 0;               ///< Whole ones.
+  int block_chunks = 0;         ///< Chunks of a pixel within a whole block.
+  int rest_chunks = 1;          ///< Within the block after those, if there is one.
+  int chunks = 0;               ///< Of a sum.
+  int filter_block_chunks = 0;  ///< From one block of a filter to the next one.
+  int filter_tap_chunks = 0;    ///< From one element of the window to the next one.
+  Divisor by_block;             ///< Chunks of a block over the whole window.
+  Divisor by_block_chunks;
+  Divisor by_rest_chunks;
+  Divisor by_kernel_width;
   int group_channels = 0;
   int height = 0;
   int width = 0;
@@ -43,6 +51,7 @@ struct TensorCoreTask {
   Divisor by_row;
   int groups = 1;
   int group_outputs = 0;
+  int all_outputs = 0;
   int stored_outputs = 0;  ///< Channels of y with padding.
   Layout layout = Layout::linear;
   bool wide_stores = false;  ///< Linear only: eight pixels of a channel at once.
@@ -82,9 +91,10 @@ struct TensorCoreTileSize {
     return tile_bytes() + columns * column_bytes + steps * chunks * entry_bytes;
   }
 };
-inline constexpr std::array<TensorCoreTileSize, 3> tensor_core_tiles{{
+inline constexpr std::array<TensorCoreTileSize, 4> tensor_core_tiles{{
     {.rows = 128, .columns = 128, .chunks = 4, .stages = 4, .blocks = 2},
     {.rows = 64, .columns = 64, .chunks = 8, .stages = 4, .blocks = 3},
+    {.rows = 64, .columns = 32, .chunks = 8, .stages = 4, .blocks = 4},
     {.rows = 64, .columns = 64, .chunks = 4, .stages = 4, .blocks = 4},
 }};
 

@@ -5,10 +5,23 @@
 
 namespace graft {
 
+/// Groups of one channel, one or two spatial axes. depthwise.cu
+[[nodiscard]] Status depthwise_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status depthwise_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                                   const CudaContext& context);
+
 /// f16, bf16 and i8, one or two spatial axes, groups of whole chunks of channels. tensor_core.cu
 [[nodiscard]] Status tensor_core_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status tensor_core_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                      const CudaContext& context);
+
+/// Linear f32, one or two spatial axes; tf32: if the attribute allows it. f32.cu
+[[nodiscard]] Status f32_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status f32_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                             const CudaContext& context);
+[[nodiscard]] Status tf32_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status tf32_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                              const CudaContext& context);
 
 /// Any problem: one thread to an element of y. direct.cu
 [[nodiscard]] Status direct_fits(const Convolution& op, const Problem& problem);
