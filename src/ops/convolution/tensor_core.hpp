@@ -91,12 +91,15 @@ struct TensorCoreTileSize {
     return tile_bytes() + columns * column_bytes + steps * chunks * entry_bytes;
   }
 };
-inline constexpr std::array<TensorCoreTileSize, 4> tensor_core_tiles{{
+inline constexpr std::array<TensorCoreTileSize, 5> tensor_core_tiles{{
     {.rows = 128, .columns = 128, .chunks = 4, .stages = 4, .blocks = 2},
+    {.rows = 128, .columns = 64, .chunks = 8, .stages = 3, .blocks = 2},
     {.rows = 64, .columns = 64, .chunks = 8, .stages = 4, .blocks = 3},
-    {.rows = 64, .columns = 32, .chunks = 8, .stages = 4, .blocks = 4},
     {.rows = 64, .columns = 64, .chunks = 4, .stages = 4, .blocks = 4},
+    {.rows = 32, .columns = 32, .chunks = 8, .stages = 6, .blocks = 4},
 }};
+/// The one that fits into the shared memory of every GPU.
+inline constexpr int tensor_core_least_tile = 3;
 
 /// For T = __half, __nv_bfloat16 and std::int8_t.
 template <class T>
