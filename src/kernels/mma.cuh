@@ -36,15 +36,6 @@ __device__ inline void copy_async(unsigned to, const void* from, int bytes) {
 #endif
 }
 
-/// The same for what this multiprocessor soon reads again.
-__device__ inline void copy_async_cached(unsigned to, const void* from, int bytes) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-#else
-  copy_async(to, from, bytes);
-#endif
-}
-
 /// 4 bytes, or zeros.
 __device__ inline void copy_word_async(unsigned to, const void* from, bool exists) {
 #if __CUDA_ARCH__ >= 800

@@ -215,8 +215,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
 #pragma unroll
       for (int i = 0; i < row_passes; ++i) {
         const bool valid = ((inside[i] >> entry.row()) & (inside[i] >> (16U + entry.column())) & 1U) != 0;
-        copy_async_cached(place + static_cast<unsigned>(i * rows_per_pass * step_bytes), images[i] + entry.offset,
-                          valid ? entry.bytes() : 0);
+        copy_async(place + static_cast<unsigned>(i * rows_per_pass * step_bytes), images[i] + entry.offset,
+                   valid ? entry.bytes() : 0);
       }
       const char* const filter = filters + entry.filter_chunk() * 16;
 #pragma unroll

@@ -10,7 +10,7 @@
 namespace graft {
 
 /// A convolution over images as the kernel sees it. A sum runs over blocks of channels, the window, and the chunks of
-/// 16 bytes of a pixel within a block, so that a block's windows, which overlap, are read one soon after the other.
+/// 16 bytes of a pixel within a block, so that a block's windows, which overlap, are read soon one after the other.
 struct TensorCoreTask {
   const char* x = nullptr;
   const char* weight = nullptr;
