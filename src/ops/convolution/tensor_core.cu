@@ -84,6 +84,7 @@ TensorCoreTask make_task(const Convolution& op, const ConvolutionPlan& plan, con
   const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
   TensorCoreTask task;
   task.epilogue = ConvolutionEpilogue::of(op, to.dtype);
+  task.quantizer = Quantizer(op.y_scale);
   task.image_bytes = group_channels * plan.group * plan.in_pixels() * element;
   task.group_bytes = (blocked ? group_channels * plan.in_pixels() : group_channels) * element;
   task.block_bytes = as_int(blocked ? unit * plan.in_pixels() * element : block_chunks * chunk_bytes);

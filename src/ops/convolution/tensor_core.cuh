@@ -127,19 +127,30 @@ __device__ inline void synchronise(int blocks) {
   __syncthreads();
 }
 
-template <class T>
-[[nodiscard]] __device__ T finish(const ConvolutionEpilogue& epilogue, SumOf<T> sum, float factor, float bias) {
-  if constexpr (std::is_same_v<T, std::int8_t>)
-    return quantize_device(epilogue.apply(static_cast<float>(sum), factor, bias), epilogue.y_scale);
-  else
-    return static_cast<T>(epilogue.apply(sum, 1.F, bias));
-}
-
-/// Up to 16 bytes of neighbours.
+/// Neighbours that are stored together.
 template <class T, int Count>
 struct alignas(Count * sizeof(T)) Pack {
   T values[Count];
+
+  __device__ void fill(const float (&numbers)[Count], const Quantizer& quantizer) {
+    if constexpr (std::is_same_v<T, std::int8_t>) {
+#pragma unroll
+      for (int i = 0; i < Count; i += 4) *reinterpret_cast<unsigned*>(values + i) = quantizer.four(numbers + i);
+    } else {
+#pragma unroll
+      for (int i = 0; i < Count; ++i) values[i] = static_cast<T>(numbers[i]);
+    }
+  }
 };
+
+/// The factor of sums is 1 unless they are of i8.
+template <class T>
+[[nodiscard]] __device__ float finish(const ConvolutionEpilogue& epilogue, SumOf<T> sum, float factor, float bias) {
+  if constexpr (std::is_same_v<T, std::int8_t>)
+    return epilogue.apply(static_cast<float>(sum), factor, bias);
+  else
+    return epilogue.apply(sum, 1.F, bias);
+}
 
 template <class T, class Tile>
 __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(const TensorCoreTask task) {
@@ -319,13 +330,15 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
       const int k = first_column + column;
       const int pixel = first_row + row;
       if (k >= task.group_outputs || pixel >= task.pixels) continue;
-      Pack<T, count> results;
+      float numbers[count];
 #pragma unroll
       for (int j = 0; j < count; ++j) {
         Sum sum[1];
         tile_sums.load(row + j, column, sum);
-        results.values[j] = finish<T>(task.epilogue, sum[0], factors[column], biases[column]);
+        numbers[j] = finish<T>(task.epilogue, sum[0], factors[column], biases[column]);
       }
+      Pack<T, count> results;
+      results.fill(numbers, task.quantizer);
       const int image = task.by_image.quotient(pixel);
       int in_image = pixel - image * task.image_pixels;
       T* to = static_cast<T*>(task.y) +
@@ -365,12 +378,14 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
       if (pixel >= task.pixels) break;
       alignas(16) Sum values[count];
       tile_sums.load(row, column, values);
-      Pack<T, count> results;
+      float numbers[count];
 #pragma unroll
       for (int j = 0; j < count; ++j) {
-        results.values[j] = finish<T>(task.epilogue, values[j], own_factors[j], own_biases[j]);
-        if (k + j >= task.group_outputs) results.values[j] = T(0.F);
+        const float number = finish<T>(task.epilogue, values[j], own_factors[j], own_biases[j]);
+        numbers[j] = k + j < task.group_outputs ? number : 0.F;
       }
+      Pack<T, count> results;
+      results.fill(numbers, task.quantizer);
       std::int64_t at = 0;
       if (task.layout == Layout::hwc8) {
         at = static_cast<std::int64_t>(pixel) * task.stored_outputs + group_first + k;

@@ -5,6 +5,7 @@
 
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/quantizer.cuh"
 #include "ops/convolution/plan.hpp"
 
 namespace graft {
@@ -18,6 +19,7 @@ struct TensorCoreTask {
   const float* scale = nullptr;
   void* y = nullptr;
   ConvolutionEpilogue epilogue{};
+  Quantizer quantizer;
 
   std::int64_t image_bytes = 0;  ///< Of x.
   std::int64_t group_bytes = 0;  ///< From one group's channels of x to the next one's.

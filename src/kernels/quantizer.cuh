@@ -1,0 +1,49 @@
+// Division by an i8 tensor's scale, and rounding to its steps, in few instructions.
+#pragma once
+
+#include <cfloat>
+
+#include "kernels/vector.cuh"
+
+namespace graft {
+
+/// Gives the same as quantize_device, bit by bit: a quotient from the reciprocal, corrected twice by its remainder, is
+/// the correctly rounded one (Markstein 1990, Computation of Elementary Functions on the IBM RISC System/6000).
+class Quantizer {
+ public:
+  Quantizer() = default;
+  explicit Quantizer(float scale) : scale_(scale), reciprocal_(1 / scale) {
+    // Corrections must neither overflow nor lose bits.
+    constexpr float least = 1e-30F;
+    constexpr float most = 1e30F;
+    if (scale < least || scale > most) reciprocal_ = 0;
+    most_ = 256 * scale;  // more is saturated
+  }
+
+  /// Four numbers as i8.
+  [[nodiscard]] __device__ unsigned four(const float* values) const {
+    float rounded[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) rounded[i] = steps(values[i]) + detail::rounder;
+    return detail::pack_i8(rounded);
+  }
+  [[nodiscard]] __device__ std::int8_t one(float value) const { return quantize_device(steps(value), 1.F); }
+
+ private:
+  /// Not yet rounded, of at most 256; 0 for NaN.
+  [[nodiscard]] __device__ float steps(float value) const {
+    if (value != value) return 0;
+    if (reciprocal_ == 0) return fminf(fmaxf(value / scale_, -256.F), 256.F);
+    const float bounded = fminf(fmaxf(value, -most_), most_);
+    float quotient = bounded * reciprocal_;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) quotient = fmaf(fmaf(-scale_, quotient, bounded), reciprocal_, quotient);
+    return quotient;
+  }
+
+  float scale_ = 1;
+  float reciprocal_ = 1;  ///< 0: divide.
+  float most_ = 256;
+};
+
+}  // namespace graft
