@@ -124,12 +124,10 @@ TensorCoreTask make_task(const Convolution& op, const ConvolutionPlan& plan, con
 
 /// The tile that an estimate in clock cycles takes for the fastest.
 TensorCoreChoice choose(const TensorCoreTask& task, const DeviceTraits& device) {
-  // Fitted to times of the layers of ResNet-50 and VGG-16 on an H200, where this choice loses 3% on average against the
-  // best: products of chunks per cycle and multiprocessor; the least that a step takes, start and end of a block, and
-  // of each of its tile's 4096 elements; adding the parts of a cluster.
-  constexpr double chunk_products = 130;
+  // Fitted to times of the layers of ResNet-50 and VGG-16 on an H200: the least that a step takes, start and end of a
+  // block, and of each of its tile's 4096 elements; adding the parts of a cluster.
   constexpr double step_cycles = 600;
-  constexpr double block_cycles = 4500;
+  constexpr double block_cycles = 3000;
   constexpr double element_cycles = 1500. / 4096;
   constexpr double cluster_cycles = 3000;
   TensorCoreChoice best{.tile = tensor_core_least_tile, .splits = 1};
@@ -148,7 +146,7 @@ TensorCoreChoice choose(const TensorCoreTask& task, const DeviceTraits& device) 
           static_cast<double>(std::min<std::int64_t>(size.blocks, ceil_divide(blocks, device.multiprocessors)));
       const auto waves = static_cast<double>(
           ceil_divide(blocks, std::int64_t{device.multiprocessors} * static_cast<std::int64_t>(together)));
-      const double work = size.rows * size.columns * size.chunks / chunk_products;
+      const double work = size.rows * size.columns * size.chunks / static_cast<double>(size.speed);
       const double step = std::max(step_cycles, work * together);
       const double stores = size.rows * size.columns * together * element_cycles;
       const double cycles = waves * (own_steps * step + block_cycles + stores + (splits > 1 ? cluster_cycles : 0));

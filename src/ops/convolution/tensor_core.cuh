@@ -421,7 +421,7 @@ template <class T, class Tile>
 template <class T>
 Status launch_tensor_core(const TensorCoreTask& task, const TensorCoreChoice& choice, const CudaContext& context) {
   switch (choice.tile) {
-    case 0: return launch_tile<T, TensorCoreTile<0, 2, 4>>(task, choice.splits, context);
+    case 0: return launch_tile<T, TensorCoreTile<0, 2, 2>>(task, choice.splits, context);
     case 1: return launch_tile<T, TensorCoreTile<1, 4, 2>>(task, choice.splits, context);
     case 2: return launch_tile<T, TensorCoreTile<2, 2, 2>>(task, choice.splits, context);
     case 4: return launch_tile<T, TensorCoreTile<4, 2, 2>>(task, choice.splits, context);
