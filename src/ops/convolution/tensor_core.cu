@@ -140,6 +140,7 @@ TensorCoreChoice choose(const TensorCoreTask& task, const DeviceTraits& device) 
     for (int splits = 1; splits <= 8; splits *= 2) {
       const auto own_steps = static_cast<int>(ceil_divide(steps, splits));
       if (splits > 1 && (!device.has_clusters() || own_steps < 2)) break;
+      if (task.layout == Layout::linear && size.rows / splits < tensor_core_linear_pixels) break;
       if (size.shared_bytes(own_steps) > device.shared_bytes) continue;
       const std::int64_t blocks = tiles * splits;
       const auto together =

@@ -323,7 +323,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::size.blocks) tensor_core(
   const int rows_here = Tile::rows / task.splits;
   const int first_here = part * rows_here;
   if (task.layout == Layout::linear) {
-    constexpr int count = 8;
+    constexpr int count = tensor_core_linear_pixels;
     for (int i = thread; i < rows_here / count * Tile::columns; i += threads) {
       const int column = i % Tile::columns;
       const int row = first_here + i / Tile::columns * count;

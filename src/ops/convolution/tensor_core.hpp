@@ -101,6 +101,8 @@ inline constexpr std::array<TensorCoreTileSize, 5> tensor_core_tiles{{
     {.rows = 64, .columns = 64, .chunks = 4, .stages = 4, .blocks = 4, .speed = 105},
     {.rows = 32, .columns = 32, .chunks = 8, .stages = 6, .blocks = 4, .speed = 105},
 }};
+/// Pixels of a channel that a thread stores together in linear layout, and so the least rows of a block.
+inline constexpr int tensor_core_linear_pixels = 8;
 /// The one that fits into the shared memory of every GPU.
 inline constexpr int tensor_core_least_tile = 3;
 
