@@ -30,7 +30,7 @@ std::string index_lines(PaddingMode mode, int axis, int rank) {
   switch (mode) {
     case PaddingMode::constant: break;
     case PaddingMode::edge:
-      return lines + "last_" + a + " = Sub(size_" + a + ", one)\n" + "above_" + a + " = Max(at_" + a + ", zero)\n" +
+      return lines + "last_" + a + " = Sub(size_" + a + ", one)\n" + "above_" + a + " = Max(at_" + a + ", nothing)\n" +
              "index_" + a + " = Min(above_" + a + ", last_" + a + ")\n";
     case PaddingMode::wrap: return lines + "index_" + a + " = Mod(at_" + a + ", size_" + a + ")\n";
     case PaddingMode::symmetric:
@@ -112,6 +112,7 @@ Status Padding::check(const Problem& problem) const {
 std::optional<Function> Padding::function(const FunctionInputs& inputs) const {
   const std::string base = std::string(name) + "_" + mode_name(mode);
   const std::string pads_line = "pads = Constant<value_ints=@pads>()\n";
+  if (pads.empty()) return function_in_f32(std::string(name) + "_scalar", inputs.dtype, "y32 = Identity(x32)");
   if (mode == PaddingMode::constant) {
     return function_in_f32(base, inputs.dtype,
                            pads_line +
@@ -122,7 +123,7 @@ std::optional<Function> Padding::function(const FunctionInputs& inputs) const {
   std::string axes;
   std::string lines = pads_line +
                       "shape = Shape(x32)\n"
-                      "zero = Constant<value=int64(0)>()\n"
+                      "nothing = Constant<value=int64(0)>()\n"
                       "one = Constant<value=int64(1)>()\n"
                       "two = Constant<value=int64(2)>()\n";
   std::string from = "x32";

@@ -53,7 +53,7 @@ namespace graft {
         for (const Levels& levels : pyramids) {
           const std::int64_t most = *std::max_element(levels.begin(), levels.end());
           const bool usual = levels == pyramids[0];
-          if (!usual && extents.element_count() > 40000) continue;
+          if (!usual && (extents.element_count() > 10000 || dtype == DType::f16 || dtype == DType::bf16)) continue;
           add({dtype, Layout::linear, extents}, mode, "adaptive", levels);
           if (side >= most && usual) add({dtype, Layout::linear, extents}, mode, "window", levels);
           const bool binnable = std::all_of(levels.begin(), levels.end(), [&](std::int64_t bins) {
