@@ -41,7 +41,7 @@ fs::path c_library() {
   const fs::path folder = executable_folder().parent_path();
   std::error_code ignored;
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
-    const fs::path candidate = folder / lib / "libgraft_c.so";
+    fs::path candidate = folder / lib / "libgraft_c.so";
     if (fs::is_regular_file(candidate, ignored)) return candidate;
   }
   throw Error(Error::Kind::missing_tool,
