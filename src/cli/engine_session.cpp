@@ -38,6 +38,15 @@ EngineError completed(const EngineError& error, const Messages& messages, const 
   return {error.kind(), renamed(message, renamings), renamed(error.next_step(), renamings), error.event()};
 }
 
+/// Whether the creators in question are Graft's alone, which have a default for what a node leaves out.
+bool loads_own_plugins_alone(const std::vector<std::string>& arguments) {
+  const std::string own = own_plugin_library().path.string();
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] == "--plugin-library" && arguments[i + 1] != own) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
@@ -64,7 +73,11 @@ nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::
                     .should_stop = interrupted});
     progress.clear();
     if (!console.verbose) {
-      for (const std::string& warning : messages.warnings) console.warn("TensorRT: " + warning);
+      const bool has_defaults = loads_own_plugins_alone(arguments);
+      for (const std::string& warning : messages.warnings) {
+        if (has_defaults && warning.find("not found in plugin node!") != std::string::npos) continue;
+        console.warn("TensorRT: " + warning);
+      }
     }
     return result;
   } catch (const EngineError& error) {
