@@ -65,6 +65,18 @@ __device__ inline unsigned pack_i8(const float* rounded) {
   return all;
 }
 
+/// Four numbers of steps to i8, each given as its share of the way from -128 to 127 and none of them NaN; what lies
+/// outside is clamped at no cost. Rounding leaves the step plus 128 in the low byte. Another span and base give another
+/// way: base is its first step above `rounder` - 128.
+__device__ inline unsigned pack_shares(const float* shares, float span = 255.F, float base = rounder) {
+  unsigned bytes[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) bytes[i] = __float_as_uint(fmaf(__saturatef(shares[i]), span, base));
+  const unsigned low = __byte_perm(bytes[0], bytes[1], 0x0040U);
+  const unsigned high = __byte_perm(bytes[2], bytes[3], 0x0040U);
+  return __byte_perm(low, high, 0x5410U) ^ 0x80808080U;
+}
+
 }  // namespace detail
 
 /// N elements: one, or as many as fill 32, 64 or 128 bits, at an address that is a multiple of their size.
@@ -184,6 +196,20 @@ struct Vector {
 #pragma unroll
     for (float& each : factors) each = factor;
     return times(factors);
+  }
+
+  /// The same for factors of any finite size, of i8 at a little more work.
+  [[nodiscard]] __device__ Vector times_any(const float (&factors)[N]) const {
+    if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {
+      float values[N];
+      unpack(values);
+#pragma unroll
+      for (int i = 0; i < N; ++i) values[i] = fmaf(values[i], factors[i] * (1 / 255.F), 128 / 255.F);
+      return {make_uint4(detail::pack_shares(values), detail::pack_shares(values + 4), detail::pack_shares(values + 8),
+                         detail::pack_shares(values + 12))};
+    } else {
+      return times(factors);
+    }
   }
 
   /// The first `count` elements; the others zero.

@@ -133,7 +133,8 @@ namespace graft {
   };
   const std::vector<TimedCase> shapes{
       timed({16, 256, 128, 128}, 0.97), timed({1, 128, 256, 256}, 0.70), timed({1, 64, 56, 56}),
-      timed({1, 32, 512, 512}),         timed({2, 32, 32, 128, 128}),
+      timed({1, 32, 512, 512}),         timed({1, 32, 720, 1280}),       timed({64, 512, 14, 14}),
+      timed({16, 64, 127, 127}),        timed({2, 32, 32, 128, 128}),
   };
   return in_formats(linear_formats, shapes);
 }

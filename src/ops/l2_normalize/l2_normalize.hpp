@@ -4,18 +4,9 @@
 #include "graft/define_operator.hpp"
 #include "graft/function.hpp"
 #include "graft/quantization.hpp"
+#include "ops/inverse_norm.hpp"
 
 namespace graft {
-
-/// Where the epsilon goes that keeps a zero vector from being divided by zero.
-enum class EpsilonMode : std::uint8_t {
-  max,   ///< x * rsqrt(max(sum(x^2), epsilon)): TensorFlow
-  norm,  ///< x / max(sqrt(sum(x^2)), epsilon): PyTorch
-  add,   ///< x / sqrt(sum(x^2) + epsilon): Caffe
-};
-constexpr std::array<Choice<EpsilonMode>, 3> choices(EpsilonMode /*tag*/) {
-  return {{{"max", EpsilonMode::max}, {"norm", EpsilonMode::norm}, {"add", EpsilonMode::add}}};
-}
 
 /// Sums of squares are held in f32, so they become infinite where |x| passes about 1.8e19, as in the frameworks.
 struct L2Normalize {

@@ -1,5 +1,6 @@
 // Reference kernel of L2Normalize.
-#include "ops/l2_normalize/inverse_norm.hpp"
+#include "ops/inverse_norm.hpp"
+#include "ops/l2_normalize/l2_normalize.hpp"
 #include "ops/reduction.hpp"
 #include "ops/reference.hpp"
 

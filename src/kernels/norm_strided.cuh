@@ -1,4 +1,4 @@
-// L2Normalize over any axes and of any length: one pass for the norm, a second one over the same elements, which are
+// Euclidean norms over any axes and of any length: one pass for the norm, a second one over the same elements, which are
 // then still in the L2 cache unless they are too many. Few long vectors are split across blocks.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <cub/block/block_reduce.cuh>
 
 #include "kernels/launch.cuh"
+#include "kernels/normalizer.cuh"
 #include "kernels/strides.cuh"
-#include "ops/l2_normalize/normalizer.cuh"
 #include "ops/reduction.hpp"
 
 namespace graft {
@@ -29,9 +29,9 @@ inline constexpr int strided_threads = 512;
 inline constexpr int in_flight = 4;  // vectors that a thread reads before it uses the first
 
 /// InnerKept: a block takes 32 neighbours (of N elements) along the kept dimensions; otherwise one kept element.
-template <class T, int N, bool InnerKept>
+template <class T, int N, bool InnerKept, class Weights>
 __global__ void __launch_bounds__(strided_threads)
-    strided(const T* x, T* y, Strided problem, StridedStep step, Normalizer normalizer) {
+    strided(const T* x, T* y, Strided problem, StridedStep step, Normalizer normalizer, Weights weights) {
   constexpr int S = InnerKept ? N : 1;  // sums a thread keeps
   constexpr int width = InnerKept ? 32 : 1;
   constexpr int height = strided_threads / width;
@@ -134,9 +134,9 @@ __global__ void __launch_bounds__(strided_threads)
     for (int j = 0; j < in_flight; ++j) {
       if (i + j * height >= end) continue;
       if constexpr (InnerKept)
-        vectors[j].times(factors).store(y + offsets[j]);
+        weights.scale(vectors[j], factors, i + j * height).store(y + offsets[j]);
       else
-        vectors[j].times(factors[0]).store(y + offsets[j]);
+        weights.scale_run(vectors[j], factors[0], (i + j * height) * N, problem.reduced_count * N).store(y + offsets[j]);
     }
   }
 }
@@ -150,9 +150,10 @@ __global__ void __launch_bounds__(strided_threads)
 }
 
 /// `splits` more than 1 takes two launches and kept_count x splits floats at `partials`.
-template <class T, int N>
-[[nodiscard]] Status run_strided(const T* x, T* y, const ReductionPlan& plan, const Normalizer& normalizer, int splits,
-                                 float* partials, const CudaContext& context) {
+template <class T, int N, class Weights>
+[[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ReductionPlan& plan,
+                                 const Normalizer& normalizer, const Weights& weights, int splits, float* partials,
+                                 const CudaContext& context) {
   using namespace detail;
   const bool inner_kept = inner_is_kept(plan);
   const Strided problem{.kept = StridedLoop::make(plan.kept_extents, plan.kept_strides, inner_kept ? N : 1),
@@ -163,9 +164,9 @@ template <class T, int N>
                         .partials = partials};
   const std::int64_t tiles = ceil_divide(problem.kept_count, inner_kept ? 32 : 1);
   const Grid grid{tiles * problem.splits, strided_threads};
-  auto* kernel = inner_kept ? strided<T, N, true> : strided<T, N, false>;
+  auto* kernel = inner_kept ? strided<T, N, true, Weights> : strided<T, N, false, Weights>;
   const auto run = [&](StridedStep step) {
-    return launch("L2Normalize strided", kernel, grid, context, x, y, problem, step, normalizer);
+    return launch(what, kernel, grid, context, x, y, problem, step, normalizer, weights);
   };
   if (splits <= 1) return run(StridedStep::everything);
   if (Status status = run(StridedStep::sum); !status.ok()) return status;

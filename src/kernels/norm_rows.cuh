@@ -1,4 +1,4 @@
-// L2Normalize where each vector lies in one piece: its elements are read once and wait in registers for their norm.
+// Euclidean norms where each vector lies in one piece: its elements are read once and wait in registers for their norm.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "kernels/cluster.cuh"
 #include "kernels/launch.cuh"
-#include "ops/l2_normalize/normalizer.cuh"
+#include "kernels/normalizer.cuh"
 
 namespace graft {
 
@@ -50,14 +50,16 @@ struct RowPart {
     for (int j = 0; j < R; ++j) sum += vectors[j].sum_of_squares();
     return sum;
   }
-  __device__ void store(T* row, const Rows& rows, int first, int step, float factor) {
+  template <class Weights>
+  __device__ void store(T* row, const Rows& rows, int first, int step, float factor, const Weights& weights) {
 #pragma unroll
     for (int j = 0; j < R; ++j) {
       vectors[j].forget();
       const int at = (first + j * step) * N;
-      Vector<T, N> result = vectors[j].times(factor);
+      if (at >= rows.pitch) continue;
+      Vector<T, N> result = weights.scale_run(vectors[j], factor, at, rows.length);
       if constexpr (Padded) result = result.first(rows.length - at);
-      if (at < rows.pitch) result.store(row + at);
+      result.store(row + at);
     }
   }
 };
@@ -66,9 +68,9 @@ inline constexpr int rows_threads = 128;
 inline constexpr int rows_largest_block = 1024;
 
 /// 1 << log2_lanes lanes of a warp to a row.
-template <class T, int N, int R, bool Padded>
+template <class T, int N, int R, bool Padded, class Weights>
 __global__ void __launch_bounds__(rows_threads)
-    rows_by_lanes(const T* x, T* y, Rows rows, int log2_lanes, Normalizer normalizer) {
+    rows_by_lanes(const T* x, T* y, Rows rows, int log2_lanes, Normalizer normalizer, Weights weights) {
   const int lanes = 1 << log2_lanes;
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const std::int64_t row =
@@ -78,13 +80,13 @@ __global__ void __launch_bounds__(rows_threads)
   if (active) part.load(x + row * rows.pitch, rows, lane, lanes);
   float sum = part.sum_of_squares();
   for (int distance = lanes / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xFFFFFFFFU, sum, distance);
-  if (active) part.store(y + row * rows.pitch, rows, lane, lanes, normalizer.factor<T>(sum));
+  if (active) part.store(y + row * rows.pitch, rows, lane, lanes, normalizer.factor<T>(sum), weights);
 }
 
 /// A block of whole warps to a row, or a cluster of such blocks.
-template <class T, int N, int R, bool Padded, bool Clustered>
+template <class T, int N, int R, bool Padded, bool Clustered, class Weights>
 __global__ void __launch_bounds__(rows_largest_block)
-    rows_by_block(const T* x, T* y, Rows rows, Normalizer normalizer) {
+    rows_by_block(const T* x, T* y, Rows rows, Normalizer normalizer, Weights weights) {
   constexpr int lanes = 32;
   using Reduce = cub::WarpReduce<float>;
   __shared__ typename Reduce::TempStorage storage[rows_largest_block / lanes];
@@ -110,7 +112,7 @@ __global__ void __launch_bounds__(rows_largest_block)
     sum = 0;
     for (int i = 0; i < cluster.size(); ++i) sum += cluster_sums[i];
   }
-  part.store(y + offset, rows, first, step, normalizer.factor<T>(sum));
+  part.store(y + offset, rows, first, step, normalizer.factor<T>(sum), weights);
 }
 
 }  // namespace detail
@@ -119,9 +121,9 @@ __global__ void __launch_bounds__(rows_largest_block)
 inline constexpr int rows_capacity_of_block = detail::rows_largest_block * RowsPolicy::most;
 inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 
-template <class T, int N, bool Padded = false>
-[[nodiscard]] Status run_rows(const T* x, T* y, const Rows& rows, const Normalizer& normalizer,
-                              const DeviceTraits& device, const CudaContext& context) {
+template <class T, int N, bool Padded = false, class Weights>
+[[nodiscard]] Status run_rows(const char* what, const T* x, T* y, const Rows& rows, const Normalizer& normalizer,
+                              const Weights& weights, const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
   using Policy = RowsPolicy;
   const int vectors = static_cast<int>(ceil_divide(rows.pitch, N));
@@ -134,17 +136,18 @@ template <class T, int N, bool Padded = false>
   while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;
   if (vectors <= Policy::in_warp << log2_lanes) {
     auto* kernel =
-        vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1, Padded> : rows_by_lanes<T, N, Policy::in_warp, Padded>;
-    return launch("L2Normalize rows", kernel, {ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads},
-                  context, x, y, rows, log2_lanes, normalizer);
+        vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1, Padded, Weights>
+                                              : rows_by_lanes<T, N, Policy::in_warp, Padded, Weights>;
+    return launch(what, kernel, {ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads}, context, x, y, rows,
+                  log2_lanes, normalizer, weights);
   }
   const auto by_block = [&](auto kernel, int vectors_per_thread, int cluster) {
     const std::int64_t threads = ceil_divide(vectors, vectors_per_thread * cluster);
     const Grid grid{rows.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
-    return launch("L2Normalize rows", kernel, grid, context, x, y, rows, normalizer);
+    return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
   };
   if (vectors <= Policy::small_block) {
-    return by_block(rows_by_block<T, N, Policy::in_small_block, Padded, false>, Policy::in_small_block, 1);
+    return by_block(rows_by_block<T, N, Policy::in_small_block, Padded, false, Weights>, Policy::in_small_block, 1);
   }
   int cluster = 1;
   const auto too_long = [&](int vectors_per_thread) {
@@ -157,11 +160,11 @@ template <class T, int N, bool Padded = false>
   const bool clustered = cluster > 1;
   if (too_long(Policy::in_block)) {
     constexpr int most = Policy::most;
-    auto* kernel = clustered ? rows_by_block<T, N, most, Padded, true> : rows_by_block<T, N, most, Padded, false>;
+    auto* kernel = clustered ? rows_by_block<T, N, most, Padded, true, Weights> : rows_by_block<T, N, most, Padded, false, Weights>;
     return by_block(kernel, most, cluster);
   }
   constexpr int usual = Policy::in_block;
-  auto* kernel = clustered ? rows_by_block<T, N, usual, Padded, true> : rows_by_block<T, N, usual, Padded, false>;
+  auto* kernel = clustered ? rows_by_block<T, N, usual, Padded, true, Weights> : rows_by_block<T, N, usual, Padded, false, Weights>;
   return by_block(kernel, usual, cluster);
 }
 

@@ -1,4 +1,4 @@
-// L2Normalize where vectors lie beside each other, element by element (channels of N,C,H,W): a block reads a tile of
+// Euclidean norms where vectors lie beside each other, element by element (channels of N,C,H,W): a block reads a tile of
 // whole vectors once and keeps it in registers.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 #include "kernels/cluster.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/normalizer.cuh"
 #include "kernels/strides.cuh"
-#include "ops/l2_normalize/normalizer.cuh"
 
 namespace graft {
 
@@ -40,9 +40,9 @@ inline constexpr int columns_cluster_width = 32;  // the widest block of a clust
 /// A block is 1 << log2_width threads wide along the columns and as high as its threads reach; thread (tx, ty) holds
 /// the rows ty, ty + height, ... of N neighbouring columns. The blocks of a cluster stand on top of each other. Chw32:
 /// N = 16 neighbours are half a pixel's vector of 32 channels, so they and the next thread's are summed as well.
-template <class T, int N, int R, int Threads, bool Chw32, bool Clustered>
+template <class T, int N, int R, int Threads, bool Chw32, bool Clustered, class Weights>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
-    columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer) {
+    columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer, Weights weights) {
   constexpr int S = Chw32 ? 1 : N;  // sums a thread keeps
   BlockCluster<Clustered> cluster;
   const int width = 1 << log2_width;
@@ -130,10 +130,12 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     tile[j].forget();
     if (active && row < columns.reduced) {
       T* to = y + base + row * columns.inner;
-      if constexpr (Chw32)
-        tile[j].times(factors[0]).first(valid_channels(row)).store_streaming(to);
-      else
-        tile[j].times(factors).store_streaming(to);
+      if constexpr (Chw32) {
+        const Vector<T, N> result = weights.scale_run(tile[j], factors[0], row * 2 * N + (tx & 1) * N, columns.channels);
+        result.first(valid_channels(row)).store_streaming(to);
+      } else {
+        weights.scale(tile[j], factors, row).store_streaming(to);
+      }
     }
   }
 }
@@ -148,9 +150,10 @@ inline constexpr int columns_capacity_of_block =
 template <class T, int N>
 inline constexpr int columns_capacity = columns_capacity_of_block<T, N>* max_cluster;
 
-template <class T, int N, bool Chw32 = false>
-[[nodiscard]] Status run_columns(const T* x, T* y, const Columns& columns, const Normalizer& normalizer,
-                                 const DeviceTraits& device, const CudaContext& context) {
+template <class T, int N, bool Chw32 = false, class Weights>
+[[nodiscard]] Status run_columns(const char* what, const T* x, T* y, const Columns& columns,
+                                 const Normalizer& normalizer, const Weights& weights, const DeviceTraits& device,
+                                 const CudaContext& context) {
   using namespace detail;
   using Policy = ColumnsPolicy;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
@@ -161,13 +164,13 @@ template <class T, int N, bool Chw32 = false>
       ++log2_width;
     }
     const Grid grid{ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster, threads, cluster};
-    return launch("L2Normalize columns", kernel, grid, context, x, y, columns, log2_width, normalizer);
+    return launch(what, kernel, grid, context, x, y, columns, log2_width, normalizer, weights);
   };
   const bool fills =
       vectors * columns.reduced >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
   constexpr int few = Policy::few_threads / Policy::narrowest<N> * Policy::few_rows;
   if (columns.reduced <= Policy::few_rows || (!fills && columns.reduced <= few)) {
-    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, false>, Policy::few_rows,
+    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, false, Weights>, Policy::few_rows,
                Policy::few_threads, 1);
   }
   int cluster = 1;
@@ -177,8 +180,8 @@ template <class T, int N, bool Chw32 = false>
   }
   constexpr int rows = Policy::many_rows<N>;
   constexpr int threads = Policy::threads<T, N>;
-  auto* kernel = cluster > 1 ? columns_in_registers<T, N, rows, threads, Chw32, true>
-                             : columns_in_registers<T, N, rows, threads, Chw32, false>;
+  auto* kernel = cluster > 1 ? columns_in_registers<T, N, rows, threads, Chw32, true, Weights>
+                             : columns_in_registers<T, N, rows, threads, Chw32, false, Weights>;
   return run(kernel, rows, threads, cluster);
 }
 

@@ -1,12 +1,24 @@
-// One over the norm: what the reference kernel and the CUDA kernels of L2Normalize share.
+// One over the norm: what reference kernels and CUDA kernels of the operators that normalise share.
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 
+#include "graft/attribute.hpp"
 #include "graft/elementwise.hpp"
-#include "ops/l2_normalize/l2_normalize.hpp"
 
 namespace graft {
+
+/// Where the epsilon goes that keeps a zero vector from being divided by zero.
+enum class EpsilonMode : std::uint8_t {
+  max,   ///< x * rsqrt(max(sum(x^2), epsilon)): TensorFlow
+  norm,  ///< x / max(sqrt(sum(x^2)), epsilon): PyTorch
+  add,   ///< x / sqrt(sum(x^2) + epsilon): Caffe
+};
+constexpr std::array<Choice<EpsilonMode>, 3> choices(EpsilonMode /*tag*/) {
+  return {{{"max", EpsilonMode::max}, {"norm", EpsilonMode::norm}, {"add", EpsilonMode::add}}};
+}
 
 /// 1 / sqrt(x): exact to double's rounding on the host; on the GPU in float, with a relative error of at most 2^-22.9.
 template <class T>

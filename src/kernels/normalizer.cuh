@@ -1,0 +1,117 @@
+// From a sum of squares to the number that every element of a vector is multiplied by, and factors for its channels.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/strides.cuh"
+#include "kernels/vector.cuh"
+#include "ops/inverse_norm.hpp"
+
+namespace graft {
+
+struct Normalizer {
+  InverseNorm inverse_norm;
+  float x_scale;
+  float y_scale;
+  float ratio = x_scale / y_scale;
+
+  /// Of i8 both the sum and the elements are in steps; the result is never NaN nor larger than Vector::times allows,
+  /// and gives 0 where the exact result is NaN.
+  template <class T>
+  [[nodiscard]] __device__ float factor(float sum) const {
+    if constexpr (std::is_same_v<T, std::int8_t>) {
+      constexpr float saturates_every_step = 16384.F;
+      const float exact = inverse_norm(sum * x_scale * x_scale) * ratio;
+      return exact != exact ? 0.F : fminf(exact, saturates_every_step);
+    } else {
+      return inverse_norm(sum);
+    }
+  }
+};
+
+/// For operators that only normalise.
+struct NoWeights {
+  template <class T, int N>
+  [[nodiscard]] __device__ Vector<T, N> scale(const Vector<T, N>& vector, const float (&factors)[N],
+                                              std::int64_t /*element*/) const {
+    return vector.times(factors);
+  }
+  template <class T, int N, class Index>
+  [[nodiscard]] __device__ Vector<T, N> scale_run(const Vector<T, N>& vector, float factor, Index /*element*/,
+                                                  Index /*end*/) const {
+    return vector.times(factor);
+  }
+};
+
+/// A further factor for each channel. A channel is `inner` neighbours of what is normalised together; 0: all of it.
+struct ChannelWeights {
+  const float* values;
+  std::int64_t inner;
+  bool aligned;  ///< To 16 bytes.
+
+  /// In the width of the element's own index, which holds `inner` as well.
+  template <class Index>
+  [[nodiscard]] __device__ Index channel_of(Index element) const {
+    const auto group = static_cast<Index>(inner);
+    if (group <= 1) return group * element;
+    if constexpr (sizeof(Index) == 4)
+      return static_cast<Index>(static_cast<unsigned>(element) / static_cast<unsigned>(group));
+    else
+      return divide(element, group);
+  }
+  /// i8: exact results saturate long before the bound, and a NaN gives 0.
+  template <class T>
+  [[nodiscard]] static __device__ float product(float factor, float weight) {
+    if constexpr (std::is_same_v<T, std::int8_t>) {
+      constexpr float bound = 1e30F;
+      return factor * (weight != weight ? 0.F : fminf(fmaxf(weight, -bound), bound));
+    } else {
+      return factor * weight;
+    }
+  }
+
+  /// N neighbours that belong to different vectors, all at element `at` of theirs.
+  template <class T, int N>
+  [[nodiscard]] __device__ Vector<T, N> scale(const Vector<T, N>& vector, const float (&factors)[N],
+                                              std::int64_t element) const {
+    const float weight = values[channel_of(element)];
+    float products[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) products[i] = product<T>(factors[i], weight);
+    return vector.times_any(products);
+  }
+  /// N neighbours of one vector, of which those from `end` on are padding.
+  template <class T, int N, class Index>
+  [[nodiscard]] __device__ Vector<T, N> scale_run(const Vector<T, N>& vector, float factor, Index element,
+                                                  Index end) const {
+    float products[N];
+    Index channel = channel_of(element);
+    if (inner == 0 || (inner > 1 && inner % N == 0)) {
+      const float weight = product<T>(factor, values[channel]);
+#pragma unroll
+      for (int i = 0; i < N; ++i) products[i] = weight;
+    } else if (N % 4 == 0 && inner == 1 && aligned && element + N <= end) {
+#pragma unroll
+      for (int i = 0; i < N; i += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(values + element + i);
+        const float weights[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+        for (int k = 0; k < 4 && i + k < N; ++k) products[i + k] = product<T>(factor, weights[k]);
+      }
+    } else {
+      Index rest = element - channel * static_cast<Index>(inner);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        products[i] = element + i < end ? product<T>(factor, values[channel]) : 0;
+        if (++rest == static_cast<Index>(inner)) {
+          rest = 0;
+          ++channel;
+        }
+      }
+    }
+    return vector.times_any(products);
+  }
+};
+
+}  // namespace graft

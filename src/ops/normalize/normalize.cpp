@@ -1,0 +1,105 @@
+// Definition of Normalize: rules, what stands in for a missing input, ONNX function, drop-in.
+#include "ops/normalize/normalize.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace graft {
+namespace {
+
+/// nbWeights is the length of the weights, which say it themselves.
+Status translate(std::span<const NamedAttribute> /*fields*/, std::vector<NamedAttribute>& /*attributes*/) {
+  return {};
+}
+
+/// "1, 2, 3"
+std::string axes_from_1(int end) {
+  std::string text = "1";
+  for (int axis = 2; axis < end; ++axis) text += ", " + std::to_string(axis);
+  return text;
+}
+
+}  // namespace
+
+std::span<const std::int64_t> Normalize::axes(int rank) const {
+  static constexpr std::array<std::int64_t, Extents::max_rank - 1> from_1{1, 2, 3, 4, 5, 6, 7};
+  return std::span(from_1).first(static_cast<std::size_t>(across_spatial ? std::max(rank - 1, 1) : 1));
+}
+
+Status Normalize::check(const Problem& problem) const {
+  const Extents& x = problem.inputs[0].extents;
+  if (x.rank() < 2) {
+    return invalid_argument("Normalize: x has rank " + std::to_string(x.rank()) + ", allowed is 2 to 8");
+  }
+  const Extents& found = problem.inputs[1].extents;
+  const std::int64_t allowed = channel_shared ? 1 : x[1];
+  if (found.rank() == 1 && found[0] == allowed) return {};
+  return invalid_argument(
+      "Normalize: scale has shape " + to_string(found) + ", allowed is " +
+      (channel_shared ? "one value: channel_shared is 1"
+                      : "one value for each of " + std::to_string(allowed) + " channels: channel_shared is 0"));
+}
+
+TensorDesc Normalize::constant(std::size_t /*port*/, std::span<const TensorDesc> given) const {
+  const Extents& x = given[0].extents;
+  const std::int64_t needed = channel_shared ? 1 : x.rank() > 1 ? x[1] : 0;
+  return {.dtype = DType::f32,
+          .layout = Layout::linear,
+          .extents = {weights.empty() ? needed : static_cast<std::int64_t>(weights.size())}};
+}
+
+void Normalize::fill_constant(std::size_t /*port*/, const TensorDesc& desc, std::byte* bytes) const {
+  std::vector<float> values = weights;
+  if (values.empty()) values.assign(static_cast<std::size_t>(desc.extents[0]), 1.F);
+  std::memcpy(bytes, values.data(), values.size() * sizeof(float));
+}
+
+std::optional<Function> Normalize::function(const FunctionInputs& inputs) const {
+  if (inputs.rank < 2) return std::nullopt;
+  std::string name = "Normalize_" + std::to_string(inputs.rank) + "d";
+  if (across_spatial) name += "_across_spatial";
+  std::string maths = "axes = Constant<value_ints=[" + axes_from_1(across_spatial ? inputs.rank : 2) +
+                      "]>()\n"
+                      "squares = Mul(x32, x32)\n"
+                      "sum = ReduceSum<keepdims=1>(squares, axes)\n"
+                      "bound = Constant<value_float=@epsilon>()\n"
+                      "padded = Add(sum, bound)\n"
+                      "norm = Sqrt(padded)\n";
+  const bool given = inputs.count > 1;
+  if (!given && weights.empty()) {
+    return function_in_f32(name + "_no_scale", inputs.dtype, maths + "y32 = Div(x32, norm)");
+  }
+  maths += "normalised = Div(x32, norm)\n";
+  if (!given) {
+    name += "_weights";
+    maths += "scale = Constant<value_floats=@weights>()\n";
+  }
+  std::string factor = "scale";
+  if (channel_shared) {
+    name += "_shared";
+  } else if (inputs.rank > 2) {
+    factor = "by_channel";
+    maths += "places = Constant<value_ints=[" + axes_from_1(inputs.rank - 1) +
+             "]>()\n"
+             "by_channel = Unsqueeze(scale, places)\n";
+  }
+  return function_in_f32(name, inputs.dtype, maths + "y32 = Mul(normalised, " + factor + ")");
+}
+
+std::vector<DropIn> Normalize::drop_ins() {
+  return {{.plugin_name = "Normalize_TRT",
+           .version = "1",
+           .fields = {{"weights", "weights"},
+                      {"acrossSpatial", "across_spatial"},
+                      {"channelShared", "channel_shared"},
+                      {.name = "nbWeights",
+                       .attribute = {},
+                       .type = AttributeType::integer,
+                       .doc = "ignored: the weights have a length"},
+                      {"eps", "epsilon"}},
+           .doc = "NVIDIA's plugin of TensorRT 5 to 10, removed in 11.0",
+           .translate = translate}};
+}
+
+}  // namespace graft

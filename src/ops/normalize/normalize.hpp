@@ -1,0 +1,77 @@
+// Normalize: the layer of Caffe's SSD, a Euclidean norm over the channels followed by a learnt factor.
+#pragma once
+
+#include "graft/define_operator.hpp"
+#include "graft/function.hpp"
+#include "graft/quantization.hpp"
+
+namespace graft {
+
+/// Sums of squares are held in f32, so they become infinite where |x| passes about 1.8e19, as in Caffe.
+struct Normalize {
+  static constexpr auto name = "Normalize";
+  static constexpr int version = 1;
+  static constexpr auto doc =
+      "y = x / sqrt(sum(x^2) + epsilon) * scale, the sum over the channels of each pixel, or with across_spatial over "
+      "all but the first axis; scale is one factor for each channel, or with channel_shared one for all.";
+  static constexpr auto source =
+      "Liu et al. 2016, SSD: Single Shot MultiBox Detector; NormalizeLayer of its branch of Caffe; Liu et al. 2015, "
+      "ParseNet: Looking Wider to See Better";
+  static constexpr auto why_plugin =
+      "TensorRT would run six layers, most of which read and write the tensor; the plugin reads it once and sums in f32";
+
+  bool across_spatial = false;
+  bool channel_shared = false;
+  float epsilon = 1e-10F;
+  std::vector<float> weights;
+  float x_scale = 1;
+  float y_scale = 1;
+
+  static constexpr auto attributes() {
+    return std::tuple{
+        attribute("across_spatial", &Normalize::across_spatial, "1: one norm for each item; 0: one for each pixel"),
+        attribute("channel_shared", &Normalize::channel_shared, "1: one factor for all channels; 0: one for each"),
+        attribute("epsilon", &Normalize::epsilon, "added to the sum of squares", {.lowest = 0, .finite = true}),
+        attribute("weights", &Normalize::weights, "the factors, where there is no input scale; empty: all 1"),
+        attribute("x_scale", &Normalize::x_scale, x_scale_doc, positive_and_finite()),
+        attribute("y_scale", &Normalize::y_scale, y_scale_doc, positive_and_finite())};
+  }
+  static constexpr auto ports() {
+    return std::array{input("x", "N,C,spatial...", "of rank 2 to 8"),
+                      optional_input("scale", "C or 1", "the factors; left out: the attribute weights"),
+                      output("y", "as x", "of the type of x")};
+  }
+  static constexpr auto type_rows() {
+    using enum DType;
+    using enum Layout;
+    return std::array{TypeRow(f32, f32, f32),
+                      TypeRow(f16, f32, f16),
+                      TypeRow(bf16, f32, bf16),
+                      TypeRow(i8, f32, i8),
+                      TypeRow(Format(f16, hwc8), f32, Format(f16, hwc8)),
+                      TypeRow(Format(bf16, hwc8), f32, Format(bf16, hwc8)),
+                      TypeRow(Format(i8, chw32), f32, Format(i8, chw32))};
+  }
+  /// The channel-vector layouts serve the norm over channels only.
+  [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {
+    return !across_spatial || row.formats[0].layout == Layout::linear;
+  }
+  [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
+  [[nodiscard]] Status check(const Problem& problem) const;
+  [[nodiscard]] TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const;
+  void fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const;
+  /// The axes that the norm of a tensor of this rank runs over.
+  [[nodiscard]] std::span<const std::int64_t> axes(int rank) const;
+  /// For the sums of vectors that are split across blocks. The same for all shapes, so that it serves a whole range of
+  /// them.
+  static constexpr std::size_t split_workspace = 65536;
+  [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
+  [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<DropIn> drop_ins();
+};
+
+[[nodiscard]] Status run(const Normalize& op, const Problem& problem, const Buffers& buffers,
+                         const CpuContext& context);
+[[nodiscard]] std::span<const Variant<Normalize>> cuda_kernels(const Normalize& op);
+
+}  // namespace graft
