@@ -50,20 +50,20 @@ struct ChannelMap {
     float values[N];
     x.unpack(values);
 #pragma unroll
-    for (float& value : values) {
-      value = fmaf(fmaf(value, shift.power, -shift.origin), factor, summand);
-      value = value < 0 ? slope * value : value;
+    for (float& value : values) value = fmaf(fmaf(value, shift.power, -shift.origin), factor, summand);
+    if (slope != 1) {
+#pragma unroll
+      for (float& value : values) value = value < 0 ? slope * value : value;
     }
     return Vector<T, N>::pack(values);
   }
 };
 
-/// Steps of x to steps of y. An addition that saturates to 0..1 clamps them, and one of a large number rounds them and
-/// leaves them in the low byte: half of what conversions cost.
+/// Steps of x to steps of y, the latter as shares of the way from the first to the last step (see pack_shares), or
+/// before a leaky activation as steps.
 template <>
 struct ChannelMap<std::int8_t> {
-  static constexpr float none = 128.F;  ///< 0 steps, as the low byte holds it.
-  float whole;                          ///< The mean's whole steps.
+  float whole;  ///< The mean's whole steps.
   float factor;
   float summand;
   float span;
@@ -83,39 +83,36 @@ struct ChannelMap<std::int8_t> {
     if (factor != factor || summand != summand) factor = summand = 0;
     const float lowest = slope == 0 ? 0 : -128.F;
     span = 127.F - lowest;
-    base = detail::rounder + none + lowest;
+    base = detail::rounder + 128.F + lowest;
     if (leaky) return;
     const float share = slope == 0 ? 1 / 127.F : 1 / 255.F;
     factor *= share;
     summand = (summand - lowest) * share;
   }
 
-  /// The low byte of the result is the step plus 128.
-  [[nodiscard]] __device__ unsigned rounded(float value) const {
-    float part = fmaf(value, factor, summand);
-    if (leaky) part = fmaf(part < 0 ? slope * part : part, 1 / 255.F, none / 255.F);
-    return __float_as_uint(fmaf(__saturatef(part), span, base));
+  [[nodiscard]] __device__ float share_of(float value) const {
+    const float share = fmaf(value, factor, summand);
+    return leaky ? fmaf(share < 0 ? slope * share : share, 1 / 255.F, 128 / 255.F) : share;
   }
 
   template <int N>
   [[nodiscard]] __device__ Vector<std::int8_t, N> operator()(const Vector<std::int8_t, N>& x) const {
     if constexpr (N == 1) {
-      const unsigned byte = rounded(static_cast<float>(x.raw) - whole);
-      return {static_cast<std::int8_t>(byte ^ 0x80U)};
+      const float share = share_of(static_cast<float>(x.raw) - whole);
+      const float shares[4] = {share, share, share, share};
+      return {static_cast<std::int8_t>(detail::pack_shares(shares, span, base) & 0xFFU)};
     } else {
-      const float offset = detail::rounder + none + whole;  // exact: a whole number
+      const float offset = detail::rounder + 128.F + whole;  // exact: a whole number
       unsigned words[4] = {x.raw.x, x.raw.y, x.raw.z, x.raw.w};
 #pragma unroll
       for (unsigned& word : words) {
         const unsigned biased = word ^ 0x80808080U;
-        unsigned bytes[4];
+        float shares[4];
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
-          bytes[i] = rounded(__uint_as_float(__byte_perm(biased, detail::rounder_bits, 0x7640U + i)) - offset);
+          shares[i] = share_of(__uint_as_float(__byte_perm(biased, detail::rounder_bits, 0x7640U + i)) - offset);
         }
-        const unsigned low = __byte_perm(bytes[0], bytes[1], 0x0040U);
-        const unsigned high = __byte_perm(bytes[2], bytes[3], 0x0040U);
-        word = __byte_perm(low, high, 0x5410U) ^ 0x80808080U;
+        word = detail::pack_shares(shares, span, base);
       }
       return {make_uint4(words[0], words[1], words[2], words[3])};
     }

@@ -17,13 +17,14 @@ struct Channels {
   int per_item;  ///< Channels of an item.
 };
 
-/// Tuned on an H200: vectors that a thread holds.
+/// Tuned on an H200.
 struct ChannelsPolicy {
-  static constexpr int in_warp = 4;
-  static constexpr int in_block = 4;
-  static constexpr int most = 8;           ///< Of channels that fit only so.
-  static constexpr int fewest_lanes = 8;   ///< 128 bytes side by side.
-  static constexpr int least_share = 512;  ///< Vectors of a channel that are worth a block of a cluster.
+  static constexpr int in_warp = 4;                     ///< Vectors that a thread holds.
+  static constexpr int few = 4;                         ///< The same, of small tensors, whose latency counts,
+  static constexpr int many = 8;                        ///< and of those that fill the GPU.
+  static constexpr int fewest_lanes = 8;                ///< 128 bytes side by side.
+  static constexpr int least_share = 512;               ///< Vectors of a channel that are worth a block of a cluster.
+  static constexpr int most_in_few_blocks = 512 * many;  ///< Vectors of a block where few channels cannot fill the GPU.
 };
 
 namespace detail {
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(largest_block)
 }  // namespace detail
 
 /// The longest channel, in vectors of the width that is used, without clusters and with them.
-inline constexpr int channel_capacity_of_block = detail::largest_block * ChannelsPolicy::most;
+inline constexpr int channel_capacity_of_block = detail::largest_block * ChannelsPolicy::many;
 inline constexpr int channel_capacity = channel_capacity_of_block * max_cluster;
 
 template <class T, int N>
@@ -128,35 +129,37 @@ template <class T, int N>
   using Policy = ChannelsPolicy;
   constexpr auto what = "InstanceNorm channels";
   const int vectors = channels.length / N;
+  const std::int64_t held = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
+  const bool fills = channels.count * vectors >= held;
   if (vectors <= 32 * Policy::in_warp) {
-    const bool fills =
-        channels.count * vectors >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
-    const int wanted = fills ? std::max(Policy::fewest_lanes, static_cast<int>(ceil_divide(vectors, Policy::in_warp)))
-                             : vectors;
+    const int wanted =
+        fills ? std::max(Policy::fewest_lanes, static_cast<int>(ceil_divide(vectors, Policy::in_warp))) : vectors;
     int log2_lanes = 0;
     while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;
-    auto* kernel =
-        vectors <= 1 << log2_lanes ? channels_by_lanes<T, N, 1> : channels_by_lanes<T, N, Policy::in_warp>;
+    auto* kernel = vectors <= 1 << log2_lanes ? channels_by_lanes<T, N, 1> : channels_by_lanes<T, N, Policy::in_warp>;
     const Grid grid{ceil_divide(channels.count, lanes_threads >> log2_lanes), lanes_threads};
     return launch(what, kernel, grid, context, x, y, channels, log2_lanes, norm);
   }
   int cluster = 1;
-  const auto too_long = [&](int vectors_per_thread) { return vectors > largest_block * vectors_per_thread * cluster; };
+  const auto too_long = [&] { return vectors > largest_block * Policy::many * cluster; };
   const auto too_few_blocks = [&] {
-    return channels.count * cluster < device.multiprocessors && vectors >= 2 * cluster * Policy::least_share;
+    const bool worth = vectors >= 2 * cluster * Policy::least_share;
+    return (channels.count * cluster < device.multiprocessors && worth) ||
+           (channels.count * cluster < std::int64_t{4} * device.multiprocessors &&
+            vectors > Policy::most_in_few_blocks * cluster);
   };
-  while (device.has_clusters() && cluster < max_cluster && (too_long(Policy::most) || too_few_blocks())) cluster *= 2;
+  while (device.has_clusters() && cluster < max_cluster && (too_long() || too_few_blocks())) cluster *= 2;
   const auto by_block = [&](auto kernel, int vectors_per_thread) {
     const std::int64_t threads = ceil_divide(vectors, vectors_per_thread * cluster);
     const Grid grid{channels.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
     return launch(what, kernel, grid, context, x, y, channels, norm);
   };
-  constexpr int usual = Policy::in_block;
-  constexpr int most = Policy::most;
-  if (too_long(usual)) {
-    return by_block(cluster > 1 ? channels_by_block<T, N, most, true> : channels_by_block<T, N, most, false>, most);
+  constexpr int few = Policy::few;
+  constexpr int many = Policy::many;
+  if (fills || vectors > largest_block * few * cluster) {
+    return by_block(cluster > 1 ? channels_by_block<T, N, many, true> : channels_by_block<T, N, many, false>, many);
   }
-  return by_block(cluster > 1 ? channels_by_block<T, N, usual, true> : channels_by_block<T, N, usual, false>, usual);
+  return by_block(cluster > 1 ? channels_by_block<T, N, few, true> : channels_by_block<T, N, few, false>, few);
 }
 
 }  // namespace graft

@@ -28,9 +28,10 @@ Status run(const InstanceNorm& op, const Problem& problem, const Buffers& buffer
           const double deviation = load(x[i], op.x_scale) - mean;
           squares += deviation * deviation;
         }
+        const double variance = squares / static_cast<double>(count);
         // Every kernel holds the variance in f32, so it overflows alike.
-        const auto variance = static_cast<float>(squares / static_cast<double>(count));
-        const double factor = scale[item % channels] / std::sqrt(static_cast<double>(variance) + op.epsilon);
+        const bool overflows = std::isinf(static_cast<float>(variance));
+        const double factor = overflows ? 0 : scale[item % channels] / std::sqrt(variance + op.epsilon);
         for (std::int64_t i = 0; i < count; ++i) {
           const double value = (load(x[i], op.x_scale) - mean) * factor + bias[item % channels];
           y[i] = store<Element>(value < 0 ? slope * value : value, op.y_scale);

@@ -51,8 +51,10 @@ __device__ inline Moments join_block(Moments part, Moments (&shared)[most_warps]
   part = join_lanes(part);
   if (blockDim.x == 32) return part;
   if (lane == 0) shared[threadIdx.x / 32] = part;
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  const int lanes = warps <= 8 ? 8 : 32;
   __syncthreads();
-  return join_lanes(lane < static_cast<int>(blockDim.x) / 32 ? shared[lane] : Moments{});
+  return join_lanes(lane % lanes < warps ? shared[lane % lanes] : Moments{}, lanes);
 }
 
 /// Of two parts of one thread.
