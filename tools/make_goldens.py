@@ -710,6 +710,142 @@ def make_convolution(out):
     x = golden.x("i8_by_channel.x", random_values("i8_by_channel", shape, 40.0).round().clamp(-128, 127).to(torch.int8))
     golden.add("i8_by_channel", "i8", x, attributes(shape, outputs, kernel, **more) | scales)
     golden.write(out, "convolution")
+def instance_norm(x, attributes):
+    values = {name: torch.tensor(attributes.get(name, []), dtype=torch.float64) for name in ["scales", "bias"]}
+    y = F.instance_norm(
+        x,
+        weight=values["scales"] if len(values["scales"]) else None,
+        bias=values["bias"] if len(values["bias"]) else None,
+        eps=as_f32(attributes["epsilon"]),
+    )
+    if attributes["activation"] == "relu":
+        return torch.relu(y)
+    return F.leaky_relu(y, as_f32(attributes["alpha"])) if attributes["activation"] == "leaky_relu" else y
+
+
+def make_instance_norm(out):
+    golden = Golden("InstanceNorm", instance_norm)
+
+    def attributes(activation="none", epsilon=1e-5, **more):
+        return {"epsilon": epsilon, "activation": activation, "alpha": 0.25} | more
+
+    def affine(channels):
+        return {
+            "scales": [0.5 + 0.25 * (i % 7) for i in range(channels)],
+            "bias": [0.75 - 0.375 * (i % 5) for i in range(channels)],
+        }
+
+    shapes = [(2, 3, 2), (1, 5, 17), (3, 2, 33), (2, 3, 5, 7), (1, 4, 8, 8), (2, 1, 1, 9), (1, 2, 13, 31)]
+    shapes += [(2, 3, 2, 3, 5), (1, 2, 4, 4, 8)]
+    for dtype in FLOAT_TYPES:
+        for shape in shapes:
+            name = f"{dtype}_{'x'.join(map(str, shape))}"
+            x = golden.x(f"{name}.x", rounded(random_values(name, shape, 2.0) + 0.5, dtype))
+            golden.add(name, dtype, x, attributes())
+            golden.add(f"{name}_affine", dtype, x, attributes(**affine(shape[1])))
+        x = f"{dtype}_2x3x5x7.x"
+        for activation in ["relu", "leaky_relu"]:
+            golden.add(f"{dtype}_{activation}", dtype, x, attributes(activation))
+            golden.add(f"{dtype}_{activation}_affine", dtype, x, attributes(activation, **affine(3)))
+        golden.add(f"{dtype}_scales_alone", dtype, x, attributes(scales=affine(3)["scales"]))
+        golden.add(f"{dtype}_bias_alone", dtype, x, attributes(bias=affine(3)["bias"]))
+        golden.add(f"{dtype}_epsilon_large", dtype, x, attributes(epsilon=3.0))
+        x = golden.x(f"{dtype}_constant.x", rounded(torch.full((1, 2, 3, 4), 7.0, dtype=torch.float64), dtype))
+        golden.add(f"{dtype}_constant", dtype, x, attributes(**affine(2)), "a variance of 0: y is the bias")
+        values = random_values("not_finite", (1, 4, 3, 3))
+        values[0, 0, 1, 1], values[0, 1, 0, 0], values[0, 2, 2, 2] = NAN, INF, -INF
+        x = golden.x(f"{dtype}_not_finite.x", rounded(values, dtype))
+        golden.add(f"{dtype}_not_finite", dtype, x, attributes(), "NaN and infinity make their channel NaN")
+    for dtype in ["f32", "bf16"]:
+        x = golden.x(f"{dtype}_offset.x", rounded(random_values("offset", (2, 2, 16, 16)) + 1e4, dtype))
+        golden.add(f"{dtype}_offset", dtype, x, attributes(), "a mean of 1e4 and, before rounding, a variance of 1")
+        golden.add(f"{dtype}_offset_affine", dtype, x, attributes(**affine(2)))
+    x = golden.x("f16_offset.x", rounded(random_values("offset", (2, 2, 16, 16)) + 1e3, "f16"))
+    golden.add("f16_offset", "f16", x, attributes(), "a mean of 1e3: at 1e4 a step of f16 is 8")
+
+    def i8(name, shape, x_scale=0.037, y_scale=0.03125, **given):
+        given = attributes(x_scale=x_scale, y_scale=y_scale, **given)
+        for attempt in range(200):
+            values = random_values(f"{name}{attempt}", shape, 50.0)
+            x = torch.clamp(torch.round(values), -128, 127).to(torch.int8)
+            y = instance_norm(x.to(torch.float64) * as_f32(x_scale), given)
+            if quantised(y, as_f32(y_scale))[1] > TIE_MARGIN:
+                golden.add(name, "i8", golden.x(f"{name}.x", x), given)
+                return
+        raise RuntimeError(f"{name}: no values without a near tie")
+
+    i8("i8_2x3x5x7", (2, 3, 5, 7))
+    i8("i8_2x3x17", (2, 3, 17))
+    i8("i8_1x2x3x4x5", (1, 2, 3, 4, 5))
+    i8("i8_affine", (1, 3, 6, 8), **affine(3))
+    i8("i8_relu", (1, 3, 6, 8), activation="relu", **affine(3))
+    i8("i8_leaky_relu", (1, 3, 6, 8), activation="leaky_relu", **affine(3))
+    i8("i8_saturates", (1, 3, 6, 8), y_scale=0.0078125)
+    golden.write(out, "instance_norm")
+
+
+def normalize(x, attributes):
+    """NormalizeLayer of SSD's branch of Caffe, in NumPy."""
+    values = x.numpy()
+    axes = tuple(range(1, values.ndim)) if attributes["across_spatial"] else (1,)
+    norm = np.sqrt(np.sum(values * values, axis=axes, keepdims=True) + as_f32(attributes["epsilon"]))
+    weights = np.float64(np.float32(attributes["weights"] or [1.0] * values.shape[1]))
+    if not attributes["channel_shared"]:
+        weights = weights.reshape((1, -1) + (1,) * (values.ndim - 2))
+    elif not attributes["weights"]:
+        weights = np.float64(1.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return torch.from_numpy(values / norm * weights)
+
+
+def make_normalize(out):
+    golden = Golden("Normalize", normalize)
+
+    def attributes(across, shared, channels, epsilon=1e-10, **more):
+        weights = [20.0] if shared else [20.0 - 1.5 * (i % 9) for i in range(channels)]
+        given = {"across_spatial": across, "channel_shared": shared, "epsilon": epsilon, "weights": weights}
+        return given | more
+
+    shapes = [(3, 5), (2, 16), (2, 7, 5), (2, 3, 5, 7), (1, 8, 4, 4), (1, 20, 1, 1), (1, 33, 3, 5), (2, 3, 2, 3, 4)]
+    shapes += [(0, 3, 4, 4), (2, 3, 0, 4)]
+    for dtype in FLOAT_TYPES:
+        for shape in shapes:
+            base = f"{dtype}_{'x'.join(map(str, shape))}"
+            x = golden.x(f"{base}.x", rounded(random_values(base, shape, 2.0), dtype))
+            for across in [0, 1]:
+                for shared in [0, 1]:
+                    name = base + ("_across" if across else "") + ("_shared" if shared else "")
+                    golden.add(name, dtype, x, attributes(across, shared, shape[1]))
+        x = f"{dtype}_2x3x5x7.x"
+        for across in [0, 1]:
+            label = f"{dtype}_across" if across else dtype
+            golden.add(f"{label}_no_weights", dtype, x, attributes(across, 0, 3, weights=[]))
+            golden.add(f"{label}_epsilon_large", dtype, x, attributes(across, 0, 3, 2.5))
+        values = random_values("not_finite", (2, 3, 2, 2))
+        values[0, 1, 0, 0], values[1, 2, 1, 1] = NAN, INF
+        values[0, :, 1, 1] = 0.0
+        x = golden.x(f"{dtype}_not_finite.x", rounded(values, dtype))
+        for across in [0, 1]:
+            note = "a pixel of zeros stays zero; NaN makes what it is summed with NaN; infinity makes itself NaN"
+            golden.add(f"{dtype}_not_finite_{across}", dtype, x, attributes(across, 0, 3), note)
+
+    def i8(name, shape, across, shared, x_scale=0.037, y_scale=0.125):
+        given = attributes(across, shared, shape[1], x_scale=x_scale, y_scale=y_scale)
+        for attempt in range(200):
+            values = random_values(f"{name}{attempt}", shape, 50.0)
+            x = torch.clamp(torch.round(values), -128, 127).to(torch.int8)
+            y = normalize(x.to(torch.float64) * as_f32(x_scale), given)
+            if quantised(y, as_f32(y_scale))[1] > TIE_MARGIN:
+                golden.add(name, "i8", golden.x(f"{name}.x", x), given)
+                return
+        raise RuntimeError(f"{name}: no values without a near tie")
+
+    i8("i8_2x3x5x7", (2, 3, 5, 7), 0, 0)
+    i8("i8_2x3x5x7_across", (2, 3, 5, 7), 1, 0)
+    i8("i8_1x9x4x4_shared", (1, 9, 4, 4), 0, 1)
+    i8("i8_1x9x4x4_across_shared", (1, 9, 4, 4), 1, 1, y_scale=0.05)
+    i8("i8_saturates", (1, 9, 4, 4), 0, 0, y_scale=0.03125)
+    golden.write(out, "normalize")
 
 
 def main():
@@ -724,6 +860,8 @@ def main():
     make_spatial_pyramid_pooling(out)
     make_upsampling(out)
     make_convolution(out)
+    make_instance_norm(out)
+    make_normalize(out)
 
 
 if __name__ == "__main__":

@@ -127,8 +127,8 @@ TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, Golden,
-                         testing::Values("leaky_relu", "l2_normalize", "l2norm_helper", "padding",
-                                         "spatial_pyramid_pooling", "upsampling", "convolution"),
+                         testing::Values("leaky_relu", "l2_normalize", "l2norm_helper", "instance_norm", "normalize",
+                                         "padding", "spatial_pyramid_pooling", "upsampling", "convolution"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
