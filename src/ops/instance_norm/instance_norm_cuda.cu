@@ -17,13 +17,8 @@ struct Task {
   int per_item;         ///< Channels of an item.
   ChannelNorm norm;
   DeviceTraits device;
-  bool aligned;
-
-  /// Whether accesses of 128 bits can be used.
-  template <class T>
-  [[nodiscard]] bool in_vectors() const {
-    return aligned && length % widest<T> == 0;
-  }
+  bool aligned;  ///< x and y to 128 bits.
+  bool alike;    ///< x and y lie at the same distance from such a multiple.
 };
 
 std::int64_t length_of(const Extents& extents) {
@@ -53,7 +48,11 @@ Status with_task(const InstanceNorm& op, const Problem& problem, const Buffers& 
             .per_item = static_cast<int>(desc.extents[1]),
             .norm = norm,
             .device = {},
-            .aligned = is_aligned(buffers.inputs[0], vector_bytes) && is_aligned(buffers.outputs[0], vector_bytes)};
+            .aligned = is_aligned(buffers.inputs[0], vector_bytes) && is_aligned(buffers.outputs[0], vector_bytes),
+            .alike = (reinterpret_cast<std::uintptr_t>(buffers.inputs[0]) -
+                      reinterpret_cast<std::uintptr_t>(buffers.outputs[0])) %
+                         vector_bytes ==
+                     0};
   if (Status status = current_device(task.device); !status.ok()) return status;
   return dispatch_device(desc.dtype, [&](auto element) {
     using T = decltype(element);
@@ -68,31 +67,29 @@ Status run_in_two_launches(const Task& task, const T* x, T* y, void* workspace, 
   const auto run = [&]<int N>(std::integral_constant<int, N>) {
     return run_split<T, N>(x, y, task.count, task.length, task.per_item, task.norm, parts, room, task.device, context);
   };
-  if (task.in_vectors<T>()) return run(std::integral_constant<int, widest<T>>{});
+  if (task.aligned && task.length % widest<T> == 0) return run(std::integral_constant<int, widest<T>>{});
   return run(std::integral_constant<int, 1>{});
 }
 
 Status channels_fits(const InstanceNorm& /*op*/, const Problem& problem) {
   const std::int64_t length = length_of(problem.inputs[0].extents);
   const auto width = static_cast<std::int64_t>(vector_bytes / size_of(problem.inputs[0].dtype));
-  const std::int64_t longest = channel_capacity * (length % width == 0 ? width : 1);
-  if (length <= longest) return {};
-  return unsupported("takes channels of up to " + std::to_string(longest) + " elements, found " +
+  if (length <= channel_capacity * width) return {};
+  return unsupported("takes channels of up to " + std::to_string(channel_capacity * width) + " elements, found " +
                      std::to_string(length));
 }
 
 Status channels_run(const InstanceNorm& op, const Problem& problem, const Buffers& buffers,
                     const CudaContext& context) {
   return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-    // Sizes alone decide what fits; on a misaligned tensor or a GPU without clusters the channel may then be too long.
+    // What fits is decided without the addresses and the GPU.
     const std::int64_t most = task.device.has_clusters() ? channel_capacity : channel_capacity_of_block;
-    if (task.length > most * (task.in_vectors<T>() ? widest<T> : 1)) {
+    if (!task.alike || task.length > most * widest<T>) {
       return run_in_two_launches(task, x, y, buffers.workspace, context);
     }
     const Channels channels{
         .count = task.count, .length = static_cast<int>(task.length), .per_item = task.per_item};
-    if (task.in_vectors<T>()) return run_channels<T, widest<T>>(x, y, channels, task.norm, task.device, context);
-    return run_channels<T, 1>(x, y, channels, task.norm, task.device, context);
+    return run_channels(x, y, channels, task.norm, task.device, context);
   });
 }
 

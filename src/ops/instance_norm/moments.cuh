@@ -95,8 +95,10 @@ __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const
     part.sum = static_cast<float>(sum - count * static_cast<int>(shift.origin));
     part.squares = __fdividef(static_cast<float>(count * squares - sum * sum), part.count);
   } else {
-    float sum = 0;
-    float squares = 0;
+    // Several chains of additions, for each takes a few cycles to answer.
+    constexpr int chains = N < 4 ? N : 4;
+    float sums[chains] = {};
+    float squares_of[chains] = {};
     float first = 0;
 #pragma unroll
     for (int j = 0; j < R; ++j) {
@@ -107,9 +109,16 @@ __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         const float value = fmaf(values[i], shift.power, -first);
-        sum += value;
-        squares = fmaf(value, value, squares);
+        sums[i % chains] += value;
+        squares_of[i % chains] = fmaf(value, value, squares_of[i % chains]);
       }
+    }
+    float sum = sums[0];
+    float squares = squares_of[0];
+#pragma unroll
+    for (int i = 1; i < chains; ++i) {
+      sum += sums[i];
+      squares += squares_of[i];
     }
     part.sum = fmaf(part.count, first - shift.origin, sum);
     const float rest = fmaf(-sum, __fdividef(sum, part.count), squares);
