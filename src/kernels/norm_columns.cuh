@@ -1,5 +1,5 @@
-// Euclidean norms where vectors lie beside each other, element by element (channels of N,C,H,W): a block reads a tile of
-// whole vectors once and keeps it in registers.
+// Euclidean norms where vectors lie beside each other, element by element (channels of N,C,H,W): a block reads a tile
+// of whole vectors once and keeps it in registers.
 #pragma once
 
 #include <algorithm>
@@ -131,7 +131,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     if (active && row < columns.reduced) {
       T* to = y + base + row * columns.inner;
       if constexpr (Chw32) {
-        const Vector<T, N> result = weights.scale_run(tile[j], factors[0], row * 2 * N + (tx & 1) * N, columns.channels);
+        const Vector<T, N> result =
+            weights.scale_run(tile[j], factors[0], row * 2 * N + (tx & 1) * N, columns.channels);
         result.first(valid_channels(row)).store_streaming(to);
       } else {
         weights.scale(tile[j], factors, row).store_streaming(to);
@@ -170,8 +171,8 @@ template <class T, int N, bool Chw32 = false, class Weights>
       vectors * columns.reduced >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
   constexpr int few = Policy::few_threads / Policy::narrowest<N> * Policy::few_rows;
   if (columns.reduced <= Policy::few_rows || (!fills && columns.reduced <= few)) {
-    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, false, Weights>, Policy::few_rows,
-               Policy::few_threads, 1);
+    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, false, Weights>,
+               Policy::few_rows, Policy::few_threads, 1);
   }
   int cluster = 1;
   while (device.has_clusters() && cluster < max_cluster &&

@@ -245,9 +245,7 @@ struct NormKernels {
     });
   }
 
-  static Status strided_fits(const Op& /*op*/, const Problem& problem) {
-    return wants_layout(problem, Layout::linear);
-  }
+  static Status strided_fits(const Op& /*op*/, const Problem& problem) { return wants_layout(problem, Layout::linear); }
 
   static Status strided_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {

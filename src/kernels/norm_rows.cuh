@@ -135,11 +135,10 @@ template <class T, int N, bool Padded = false, class Weights>
   int log2_lanes = 0;
   while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;
   if (vectors <= Policy::in_warp << log2_lanes) {
-    auto* kernel =
-        vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1, Padded, Weights>
+    auto* kernel = vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1, Padded, Weights>
                                               : rows_by_lanes<T, N, Policy::in_warp, Padded, Weights>;
-    return launch(what, kernel, {ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads}, context, x, y, rows,
-                  log2_lanes, normalizer, weights);
+    return launch(what, kernel, {ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads}, context, x, y,
+                  rows, log2_lanes, normalizer, weights);
   }
   const auto by_block = [&](auto kernel, int vectors_per_thread, int cluster) {
     const std::int64_t threads = ceil_divide(vectors, vectors_per_thread * cluster);
@@ -160,11 +159,13 @@ template <class T, int N, bool Padded = false, class Weights>
   const bool clustered = cluster > 1;
   if (too_long(Policy::in_block)) {
     constexpr int most = Policy::most;
-    auto* kernel = clustered ? rows_by_block<T, N, most, Padded, true, Weights> : rows_by_block<T, N, most, Padded, false, Weights>;
+    auto* kernel = clustered ? rows_by_block<T, N, most, Padded, true, Weights>
+                             : rows_by_block<T, N, most, Padded, false, Weights>;
     return by_block(kernel, most, cluster);
   }
   constexpr int usual = Policy::in_block;
-  auto* kernel = clustered ? rows_by_block<T, N, usual, Padded, true, Weights> : rows_by_block<T, N, usual, Padded, false, Weights>;
+  auto* kernel = clustered ? rows_by_block<T, N, usual, Padded, true, Weights>
+                           : rows_by_block<T, N, usual, Padded, false, Weights>;
   return by_block(kernel, usual, cluster);
 }
 

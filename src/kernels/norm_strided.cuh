@@ -1,5 +1,5 @@
-// Euclidean norms over any axes and of any length: one pass for the norm, a second one over the same elements, which are
-// then still in the L2 cache unless they are too many. Few long vectors are split across blocks.
+// Euclidean norms over any axes and of any length: one pass for the norm, a second one over the same elements, which
+// are then still in the L2 cache unless they are too many. Few long vectors are split across blocks.
 #pragma once
 
 #include <algorithm>
@@ -136,7 +136,8 @@ __global__ void __launch_bounds__(strided_threads)
       if constexpr (InnerKept)
         weights.scale(vectors[j], factors, i + j * height).store(y + offsets[j]);
       else
-        weights.scale_run(vectors[j], factors[0], (i + j * height) * N, problem.reduced_count * N).store(y + offsets[j]);
+        weights.scale_run(vectors[j], factors[0], (i + j * height) * N, problem.reduced_count * N)
+            .store(y + offsets[j]);
     }
   }
 }

@@ -66,8 +66,8 @@ __device__ inline unsigned pack_i8(const float* rounded) {
 }
 
 /// Four numbers of steps to i8, each given as its share of the way from -128 to 127 and none of them NaN; what lies
-/// outside is clamped at no cost. Rounding leaves the step plus 128 in the low byte. Another way has another span, and its
-/// first step plus 128 on top of `rounder` as its base.
+/// outside is clamped at no cost. Rounding leaves the step plus 128 in the low byte. Another way has another span, and
+/// its first step plus 128 on top of `rounder` as its base.
 __device__ inline unsigned pack_shares(const float* shares, float span = 255.F, float base = rounder) {
   unsigned bytes[4];
 #pragma unroll

@@ -19,21 +19,24 @@ struct Channels {
 
 /// Tuned on an H200.
 struct ChannelsPolicy {
-  static constexpr int in_warp = 4;                     ///< Vectors that a thread holds.
-  static constexpr int few = 4;                         ///< The same, of small tensors, whose latency counts,
-  static constexpr int many = 8;                        ///< and of those that fill the GPU.
-  static constexpr int fewest_lanes = 8;                ///< 128 bytes side by side.
-  static constexpr int least_share = 512;               ///< Vectors of a channel that are worth a block of a cluster.
+  static constexpr int in_warp = 4;                      ///< Vectors that a thread holds.
+  static constexpr int few = 4;                          ///< The same, of small tensors, whose latency counts,
+  static constexpr int many = 8;                         ///< and of those that fill the GPU.
+  static constexpr int fewest_lanes = 8;                 ///< 128 bytes side by side.
+  static constexpr int least_share = 512;                ///< Vectors of a channel that are worth a block of a cluster.
   static constexpr int most_in_few_blocks = 512 * many;  ///< Vectors of a block where few channels cannot fill the GPU.
+  static constexpr int half_staged_share =
+      256 * 2 * many;  ///< Vectors of a block that are held in shared memory as well.
 };
 
 namespace detail {
 
 inline constexpr int lanes_threads = 128;
 inline constexpr int largest_block = 1024;
+inline constexpr int staged_threads = 512;
 
-/// A thread's part of a channel: R vectors of N elements, `step` vectors apart. Ragged: the channel does not begin or end
-/// at a multiple of a vector; what then lies before the first one and behind the last one goes to the first 2 * N
+/// A thread's part of a channel: R vectors of N elements, `step` vectors apart. Ragged: the channel does not begin or
+/// end at a multiple of a vector; what then lies before the first one and behind the last one goes to the first 2 * N
 /// threads, an element each. x and y lie alike.
 template <class T, int N, int R, bool Ragged>
 struct ChannelPart {
@@ -64,8 +67,8 @@ struct ChannelPart {
     for (int j = 0; j < R; ++j) {
       const int at = first + j * step;
       valid += at < count ? 1 : 0;
-      vectors[j] = at < count ? Vector<T, N>::load(from + begin + static_cast<std::int64_t>(at) * N)
-                              : Vector<T, N>::zero();
+      vectors[j] =
+          at < count ? Vector<T, N>::load(from + begin + static_cast<std::int64_t>(at) * N) : Vector<T, N>::zero();
     }
     shift = {norm.power, static_cast<float>(*from) * norm.power};
     const auto place = static_cast<int>(channel - divide(channel, channels.per_item) * channels.per_item);
@@ -112,13 +115,29 @@ __global__ void __launch_bounds__(lanes_threads)
   if (active) part.store(y, channel, channels, norm, whole, lane, lanes);
 }
 
+/// The parts of all blocks of a cluster.
+template <bool Clustered>
+__device__ Moments join_cluster(BlockCluster<Clustered>& cluster, const Moments& part) {
+  constexpr int values = 3;
+  __shared__ float from_blocks[max_cluster * values];
+  if (cluster.size() == 1) return part;
+  cluster.begin_sending();
+  if (threadIdx.x == 0) {
+    cluster.send(from_blocks, values, 0, part.count);
+    cluster.send(from_blocks, values, 1, part.sum);
+    cluster.send(from_blocks, values, 2, part.squares);
+  }
+  cluster.receive();
+  const int rank = static_cast<int>(threadIdx.x) % max_cluster;
+  const float* of_block = from_blocks + rank * values;
+  return join_lanes(rank < cluster.size() ? Moments{of_block[0], of_block[1], of_block[2]} : Moments{}, max_cluster);
+}
+
 /// A block of whole warps to a channel, or a cluster of such blocks.
 template <class T, int N, int R, bool Ragged, bool Clustered>
 __global__ void __launch_bounds__(largest_block)
     channels_by_block(const T* x, T* y, Channels channels, ChannelNorm norm) {
   __shared__ Moments shared[most_warps];
-  constexpr int values = 3;
-  __shared__ float from_blocks[max_cluster * values];
   BlockCluster<Clustered> cluster;
   const int threads = static_cast<int>(blockDim.x);
   const int first = cluster.rank() * threads + static_cast<int>(threadIdx.x);
@@ -126,20 +145,64 @@ __global__ void __launch_bounds__(largest_block)
   const std::int64_t channel = cluster.index();
   ChannelPart<T, N, R, Ragged> part;
   part.load(x, channel, channels, norm, first, step);
-  Moments whole = join_block(part.moments(), shared);
-  if (cluster.size() > 1) {
-    cluster.begin_sending();
-    if (threadIdx.x == 0) {
-      cluster.send(from_blocks, values, 0, whole.count);
-      cluster.send(from_blocks, values, 1, whole.sum);
-      cluster.send(from_blocks, values, 2, whole.squares);
-    }
-    cluster.receive();
-    const int rank = static_cast<int>(threadIdx.x) % max_cluster;
-    const float* of_block = from_blocks + rank * values;
-    whole = join_lanes(rank < cluster.size() ? Moments{of_block[0], of_block[1], of_block[2]} : Moments{}, max_cluster);
-  }
+  const Moments whole = join_cluster(cluster, join_block(part.moments(), shared));
   part.store(y, channel, channels, norm, whole, first, step);
+}
+
+__device__ inline void copy_async(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+#else
+  *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
+__device__ inline void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+/// Long channels, of which a thread holds as many vectors in shared memory as in registers.
+template <class T, int N, int R>
+__global__ void __launch_bounds__(staged_threads, 2)
+    channels_half_staged(const T* x, T* y, Channels channels, ChannelNorm norm) {
+  extern __shared__ uint4 stage[];
+  __shared__ Moments shared[most_warps];
+  BlockCluster<true> cluster;
+  const int threads = static_cast<int>(blockDim.x);
+  const int first = cluster.rank() * threads + static_cast<int>(threadIdx.x);
+  const int step = cluster.size() * threads;
+  const std::int64_t channel = cluster.index();
+  const int count = channels.length / N;
+  uint4* mine = stage + threadIdx.x;
+  const auto place = [&](int j) { return static_cast<std::int64_t>(first + (R + j) * step) * N; };
+  int staged = 0;
+#pragma unroll
+  for (int j = 0; j < R; ++j) {
+    if (first + (R + j) * step >= count) continue;
+    copy_async(mine + j * threads, x + channel * channels.length + place(j));
+    ++staged;
+  }
+  ChannelPart<T, N, R, false> part;
+  part.load(x, channel, channels, norm, first, step);
+  Moments own = part.moments();
+  wait_for_copies();
+  constexpr int group = 4;
+#pragma unroll
+  for (int j = 0; j < R; j += group) {
+    Vector<T, N> vectors[group];
+#pragma unroll
+    for (int i = 0; i < group; ++i) vectors[i].raw = mine[(j + i) * threads];
+    own = join(own, moments_of(vectors, staged - j, part.shift));
+  }
+  const Moments whole = join_cluster(cluster, join_block(own, shared));
+  part.store(y, channel, channels, norm, whole, first, step);
+  const ChannelMap<T> map(norm, part.scale, part.bias, part.shift, whole);
+#pragma unroll
+  for (int j = 0; j < R; ++j) {
+    if (j < staged) map(Vector<T, N>{mine[j * threads]}).store(y + channel * channels.length + place(j));
+  }
 }
 
 }  // namespace detail
@@ -174,11 +237,24 @@ template <class T, int N, bool Ragged>
                                 const DeviceTraits& device, const CudaContext& context) {
   using Policy = ChannelsPolicy;
   const int vectors = channels.length / N;
+  if constexpr (!Ragged) {
+    if (device.has_clusters() && vectors > Policy::most_in_few_blocks) {
+      int cluster = 1;
+      while (cluster < max_cluster && vectors > Policy::half_staged_share * cluster) cluster *= 2;
+      const std::int64_t threads = ceil_divide(ceil_divide(vectors, 2 * Policy::many * cluster), 32) * 32;
+      const Grid grid{.blocks = channels.count * cluster,
+                      .threads = static_cast<int>(threads),
+                      .cluster = cluster,
+                      .shared_bytes = static_cast<int>(threads * Policy::many * sizeof(uint4))};
+      return launch("InstanceNorm half staged", channels_half_staged<T, N, Policy::many>, grid, context, x, y, channels,
+                    norm);
+    }
+  }
   int cluster = 1;
   const auto too_long = [&] { return vectors > largest_block * Policy::many * cluster; };
   const auto too_few_blocks = [&] {
     const bool worth = vectors >= 2 * cluster * Policy::least_share;
-    return (channels.count * cluster < device.multiprocessors && worth) ||
+    return (channels.count * cluster * 4 < device.multiprocessors * 3 && worth) ||
            (channels.count * cluster < std::int64_t{4} * device.multiprocessors &&
             vectors > Policy::most_in_few_blocks * cluster);
   };

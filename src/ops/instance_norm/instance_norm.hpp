@@ -20,13 +20,15 @@ struct InstanceNorm {
   static constexpr auto name = "InstanceNorm";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "y = activation((x - mean) / sqrt(variance + epsilon) * scale + bias), with the mean and the variance (divided by "
+      "y = activation((x - mean) / sqrt(variance + epsilon) * scale + bias), with the mean and the variance (divided "
+      "by "
       "the count) over the spatial axes of each channel of each item. leaky_relu: y >= 0 ? y : alpha * y.";
   static constexpr auto source =
       "Ulyanov et al. 2016, Instance Normalization: The Missing Ingredient for Fast Stylization; ONNX "
       "InstanceNormalization; torch.nn.functional.instance_norm";
   static constexpr auto why_plugin =
-      "TensorRT's own InstanceNormalization has no int8 input and output and runs the activation as a layer of its own; "
+      "TensorRT's own InstanceNormalization has no int8 input and output and runs the activation as a layer of its "
+      "own; "
       "the plugin reads the tensor once and keeps the statistics in f32";
 
   float epsilon = 1e-5F;

@@ -87,8 +87,7 @@ Status channels_run(const InstanceNorm& op, const Problem& problem, const Buffer
     if (!task.alike || task.length > most * widest<T>) {
       return run_in_two_launches(task, x, y, buffers.workspace, context);
     }
-    const Channels channels{
-        .count = task.count, .length = static_cast<int>(task.length), .per_item = task.per_item};
+    const Channels channels{.count = task.count, .length = static_cast<int>(task.length), .per_item = task.per_item};
     return run_channels(x, y, channels, task.norm, task.device, context);
   });
 }

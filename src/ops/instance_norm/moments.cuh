@@ -1,7 +1,7 @@
 // Mean and variance of a channel, gathered from the parts that threads, warps and blocks hold.
 //
-// Every part knows its count, its sum and the sum of squares of its distances from its own mean; two parts are joined by
-// way of the mean of both (Chan, Golub, LeVeque 1979), so that a large mean costs no digits. All values are taken
+// Every part knows its count, its sum and the sum of squares of its distances from its own mean; two parts are joined
+// by way of the mean of both (Chan, Golub, LeVeque 1979), so that a large mean costs no digits. All values are taken
 // relative to one element of the channel, its shift: an element lies at most sqrt(count) standard deviations from the
 // mean, whatever the mean is.
 #pragma once

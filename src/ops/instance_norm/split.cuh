@@ -16,7 +16,7 @@ struct SplitChannels {
   std::int64_t count;
   std::int64_t length;
   int per_item;
-  int splits;       ///< Blocks that share a channel; no more than threads of a block.
+  int splits;      ///< Blocks that share a channel; no more than threads of a block.
   Moments* parts;  ///< Of `count` channels, `splits` each.
 };
 

@@ -9,9 +9,7 @@ namespace graft {
 namespace {
 
 /// nbWeights is the length of the weights, which say it themselves.
-Status translate(std::span<const NamedAttribute> /*fields*/, std::vector<NamedAttribute>& /*attributes*/) {
-  return {};
-}
+Status translate(std::span<const NamedAttribute> /*fields*/, std::vector<NamedAttribute>& /*attributes*/) { return {}; }
 
 /// "1, 2, 3"
 std::string axes_from_1(int end) {

@@ -18,7 +18,8 @@ struct Normalize {
       "Liu et al. 2016, SSD: Single Shot MultiBox Detector; NormalizeLayer of its branch of Caffe; Liu et al. 2015, "
       "ParseNet: Looking Wider to See Better";
   static constexpr auto why_plugin =
-      "TensorRT would run six layers, most of which read and write the tensor; the plugin reads it once and sums in f32";
+      "TensorRT would run six layers, most of which read and write the tensor; the plugin reads it once and sums in "
+      "f32";
 
   bool across_spatial = false;
   bool channel_shared = false;

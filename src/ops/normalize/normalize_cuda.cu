@@ -10,9 +10,7 @@ struct Traits {
   static std::span<const std::int64_t> axes(const Normalize& op, const Problem& problem) {
     return op.axes(problem.inputs[0].extents.rank());
   }
-  static Normalizer normalizer(const Normalize& op) {
-    return {{op.epsilon, EpsilonMode::add}, op.x_scale, op.y_scale};
-  }
+  static Normalizer normalizer(const Normalize& op) { return {{op.epsilon, EpsilonMode::add}, op.x_scale, op.y_scale}; }
   static ChannelWeights weights(const Normalize& op, const Problem& problem, const Buffers& buffers) {
     const Extents& extents = problem.inputs[0].extents;
     std::int64_t inner = 1;
