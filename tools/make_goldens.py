@@ -710,6 +710,8 @@ def make_convolution(out):
     x = golden.x("i8_by_channel.x", random_values("i8_by_channel", shape, 40.0).round().clamp(-128, 127).to(torch.int8))
     golden.add("i8_by_channel", "i8", x, attributes(shape, outputs, kernel, **more) | scales)
     golden.write(out, "convolution")
+
+
 def instance_norm(x, attributes):
     values = {name: torch.tensor(attributes.get(name, []), dtype=torch.float64) for name in ["scales", "bias"]}
     y = F.instance_norm(
