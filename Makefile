@@ -31,10 +31,11 @@ demo: build ## a trained digits network, from ONNX to TensorRT engines
 test: build-all ## every test that this machine can run
 	@tools/test release
 
-bench: build ## on a machine with a GPU and PyTorch: times every operator, writes docs/performance.md
+bench: build ## on a machine with a GPU, PyTorch and ncu: times every operator, writes docs/performance.md
 	@mkdir -p build/bench
 	@GRAFT_PYTHON="$${GRAFT_PYTHON:-$$(command -v python3)}" build/bin/graft bench --op all --json --report build/bench/report.html >build/bench/result.json
-	@$(python) bench/document.py build/bench/result.json --commit "$$(git rev-parse --short HEAD)"
+	@"$${GRAFT_PYTHON:-python3}" bench/profile_misses.py build/bench/result.json --library build/lib/libgraft_c.so --output build/bench/profile.json
+	@$(python) bench/document.py build/bench/result.json --profile build/bench/profile.json --commit "$$(git rev-parse --short HEAD)"
 	@$(python) tools/generate_docs.py
 	@echo "wrote docs/performance.md; charts: build/bench/report.html"
 

@@ -113,16 +113,34 @@ def tables_of(rows: list[Row]) -> str:
     return "\n".join(parts)
 
 
-def shortfalls(rows: list[Row], notes: list[dict[str, Any]]) -> str:
+Profiles = dict[str, list[dict[str, Any]]]
+
+
+def profile_text(kernels: list[dict[str, Any]]) -> str:
+    """What the profiler saw of the longest of a case's kernels."""
+    if not kernels:
+        return ""
+    kernel = max(kernels, key=lambda k: k.get("us", 0))
+    parts = [f"{kernel['us']:.1f} us"] if "us" in kernel else []
+    for name, label in (("memory", "memory busy"), ("issue", "issue slots busy"), ("occupancy", "occupancy")):
+        if name in kernel:
+            parts.append(f"{label} {kernel[name]:.0f} %")
+    if "stall" in kernel:
+        parts.append(f"warps wait most for {kernel['stall']['reason']}, {100 * kernel['stall']['share']:.0f} %")
+    several = f" {len(kernels)} kernels, the longest:" if len(kernels) > 1 else ""
+    return f" Profiler:{several} {', '.join(parts)}."
+
+
+def shortfalls(rows: list[Row], notes: list[dict[str, Any]], profiles: Profiles) -> str:
     """Every miss, under the first note that matches its case, in the order of the notes."""
     groups: dict[str, list[Row]] = {note["text"].strip(): [] for note in notes}
     unexplained: list[Row] = []
     for row in (row for row in rows if row["misses"]):
         text = next((n["text"].strip() for n in notes if any(matches(row["name"], p) for p in n["cases"])), None)
         (unexplained if text is None else groups[text]).append(row)
-    parts = [f"{text}\n\n{bullets(found)}" for text, found in groups.items() if found]
+    parts = [f"{text}\n\n{bullets(found, profiles)}" for text, found in groups.items() if found]
     if unexplained:
-        parts.append(f"Not explained yet:\n\n{bullets(unexplained)}")
+        parts.append(f"Not explained yet:\n\n{bullets(unexplained, profiles)}")
     return "\n".join(parts) if parts else "Nothing.\n"
 
 
@@ -131,8 +149,10 @@ def matches(name: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
-def bullets(rows: list[Row]) -> str:
-    return "".join(f"- `{row['name']}`: {'; '.join(row['misses'])}.\n" for row in rows)
+def bullets(rows: list[Row], profiles: Profiles) -> str:
+    return "".join(
+        f"- `{row['name']}`: {'; '.join(row['misses'])}.{profile_text(profiles.get(row['name'], []))}\n" for row in rows
+    )
 
 
 def speed_of(rows: list[Row]) -> list[dict[str, str]]:
@@ -149,12 +169,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=pathlib.Path)
     parser.add_argument("--commit", required=True)
+    parser.add_argument("--profile", type=pathlib.Path, help="what bench/profile_misses.py wrote")
     parser.add_argument("--docs", type=pathlib.Path, default=ROOT / "docs")
     options = parser.parse_args()
     result = json.loads(options.result.read_text())
     if result["device"] != "cuda":
         sys.exit(f"error: {options.result} is of the CPU; the document is about a GPU")
     notes = tomllib.loads((ROOT / "bench" / "notes.toml").read_text())["note"]
+    profiles = json.loads(options.profile.read_text()) if options.profile else {}
     rows = result["results"]
     judge(rows, result["empty_kernel_us"])  # by the present rules, whatever those of the run were
     short = sum(bool(row["misses"]) for row in rows)
@@ -179,7 +201,7 @@ def main() -> None:
     if result["left_out"]:
         text += "## Not timed\n\nThe run was cut off by its time limit before these.\n\n"
         text += "".join(f"- `{name}`\n" for name in result["left_out"]) + "\n"
-    text += f"## What falls short, and why\n\n{shortfalls(rows, notes)}"
+    text += f"## What falls short, and why\n\n{shortfalls(rows, notes, profiles)}"
     write(options.docs / "performance.md", text)
     write(options.docs / "ops" / "speed.json", json.dumps(speed, indent=1) + "\n")
 

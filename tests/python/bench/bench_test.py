@@ -1,5 +1,6 @@
 # What is made of a benchmark's result: judgements, the page, the document.
 import copy
+import importlib.util
 import json
 import os
 import pathlib
@@ -179,6 +180,32 @@ def test_document_lists_every_miss_with_its_reason(tmp_path):
     assert "Upsampling f32 1x1" in text
     speed = json.loads((tmp_path / "ops" / "speed.json").read_text())
     assert {row["type"] for row in speed["LeakyReLU"]} == {"f32", "f16"}
+
+
+NCU = """==PROF== Connected
+"ID","Kernel Name","gpu__time_duration.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed",\
+"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",\
+"smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
+"","","ns","%","inst","inst"
+"0","void empty_kernel()","1,200","0","0","0"
+"1","void graft::rows<float>(x)","64,500","71.5","3","1"
+"2","void empty_kernel()","1,200","0","0","0"
+"""
+
+
+def test_profiles_are_read_and_written_beside_their_case(tmp_path):
+    sys.path.insert(0, str(ROOT / "bench"))
+    from document import profile_text
+
+    spec = importlib.util.spec_from_file_location("graft_profile", ROOT / "bench" / "profile_misses.py")
+    profile = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(profile)
+    parsed = profile.parse(NCU.replace("\\\n", ""), ["a", "b"])
+    assert parsed["b"] == []
+    assert parsed["a"][0]["us"] == 64.5
+    assert parsed["a"][0]["stall"] == {"reason": "long scoreboard", "share": 0.75}
+    text = profile_text(parsed["a"])
+    assert "64.5 us" in text and "memory busy 72 %" in text and "long scoreboard, 75 %" in text
 
 
 def test_every_note_is_about_a_case_that_is_timed():
