@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <unordered_set>
+
 namespace graft {
 
 void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_view why,
@@ -48,6 +51,49 @@ std::string obstacle_of_x(const Match& match, std::string_view op_name) {
                        *x.rank(), *y.rank());
   }
   return "";
+}
+
+bool is_wanted(const Rewriter& rewriter, const Operator& op, const Value& x) {
+  const auto dtype = x.type ? to_dtype(*x.type) : std::nullopt;
+  return dtype && rewriter.is_wanted(op, *dtype);
+}
+
+std::optional<std::vector<Node*>> nodes_between(const std::vector<const Value*>& inputs, const Value& y,
+                                                std::string& why_not) {
+  std::unordered_set<const Node*> inside;
+  std::vector<const Value*> waiting{&y};
+  while (!waiting.empty()) {
+    const Value* value = waiting.back();
+    waiting.pop_back();
+    const bool is_input = std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+    if (value == nullptr || is_input || value->constant()) continue;
+    if (value->producer == nullptr || value->graph != y.graph) {
+      why_not = fmt::format("'{}' is needed as well", value->name);
+      return std::nullopt;
+    }
+    if (!inside.insert(value->producer).second) continue;
+    for (const Value* input : value->producer->inputs) waiting.push_back(input);
+  }
+  std::vector<Node*> result;
+  for (Node* node : y.graph->nodes()) {
+    if (!inside.contains(node)) continue;
+    result.push_back(node);
+    if (node == y.producer) continue;
+    for (const Value* output : node->outputs) {
+      const bool is_number_of_shape = output != nullptr && output->type && !is_floating_point(*output->type);
+      if (output == nullptr || is_number_of_shape) continue;
+      if (output->is_output()) {
+        why_not = fmt::format("'{}' inside the match is an output of the graph", output->name);
+        return std::nullopt;
+      }
+      for (const Use& use : output->uses) {
+        if (inside.contains(use.node) || use.node->is("Shape")) continue;
+        why_not = fmt::format("'{}' inside the match is used by {} too", output->name, describe(*use.node));
+        return std::nullopt;
+      }
+    }
+  }
+  return result;
 }
 
 }  // namespace graft

@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graft/operator.hpp"
 #include "graph/matcher.hpp"
@@ -28,5 +30,13 @@ void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_
 /// Conditions on x that all fusions of floating-point operators have: a type that Graft's kernels have, and a result of
 /// the rank of x, which no constant of more dimensions raises. Empty where they hold.
 [[nodiscard]] std::string obstacle_of_x(const Match& match, std::string_view op_name);
+
+/// Whether a fusion of x into `op` leads anywhere.
+[[nodiscard]] bool is_wanted(const Rewriter& rewriter, const Operator& op, const Value& x);
+
+/// The nodes that make y from `inputs` and constants, in topological order. Nothing where y depends on something else,
+/// or where an inner value that is no number of a shape is needed elsewhere; `why_not` then says so.
+[[nodiscard]] std::optional<std::vector<Node*>> nodes_between(const std::vector<const Value*>& inputs, const Value& y,
+                                                              std::string& why_not);
 
 }  // namespace graft

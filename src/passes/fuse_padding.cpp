@@ -1,0 +1,123 @@
+// Pass fuse_padding: mirrors, repeats and wraps at the borders, however they are written, become one Padding.
+//
+// PyTorch writes slices, flips (slices with a negative step) and concatenations, or a Gather for each axis; older
+// exporters a chain of Pad, one axis each. A single Pad of ONNX stays what it is, unless plugins are asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "passes/fuse.hpp"
+#include "passes/movement.hpp"
+#include "passes/passes.hpp"
+#include "passes/pipeline.hpp"
+
+namespace graft {
+namespace {
+
+/// In the order of preference where several fit: what TensorRT has itself first.
+constexpr std::array<std::string_view, 5> modes = {"reflect", "edge", "constant", "wrap", "symmetric"};
+
+/// The element that `mode` has at place i of an axis of n elements, which may lie outside of 0..n-1.
+std::int64_t continued(std::string_view mode, std::int64_t i, std::int64_t n) {
+  const auto modulo = [](std::int64_t a, std::int64_t b) { return (a % b + b) % b; };
+  if (i >= 0 && i < n) return i;
+  if (mode == "constant") return AxisMaps::outside;
+  if (mode == "edge") return std::clamp<std::int64_t>(i, 0, n - 1);
+  if (mode == "wrap") return modulo(i, n);
+  const std::int64_t period = mode == "reflect" ? std::max<std::int64_t>(2 * n - 2, 1) : 2 * n;
+  const std::int64_t place = modulo(i, period);
+  return place < n ? place : period - place - (mode == "reflect" ? 0 : 1);
+}
+
+bool fits(std::string_view mode, const std::vector<std::int64_t>& map, std::int64_t n, std::int64_t begin) {
+  const auto count = static_cast<std::int64_t>(map.size());
+  // ONNX and TensorRT mirror once: not beyond the other end.
+  const std::int64_t most = mode == "reflect" ? n - 1 : mode == "symmetric" || mode == "wrap" ? n : count;
+  if (begin > most || count - n - begin > most) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (map[static_cast<std::size_t>(i)] != continued(mode, i - begin, n)) return false;
+  }
+  return true;
+}
+
+/// Where x begins in y on this axis, in this mode; the same in every run.
+std::optional<std::int64_t> begin_of(std::string_view mode, const std::vector<AxisMaps>& runs, std::size_t axis) {
+  const auto lengths = [&](const AxisMaps& run) {
+    return std::pair{run.x_dims[axis], static_cast<std::int64_t>(run.axes[axis].size())};
+  };
+  const auto [n, count] = lengths(runs[0]);
+  for (std::int64_t begin = 0; begin <= count - n; ++begin) {
+    const bool in_all = std::all_of(runs.begin(), runs.end(), [&](const AxisMaps& run) {
+      const auto [length, total] = lengths(run);
+      return total - length == count - n && fits(mode, run.axes[axis], length, begin);
+    });
+    if (in_all) return begin;
+  }
+  return std::nullopt;
+}
+
+/// The axis on which no mode fits, in words; nothing where each axis has one of its own.
+std::string describe_obstacle(const AxisMaps& run) {
+  std::string text;
+  for (std::size_t axis = 0; axis < run.axes.size(); ++axis) {
+    const auto n = run.x_dims[axis];
+    const std::vector<std::int64_t>& map = run.axes[axis];
+    std::string fitting;
+    for (const std::string_view mode : modes) {
+      if (begin_of(mode, {run}, axis)) fitting += fmt::format("{}{}", fitting.empty() ? "" : " or ", mode);
+    }
+    if (fitting.empty()) {
+      const std::size_t shown = std::min<std::size_t>(map.size(), 12);
+      return fmt::format("axis {} of {} elements becomes [{}{}], which is no mode of padding", axis, n,
+                         fmt::join(map.begin(), map.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                         shown < map.size() ? ", ..." : "");
+    }
+    if (static_cast<std::int64_t>(map.size()) != n) {
+      text += fmt::format("{}axis {} as {}", text.empty() ? "" : ", ", axis, fitting);
+    }
+  }
+  return "no one mode pads all axes: " + text;
+}
+
+MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vector<AxisMaps>& runs) {
+  const std::size_t rank = runs[0].axes.size();
+  for (const std::string_view mode : modes) {
+    std::vector<std::int64_t> pads(2 * rank, 0);
+    bool in_this_mode = true;
+    for (std::size_t axis = 0; axis < rank && in_this_mode; ++axis) {
+      const auto begin = begin_of(mode, runs, axis);
+      in_this_mode = begin.has_value();
+      if (!begin) break;
+      pads[axis] = *begin;
+      pads[axis + rank] = static_cast<std::int64_t>(runs[0].axes[axis].size()) - runs[0].x_dims[axis] - *begin;
+    }
+    const bool same_constant = std::all_of(runs.begin(), runs.end(),
+                                           [&](const AxisMaps& run) { return run.constant == runs[0].constant; });
+    if (!in_this_mode || (mode == "constant" && !same_constant)) continue;
+    std::shared_ptr<Operator> op = find_operator("Padding")->create();
+    std::vector<NamedAttribute> attributes{{"mode", std::string(mode)}, {"pads", pads}};
+    if (mode == "constant") attributes.push_back({"value", static_cast<float>(runs[0].constant)});
+    if (const Status status = op->set(attributes); !status.ok()) return {.obstacle = status.message()};
+    if (!is_wanted(rewriter, *op, *movement.x)) return {};
+    return {.edit = operator_edit(op, {movement.x->name}, movement.y->name),
+            .replacement = to_text(*op),
+            .why = fmt::format("{} nodes move elements as padding in mode {} does", movement.nodes.size(), mode),
+            .obstacle = ""};
+  }
+  return {.edit = {}, .replacement = "", .why = "", .obstacle = describe_obstacle(runs[0])};
+}
+
+}  // namespace
+
+void fuse_padding(Rewriter& rewriter) {
+  fuse_movements(rewriter, "Padding", [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
+    return read(rewriter, movement, runs);
+  });
+}
+
+}  // namespace graft

@@ -1,0 +1,517 @@
+// Pass fuse_upsampling: repeated elements, deconvolutions with fixed weights and forms of Resize that TensorRT refuses
+// become one Upsampling.
+//
+// A Resize that TensorRT runs itself stays what it is, unless plugins are asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "graph/matcher.hpp"
+#include "graph/operator_node.hpp"
+#include "passes/fuse.hpp"
+#include "passes/movement.hpp"
+#include "passes/passes.hpp"
+#include "passes/pipeline.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::size_t first_spatial = 2;
+constexpr std::size_t least_rank = 3;
+constexpr std::size_t most_rank = 5;
+
+struct Made {
+  std::shared_ptr<Operator> op;
+  std::string obstacle;
+};
+
+Made make_upsampling(std::vector<NamedAttribute> attributes) {
+  std::shared_ptr<Operator> op = find_operator("Upsampling")->create();
+  if (const Status status = op->set(attributes); !status.ok()) return {nullptr, status.message()};
+  return {std::move(op), ""};
+}
+
+// ---- Repeated elements
+
+/// How often each element of the axis is repeated, one after the other; nothing where it is done in another way.
+std::optional<std::int64_t> factor_of(const std::vector<AxisMaps>& runs, std::size_t axis) {
+  std::optional<std::int64_t> factor;
+  for (const AxisMaps& run : runs) {
+    const std::int64_t n = run.x_dims[axis];
+    const auto count = static_cast<std::int64_t>(run.axes[axis].size());
+    if (n == 0 || count % n != 0) return std::nullopt;
+    const std::int64_t here = count / n;
+    if (factor && *factor != here) return std::nullopt;
+    factor = here;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (run.axes[axis][static_cast<std::size_t>(i)] != i / here) return std::nullopt;
+    }
+  }
+  return factor;
+}
+
+/// An axis that is repeated in another way than element by element, in words.
+std::string describe_obstacle(const AxisMaps& run, std::size_t axis) {
+  const std::vector<std::int64_t>& map = run.axes[axis];
+  const std::size_t shown = std::min<std::size_t>(map.size(), 12);
+  return fmt::format("axis {} of {} elements becomes [{}{}]; upsampling repeats each element in its place", axis,
+                     run.x_dims[axis], fmt::join(map.begin(), map.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     shown < map.size() ? ", ..." : "");
+}
+
+Node* add_transpose(Graph& graph, Value* x, const std::vector<std::int64_t>& permutation, Node* before) {
+  Node* node = graph.add_node("Transpose", {x}, {x->name + "_transposed"}, before);
+  node->attributes["perm"] = NodeAttribute(AttributeData(permutation));
+  return node;
+}
+
+/// N, C, spatial to N, spatial, C and back.
+std::vector<std::int64_t> channels_last(std::size_t rank) {
+  std::vector<std::int64_t> permutation{0};
+  for (std::size_t axis = first_spatial; axis < rank; ++axis) permutation.push_back(static_cast<std::int64_t>(axis));
+  permutation.push_back(1);
+  return permutation;
+}
+std::vector<std::int64_t> channels_first(std::size_t rank) {
+  std::vector<std::int64_t> permutation{0, static_cast<std::int64_t>(rank - 1)};
+  for (std::size_t axis = 1; axis + 1 < rank; ++axis) permutation.push_back(static_cast<std::int64_t>(axis));
+  return permutation;
+}
+
+/// The operator between two transpositions, for tensors whose channels come last.
+std::function<void(Graph&)> channels_last_edit(std::shared_ptr<const Operator> op, std::string input,
+                                               std::string output) {
+  return [op = std::move(op), input = std::move(input), output = std::move(output)](Graph& graph) {
+    Value* y = graph.find(output);
+    Node* old = y->producer;
+    const auto rank = static_cast<std::size_t>(y->rank().value());
+    Node* before = add_transpose(graph, graph.find(input), channels_first(rank), old);
+    Node* node = add_operator_node(graph, *op, {before->output()}, {output + "_channels_first"}, old);
+    node->name = old->name;
+    Node* after = add_transpose(graph, node->output(), channels_last(rank), old);
+    graph.move_output(*old, y->output_index, *after, 0);
+  };
+}
+
+MovementFusion read_movement(const Rewriter& rewriter, const Movement& movement, const std::vector<AxisMaps>& runs) {
+  const std::size_t rank = runs[0].axes.size();
+  if (rank < least_rank || rank > most_rank) return {};
+  std::vector<std::int64_t> factors;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const auto factor = factor_of(runs, axis);
+    if (!factor) return {.edit = {}, .replacement = "", .why = "", .obstacle = describe_obstacle(runs[0], axis)};
+    factors.push_back(*factor);
+  }
+  const bool is_first = factors[0] == 1 && factors[1] == 1;
+  const bool is_last = rank > least_rank && factors[0] == 1 && factors.back() == 1 &&
+                       std::all_of(factors.begin() + 1, factors.end() - 1, [](std::int64_t f) { return f > 1; });
+  if (!is_first && !is_last) {
+    return {.edit = {},
+            .replacement = "",
+            .why = "",
+            .obstacle = fmt::format("the axes are repeated [{}] times; upsampling is of the axes behind batch and "
+                                    "channels",
+                                    fmt::join(factors, ", "))};
+  }
+  std::vector<float> scales;
+  for (std::size_t i = 0; i + first_spatial < rank; ++i) {
+    scales.push_back(static_cast<float>(factors[i + (is_first ? first_spatial : 1)]));
+  }
+  const Made made = make_upsampling({{"mode", std::string("nearest")},
+                                     {"scales", scales},
+                                     {"coordinate_mode", std::string("asymmetric")},
+                                     {"nearest_mode", std::string("floor")}});
+  if (!made.op) return {.edit = {}, .replacement = "", .why = "", .obstacle = made.obstacle};
+  if (!is_wanted(rewriter, *made.op, *movement.x)) return {};
+  return {.edit = is_first ? operator_edit(made.op, {movement.x->name}, movement.y->name)
+                           : channels_last_edit(made.op, movement.x->name, movement.y->name),
+          .replacement = to_text(*made.op) + (is_first ? "" : " between two transpositions"),
+          .why = fmt::format("{} nodes repeat every element [{}] times in its place", movement.nodes.size(),
+                             fmt::join(scales, ", ")),
+          .obstacle = ""};
+}
+
+// ---- Deconvolution with fixed weights
+
+/// What the weights of a deconvolution along one axis are.
+enum class Kernel {
+  repeat,         ///< f ones.
+  linear_even,    ///< 2f numbers that fall off linearly from the middle, f even: half_pixel.
+  linear_centred  ///< 2f - 1 numbers that fall off linearly from 1 in the middle: asymmetric.
+};
+
+/// Distance from the middle in steps of the output.
+double expected_weight(Kernel kernel, std::int64_t size, std::int64_t factor, std::int64_t i) {
+  if (kernel == Kernel::repeat) return 1;
+  const double middle = static_cast<double>(size - 1) / 2;
+  return 1 - std::abs(static_cast<double>(i) - middle) / static_cast<double>(factor);
+}
+
+std::optional<Kernel> kernel_of(std::int64_t size, std::int64_t factor) {
+  if (factor < 2) return std::nullopt;
+  if (size == factor) return Kernel::repeat;
+  if (size == 2 * factor && factor % 2 == 0) return Kernel::linear_even;
+  if (size == 2 * factor - 1) return Kernel::linear_centred;
+  return std::nullopt;
+}
+
+struct Deconvolution {
+  std::vector<std::int64_t> factors;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> begins;  ///< What the node cuts off the full result.
+  std::vector<std::int64_t> ends;    ///< Negative where it adds output_padding.
+  Kernel kernel = Kernel::repeat;
+  std::string obstacle;
+};
+
+/// The largest difference between the weights and those of the interpolation; the place of a channel that reads another
+/// one counts as a difference.
+double largest_difference(const std::vector<double>& weights, std::int64_t channels, bool is_grouped,
+                          const Deconvolution& found) {
+  std::int64_t taps = 1;
+  for (const std::int64_t size : found.sizes) taps *= size;
+  const std::int64_t outputs = is_grouped ? 1 : channels;
+  double worst = 0;
+  std::size_t at = 0;
+  for (std::int64_t from = 0; from < channels; ++from) {
+    for (std::int64_t to = 0; to < outputs; ++to) {
+      for (std::int64_t tap = 0; tap < taps; ++tap, ++at) {
+        double expected = is_grouped || from == to ? 1 : 0;
+        std::int64_t rest = tap;
+        for (std::size_t axis = found.sizes.size(); axis-- > 0;) {
+          expected *= expected_weight(found.kernel, found.sizes[axis], found.factors[axis], rest % found.sizes[axis]);
+          rest /= found.sizes[axis];
+        }
+        worst = std::max(worst, std::abs(weights[at] - expected));
+      }
+    }
+  }
+  return worst;
+}
+
+std::vector<std::int64_t> ints_or(const Node& node, std::string_view attribute, std::size_t count, std::int64_t value) {
+  return node.ints(attribute).value_or(std::vector<std::int64_t>(count, value));
+}
+
+/// Rounding of the weights in their own type.
+double step_of(ElementType type) {
+  if (type == ElementType::f16) return 1e-3;
+  if (type == ElementType::bf16) return 8e-3;
+  return 1e-6;
+}
+
+Deconvolution read_deconvolution(const Node& node, const TensorData& weight) {
+  Deconvolution found;
+  const auto fail = [&](std::string why) {
+    found.obstacle = std::move(why);
+    return found;
+  };
+  const std::size_t spatial = weight.dims.size() - first_spatial;
+  const std::int64_t channels = weight.dims[0];
+  const std::int64_t group = node.int_or("group", 1);
+  const bool is_grouped = group == channels && weight.dims[1] == 1;
+  if (!is_grouped && !(group == 1 && weight.dims[1] == channels)) {
+    return fail(fmt::format("{} channels become {} in {} groups; each has to become itself", channels,
+                            weight.dims[1] * group, group));
+  }
+  if (ints_or(node, "dilations", spatial, 1) != std::vector<std::int64_t>(spatial, 1)) return fail("it is dilated");
+  if (node.string_or("auto_pad", "NOTSET") != "NOTSET" || node.attribute("output_shape") != nullptr) {
+    return fail("its pads follow from its output's size");
+  }
+  found.factors = ints_or(node, "strides", spatial, 1);
+  found.sizes.assign(weight.dims.begin() + first_spatial, weight.dims.end());
+  const auto pads = ints_or(node, "pads", 2 * spatial, 0);
+  const auto more = ints_or(node, "output_padding", spatial, 0);
+  std::optional<Kernel> kernel;
+  for (std::size_t axis = 0; axis < spatial; ++axis) {
+    const auto here = kernel_of(found.sizes[axis], found.factors[axis]);
+    if (!here || (kernel && *here != *kernel)) {
+      return fail(fmt::format("a kernel of [{}] with stride [{}] is no interpolation; linear ones have 2 f or 2 f - 1 "
+                              "for stride f",
+                              fmt::join(found.sizes, ", "), fmt::join(found.factors, ", ")));
+    }
+    kernel = here;
+    found.begins.push_back(pads[axis]);
+    found.ends.push_back(pads[axis + spatial] - more[axis]);
+  }
+  found.kernel = *kernel;
+  const auto numbers = weight.numbers();
+  const double worst = numbers ? largest_difference(*numbers, channels, is_grouped, found) : 1;
+  if (worst > step_of(weight.type)) {
+    return fail(fmt::format("the weights are not those of {}: they differ by up to {:.2g}",
+                            found.kernel == Kernel::repeat ? "a repetition" : "linear interpolation", worst));
+  }
+  if (const Value* bias = node.input(2)) {
+    const auto constant = bias->constant();
+    const auto values = constant ? constant->numbers() : std::nullopt;
+    if (!values || std::any_of(values->begin(), values->end(), [](double b) { return b != 0; })) {
+      return fail("it has a bias");
+    }
+  }
+  return found;
+}
+
+/// For each axis: what is cut off the interpolation of x with one zero on each side.
+struct Crop {
+  std::vector<std::int64_t> begins;
+  std::vector<std::int64_t> ends;
+};
+
+/// A deconvolution spreads each element over its neighbourhood and takes nothing from beyond the edge: it is the
+/// interpolation of x between zeros. With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the
+/// result (asymmetric: at f (i + 1)), and in the full deconvolution at f i + (size - 1) / 2.
+Crop crop_of(const Deconvolution& found) {
+  Crop crop;
+  for (std::size_t axis = 0; axis < found.factors.size(); ++axis) {
+    const std::int64_t f = found.factors[axis];
+    const std::int64_t size = found.sizes[axis];
+    if (found.kernel == Kernel::repeat) {  // no neighbours, so no zeros are put round x
+      crop.begins.push_back(found.begins[axis]);
+      crop.ends.push_back(found.ends[axis]);
+      continue;
+    }
+    const std::int64_t begin = (found.kernel == Kernel::linear_even ? f / 2 : 1) + found.begins[axis];
+    // f (n + 2) in all, of which f (n - 1) + size - begins - ends are wanted.
+    crop.begins.push_back(begin);
+    crop.ends.push_back(3 * f - size - begin + found.begins[axis] + found.ends[axis]);
+  }
+  return crop;
+}
+
+std::function<void(Graph&)> deconvolution_edit(std::shared_ptr<const Operator> op, bool with_zeros, Crop crop,
+                                               std::string input, std::string output) {
+  return [op = std::move(op), with_zeros, crop = std::move(crop), input = std::move(input),
+          output = std::move(output)](Graph& graph) {
+    Value* y = graph.find(output);
+    Node* old = y->producer;
+    Value* x = graph.find(input);
+    const std::size_t spatial = crop.begins.size();
+    if (with_zeros) {
+      std::vector<std::int64_t> ones(first_spatial, 0);
+      ones.insert(ones.end(), spatial, 1);
+      std::vector<std::int64_t> pads(ones);
+      pads.insert(pads.end(), ones.begin(), ones.end());
+      Value* amounts = graph.add_constant(output + "_pads", TensorData::from_ints(pads));
+      x = graph.add_node("Pad", {x, amounts}, {output + "_between_zeros"}, old)->output();
+    }
+    Node* node = add_operator_node(graph, *op, {x}, {output + "_interpolated"}, old);
+    node->name = old->name;
+    const auto is_zero = [](std::int64_t n) { return n == 0; };
+    if (std::all_of(crop.begins.begin(), crop.begins.end(), is_zero) &&
+        std::all_of(crop.ends.begin(), crop.ends.end(), is_zero)) {
+      graph.move_output(*old, y->output_index, *node, 0);
+      return;
+    }
+    std::vector<std::int64_t> ends;
+    std::vector<std::int64_t> axes;
+    for (std::size_t axis = 0; axis < spatial; ++axis) {
+      ends.push_back(crop.ends[axis] == 0 ? std::numeric_limits<std::int32_t>::max() : -crop.ends[axis]);
+      axes.push_back(static_cast<std::int64_t>(axis + first_spatial));
+    }
+    Node* slice = graph.add_node("Slice",
+                                 {node->output(), graph.add_constant(output + "_starts", TensorData::from_ints(crop.begins)),
+                                  graph.add_constant(output + "_ends", TensorData::from_ints(ends)),
+                                  graph.add_constant(output + "_axes", TensorData::from_ints(axes))},
+                                 {output + "_cropped"}, old);
+    graph.move_output(*old, y->output_index, *slice, 0);
+  };
+}
+
+void fuse_deconvolution(Rewriter& rewriter, Node& node) {
+  Value* x = node.input(0);
+  const Value* w = node.input(1);
+  const auto weight = w == nullptr ? std::nullopt : w->constant();
+  if (x == nullptr || node.output() == nullptr || !weight || weight->dims.size() < least_rank ||
+      weight->dims.size() > most_rank) {
+    return;
+  }
+  const auto near = [&](std::string reason) {
+    rewriter.near_miss("Upsampling, deconvolution",
+                       {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = std::move(reason)});
+  };
+  const auto dtype = x->type ? to_dtype(*x->type) : std::nullopt;
+  if (!dtype || !is_floating_point(*dtype)) return;
+  const Deconvolution found = read_deconvolution(node, *weight);
+  if (!found.obstacle.empty()) return near(found.obstacle);
+  const Crop crop = crop_of(found);
+  const auto is_negative = [](std::int64_t n) { return n < 0; };
+  if (std::any_of(crop.begins.begin(), crop.begins.end(), is_negative) ||
+      std::any_of(crop.ends.begin(), crop.ends.end(), is_negative)) {
+    return near("the result is larger than the interpolation of the image between zeros");
+  }
+  const bool is_repeat = found.kernel == Kernel::repeat;
+  const std::vector<float> scales(found.factors.begin(), found.factors.end());
+  const Made made = make_upsampling(
+      {{"mode", std::string(is_repeat ? "nearest" : "linear")},
+       {"scales", scales},
+       {"coordinate_mode", std::string(found.kernel == Kernel::linear_even ? "half_pixel" : "asymmetric")},
+       {"nearest_mode", std::string("floor")}});
+  if (!made.op) return near(made.obstacle);
+  if (!is_wanted(rewriter, *made.op, *x)) return;
+  rewriter.apply({.nodes = {&node},
+                  .inputs = {x},
+                  .outputs = {node.output()},
+                  .replacement = to_text(*made.op) + (is_repeat ? "" : " of the image between zeros"),
+                  .reason = is_repeat ? "a deconvolution whose weights are ones, with no overlap, repeats elements"
+                                      : "a deconvolution with fixed bilinear weights interpolates, and takes zeros from "
+                                        "beyond the edge",
+                  .by_definition = "",
+                  .edit = deconvolution_edit(made.op, !is_repeat, crop, x->name, node.output()->name)});
+}
+
+// ---- Resize
+
+struct Resize {
+  std::vector<NamedAttribute> attributes;
+  std::string why;       ///< Why TensorRT's own layer cannot take it; empty where it can.
+  std::string obstacle;  ///< Why Upsampling cannot.
+};
+
+std::optional<std::vector<double>> constant_numbers(const Value* value) {
+  const auto constant = value == nullptr ? std::nullopt : value->constant();
+  auto numbers = constant ? constant->numbers() : std::nullopt;
+  return numbers && !numbers->empty() ? std::move(numbers) : std::nullopt;
+}
+
+/// One number for each axis of x: Resize may name the axes it means.
+std::vector<double> for_all_axes(const Node& node, const std::vector<double>& given, std::size_t rank, double other) {
+  const auto axes = node.ints("axes");
+  if (!axes) return given;
+  std::vector<double> all(rank, other);
+  for (std::size_t i = 0; i < std::min(axes->size(), given.size()); ++i) {
+    const std::int64_t axis = (*axes)[i] + ((*axes)[i] < 0 ? static_cast<std::int64_t>(rank) : 0);
+    if (axis >= 0 && axis < static_cast<std::int64_t>(rank)) all[static_cast<std::size_t>(axis)] = given[i];
+  }
+  return all;
+}
+
+Resize read_resize(const Node& node, const Value& x, const Value& y) {
+  Resize found;
+  const auto fail = [&](std::string why) {
+    found.obstacle = std::move(why);
+    return found;
+  };
+  const auto rank = static_cast<std::size_t>(x.rank().value_or(0));
+  if (rank < least_rank || rank > most_rank) return fail(fmt::format("'{}' is of rank {}", x.name, rank));
+  const std::string mode = node.string_or("mode", "nearest");
+  std::string coordinates = node.string_or("coordinate_transformation_mode", "half_pixel");
+  std::string nearest = node.string_or("nearest_mode", "round_prefer_floor");
+  if (node.string_or("keep_aspect_ratio_policy", "stretch") != "stretch") return fail("it keeps the aspect ratio");
+
+  // By how much each axis grows: from the scales, or from the sizes before and after.
+  auto scales = constant_numbers(node.input(2));
+  const auto sizes = constant_numbers(node.input(3));
+  if (!scales && !sizes) return fail("its sizes are calculated at run time");
+  std::vector<double> factors;
+  std::vector<std::int64_t> spatial_sizes;
+  if (scales) {
+    factors = for_all_axes(node, *scales, rank, 1);
+  } else {
+    const auto all = for_all_axes(node, *sizes, rank, 0);
+    for (std::size_t axis = 0; axis < std::min(rank, all.size()); ++axis) {
+      const Dim& dim = (*x.shape)[axis];
+      const bool known = dim.is_constant() && dim.value() > 0 && all[axis] > 0;
+      const bool is_spatial = axis >= first_spatial;
+      if (is_spatial) spatial_sizes.push_back(static_cast<std::int64_t>(all[axis] > 0 ? all[axis] : known ? dim.value() : 0));
+      if (is_spatial && spatial_sizes.back() < 1) return fail("a size is not known");
+      if (!is_spatial && !(y.shape && axis < y.shape->size() && (*y.shape)[axis] == dim)) {
+        return fail("batch or channels are resized");
+      }
+      factors.push_back(known ? all[axis] / static_cast<double>(dim.value()) : std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  if (factors.size() != rank) return fail(fmt::format("{} scales for rank {}", factors.size(), rank));
+  if (scales && (factors[0] != 1 || factors[1] != 1)) return fail("batch or channels are resized");
+  const auto spatial = [&](auto holds) { return std::all_of(factors.begin() + first_spatial, factors.end(), holds); };
+
+  if (node.int_or("antialias", 0) != 0) {
+    if (!spatial([](double f) { return f >= 1; })) return fail("it is antialiased, and may shrink");
+    if (mode != "nearest") found.why = "TensorRT refuses antialias, which changes nothing where no axis shrinks";
+  }
+  if (coordinates == "tf_half_pixel_for_nn" && mode == "nearest") {
+    // floor((i + 0.5) / scale), as half_pixel with round_prefer_ceil: floor((i + 0.5) / scale - 0.5 + 0.5).
+    if (nearest == "floor") {
+      found.why = "TensorRT refuses tf_half_pixel_for_nn, which with floor is half_pixel with round_prefer_ceil";
+      nearest = "round_prefer_ceil";
+      coordinates = "half_pixel";
+    }
+  } else if (coordinates == "half_pixel_symmetric") {
+    if (!spatial([](double f) { return f >= 1 && f == std::floor(f); })) {
+      return fail("half_pixel_symmetric is half_pixel for whole factors only");
+    }
+    found.why = "TensorRT refuses half_pixel_symmetric, which for whole factors is half_pixel";
+    coordinates = "half_pixel";
+  } else if (coordinates == "pytorch_half_pixel") {
+    const bool longer_than_one = y.shape && std::all_of(y.shape->begin() + first_spatial, y.shape->end(),
+                                                        [](const Dim& d) { return d.is_constant() && d.value() > 1; });
+    if (!longer_than_one) return fail("pytorch_half_pixel is half_pixel where every size is above 1");
+    coordinates = "half_pixel";
+  }
+  if (coordinates != "half_pixel" && coordinates != "align_corners" && coordinates != "asymmetric") {
+    return fail(fmt::format("Upsampling has no coordinate mode {}", coordinates));
+  }
+  if (mode == "cubic") {
+    if (node.int_or("exclude_outside", 0) != 0) return fail("it leaves out the weights of elements outside");
+    constexpr std::size_t rank_of_images = 4;
+    if (rank > rank_of_images && found.why.empty()) found.why = "TensorRT has cubic interpolation along two axes only";
+  }
+
+  found.attributes = {{"mode", mode}, {"coordinate_mode", coordinates}, {"nearest_mode", nearest}};
+  if (mode == "cubic") found.attributes.push_back({"cubic_a", node.float_or("cubic_coeff_a", -0.75F)});
+  if (scales) {
+    found.attributes.push_back({"scales", std::vector<float>(factors.begin() + first_spatial, factors.end())});
+  } else {
+    found.attributes.push_back({"sizes", spatial_sizes});
+  }
+  return found;
+}
+
+void fuse_resize(Rewriter& rewriter, Node& node) {
+  Value* x = node.input(0);
+  if (x == nullptr || node.output() == nullptr || !x->type || !x->shape) return;
+  const auto dtype = to_dtype(*x->type);
+  if (!dtype || !is_floating_point(*dtype)) return;
+  const Resize found = read_resize(node, *x, *node.output());
+  const bool asked = rewriter.options().plugins == PluginMode::always;
+  if (found.obstacle.empty() && found.why.empty() && !asked) return;
+  const auto near = [&](const std::string& reason) {
+    rewriter.near_miss("Upsampling, Resize",
+                       {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = reason});
+  };
+  if (!found.obstacle.empty()) return near(found.obstacle);
+  const Made made = make_upsampling(found.attributes);
+  if (!made.op) return near(made.obstacle);
+  if (!is_wanted(rewriter, *made.op, *x)) return;
+  rewriter.apply({.nodes = {&node},
+                  .inputs = {x},
+                  .outputs = {node.output()},
+                  .replacement = to_text(*made.op),
+                  .reason = found.why.empty() ? "asked for: plugins wherever they can stand" : found.why,
+                  .by_definition = "",
+                  .edit = operator_edit(made.op, {x->name}, node.output()->name)});
+}
+
+}  // namespace
+
+void fuse_upsampling(Rewriter& rewriter) {
+  fuse_movements(rewriter, "Upsampling, nearest", [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
+    return read_movement(rewriter, movement, runs);
+  });
+  for (Graph* graph : rewriter.graphs()) {
+    for (Node* node : graph->nodes()) {
+      if (node->is("ConvTranspose")) {
+        fuse_deconvolution(rewriter, *node);
+      } else if (node->is("Resize")) {
+        fuse_resize(rewriter, *node);
+      }
+    }
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,354 @@
+// Finds regions that only move elements, and learns what they do by running them on numbered elements.
+//
+// Frameworks write a reflection or a repetition in dozens of ways, with slices, flips, gathers, tiles, expansions and
+// reshapes in any order. What they all have in common is the result, so that is what is looked at.
+#include "passes/movement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graft/error.hpp"
+#include "graph/extract.hpp"
+#include "passes/fuse.hpp"
+#include "passes/pipeline.hpp"
+#include "verify/inputs.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::size_t most_nodes = 256;              // of one movement; longer ones are no padding
+constexpr std::int64_t most_elements = 1 << 24;      // of x or y in a run
+constexpr std::array<std::string_view, 14> movers = {"Concat",  "DepthToSpace", "Expand",  "Flatten", "Gather",
+                                                     "GatherND", "Identity",    "Pad",     "Reshape", "Slice",
+                                                     "Squeeze", "Tile",         "Transpose", "Unsqueeze"};
+
+bool is_mover(const Node& node) {
+  return node.domain.empty() && std::find(movers.begin(), movers.end(), node.op_type) != movers.end();
+}
+
+/// A constant tensor, or one whose elements are all the same whatever its shape turns out to be.
+bool is_filling(const Value& value) {
+  return value.constant().has_value() || (value.producer != nullptr && value.producer->is("ConstantOfShape"));
+}
+
+/// The tensors that a mover copies elements from; the others are indices and shapes.
+std::vector<Value*> data_inputs(const Node& node) {
+  std::vector<Value*> result;
+  const std::size_t count = node.is("Concat") ? node.inputs.size() : 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    Value* value = node.input(i);
+    if (value != nullptr && !is_filling(*value)) result.push_back(value);
+  }
+  return result;
+}
+
+/// Every axis as long as before or longer, as far as is known, and one perhaps longer.
+bool may_grow(const Value& x, const Value& y) {
+  if (!x.shape || !y.shape || x.shape->size() != y.shape->size()) return false;
+  bool grows = false;
+  for (std::size_t axis = 0; axis < x.shape->size(); ++axis) {
+    const Dim& before = (*x.shape)[axis];
+    const Dim& after = (*y.shape)[axis];
+    if (before.is_constant() && after.is_constant()) {
+      if (after.value() < before.value()) return false;
+      grows = grows || after.value() > before.value();
+    } else if (!(before == after)) {
+      grows = true;
+    }
+  }
+  return grows;
+}
+
+/// The tensors that y depends on alone, farthest first.
+std::vector<Value*> sources_of(Value& y, const std::unordered_map<const Node*, std::size_t>& order) {
+  std::vector<Value*> result;
+  // By the place of what makes them: the last one is opened first, so whenever one alone is left, all paths meet there.
+  std::map<std::size_t, Value*> open;
+  const auto place = [&](const Value& value) {
+    return value.producer == nullptr || value.graph != y.graph ? 0 : order.at(value.producer) + 1;
+  };
+  std::set<const Value*> outer;
+  open.emplace(place(y), &y);
+  for (std::size_t opened = 0; opened < most_nodes; ++opened) {
+    const auto last = std::prev(open.end());
+    Value* value = last->second;
+    if (value != &y && open.size() == 1) result.push_back(value);
+    if (value->producer == nullptr || value->graph != y.graph || !is_mover(*value->producer)) break;
+    const Node& node = *value->producer;
+    open.erase(last);
+    for (Value* input : data_inputs(node)) {
+      const std::size_t where = place(*input);
+      const auto [found, is_new] = open.emplace(where, input);
+      if (!is_new && found->second != input) return result;  // another output of the same node, or another input
+    }
+    if (open.empty()) break;
+  }
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+/// Constants of the moved type as f32: moving is the same in every type, and the engine counts in this one.
+void use_f32(Model& region, ElementType type) {
+  if (type == ElementType::f32) return;
+  const auto converted = [](const TensorData& tensor) {
+    return TensorData::from_numbers(ElementType::f32, tensor.dims, tensor.numbers().value());
+  };
+  for (Value* value : region.graph().values()) {
+    if (value->type == type) value->type = ElementType::f32;
+    if (value->initializer && value->initializer->type == type) {
+      region.graph().set_initializer(*value, converted(*value->initializer));
+    }
+  }
+  for (Node* node : region.graph().nodes()) {
+    for (auto& [name, attribute] : node->attributes) {
+      const auto* tensor = attribute.get<TensorData>();
+      if (tensor != nullptr && tensor->type == type) attribute = NodeAttribute(AttributeData(converted(*tensor)));
+    }
+  }
+}
+
+std::int64_t count_of(const std::vector<std::int64_t>& dims) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : dims) {
+    if (__builtin_mul_overflow(count, dim, &count)) return std::numeric_limits<std::int64_t>::max();
+  }
+  return count;
+}
+
+std::vector<float> floats_of(const TensorData& tensor) {
+  std::vector<float> result(tensor.bytes.size() / sizeof(float));
+  std::copy_n(tensor.bytes.data(), result.size() * sizeof(float), reinterpret_cast<char*>(result.data()));
+  return result;
+}
+
+/// Which element of x each element of y is, counted row by row; below 0 for a constant.
+struct Elements {
+  std::vector<std::int64_t> x_dims;
+  std::vector<std::int64_t> y_dims;
+  std::vector<std::int64_t> sources;
+  std::vector<float> numbers;  ///< Of the constants.
+};
+
+class Runner {
+ public:
+  Runner(const Model& model, const Movement& movement)
+      : x_(movement.x->name), y_(movement.y->name), region_(region_of(model, movement)), engine_(region_) {}
+
+  /// Throws Error for sizes that do not fit the region.
+  Elements run(std::int64_t batch, std::int64_t size) {
+    InputOptions options;
+    options.first_size = batch;
+    options.size = size;
+    Elements found;
+    found.x_dims = input_shapes(region_, options).at(x_);
+    const std::int64_t count = count_of(found.x_dims);
+    if (count > most_elements) throw Error("too many elements");
+    // The place in base `digit`, both parts exact in f32; then negative, which tells a place from a constant.
+    constexpr std::int64_t digit = 4096;
+    const auto low = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i % digit; });
+    const auto high = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i / digit; });
+    const auto negative = numbered(found.x_dims, count, [](std::int64_t i) { return -(1 + i % digit); });
+    const TensorData first = engine_.run({{x_, low}}).at(y_);
+    found.y_dims = first.dims;
+    found.numbers = floats_of(first);
+    const auto upper = floats_of(engine_.run({{x_, high}}).at(y_));
+    const auto mirrored = floats_of(engine_.run({{x_, negative}}).at(y_));
+    found.sources.reserve(found.numbers.size());
+    for (std::size_t i = 0; i < found.numbers.size(); ++i) {
+      const bool is_constant = !(found.numbers[i] > 0 && mirrored[i] == -found.numbers[i]);
+      const auto part = [](float number) { return static_cast<std::int64_t>(number) - 1; };
+      found.sources.push_back(is_constant ? -1 : part(upper[i]) * digit + part(found.numbers[i]));
+    }
+    return found;
+  }
+
+  [[nodiscard]] bool has_symbols() const { return !symbols_of_inputs(region_).empty(); }
+
+ private:
+  static Model region_of(const Model& model, const Movement& movement) {
+    Model region = extract(model, {movement.x}, {movement.y});
+    use_f32(region, *movement.x->type);
+    return region;
+  }
+
+  template <class Number>
+  static TensorData numbered(const std::vector<std::int64_t>& dims, std::int64_t count, Number number) {
+    std::string bytes(static_cast<std::size_t>(count) * sizeof(float), '\0');
+    auto* out = bytes.data();
+    for (std::int64_t i = 0; i < count; ++i, out += sizeof(float)) {
+      const auto value = static_cast<float>(number(i));
+      std::copy_n(reinterpret_cast<const char*>(&value), sizeof(float), out);
+    }
+    TensorData tensor;
+    tensor.type = ElementType::f32;
+    tensor.dims = dims;
+    tensor.bytes = Bytes(std::move(bytes));
+    return tensor;
+  }
+
+  std::string x_;
+  std::string y_;
+  Model region_;
+  CpuModel engine_;
+};
+
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& dims) {
+  std::vector<std::int64_t> strides(dims.size(), 1);
+  for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+  return strides;
+}
+
+/// The map of each axis; nothing, and the reason, where the axes do not move independently.
+std::optional<AxisMaps> separate(const Elements& elements, std::string& reason) {
+  const std::size_t rank = elements.x_dims.size();
+  if (elements.y_dims.size() != rank) return std::nullopt;
+  const auto inner = std::find_if(elements.sources.begin(), elements.sources.end(), [](auto s) { return s >= 0; });
+  if (inner == elements.sources.end()) return std::nullopt;
+  const auto base = inner - elements.sources.begin();
+  const auto x_strides = strides_of(elements.x_dims);
+  const auto y_strides = strides_of(elements.y_dims);
+  AxisMaps maps;
+  maps.x_dims = elements.x_dims;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const std::int64_t here = base / y_strides[axis] % elements.y_dims[axis];
+    std::vector<std::int64_t> map;
+    for (std::int64_t i = 0; i < elements.y_dims[axis]; ++i) {
+      const std::int64_t source = elements.sources[static_cast<std::size_t>(base + (i - here) * y_strides[axis])];
+      map.push_back(source < 0 ? AxisMaps::outside : source / x_strides[axis] % elements.x_dims[axis]);
+    }
+    maps.axes.push_back(std::move(map));
+  }
+  std::optional<float> constant;
+  std::vector<std::int64_t> at(rank, 0);
+  for (std::size_t i = 0; i < elements.sources.size(); ++i) {
+    std::int64_t expected = 0;
+    for (std::size_t axis = 0; axis < rank && expected >= 0; ++axis) {
+      const std::int64_t source = maps.axes[axis][static_cast<std::size_t>(at[axis])];
+      expected = source < 0 ? AxisMaps::outside : expected + source * x_strides[axis];
+    }
+    if (expected != elements.sources[i]) {
+      reason = fmt::format("what element [{}] of the result is does not follow from its place on each axis alone",
+                           fmt::join(at, ", "));
+      return std::nullopt;
+    }
+    if (expected < 0) {
+      if (constant && *constant != elements.numbers[i]) {
+        reason = fmt::format("both {} and {} are filled in", *constant, elements.numbers[i]);
+        return std::nullopt;
+      }
+      constant = elements.numbers[i];
+    }
+    for (std::size_t axis = rank; axis-- > 0;) {
+      if (++at[axis] < elements.y_dims[axis]) break;
+      at[axis] = 0;
+    }
+  }
+  maps.constant = constant.value_or(0);
+  return maps;
+}
+
+/// Of a few sizes, or of the only one. Empty where it cannot be run or is no such movement.
+std::vector<AxisMaps> learn(const Model& model, const Movement& movement, std::string& reason) {
+  std::vector<AxisMaps> result;
+  try {
+    Runner runner(model, movement);
+    // Odd and even lengths, so that no accident of one length passes for a rule.
+    constexpr std::array<std::pair<std::int64_t, std::int64_t>, 2> sizes{{{2, 11}, {3, 16}}};
+    for (const auto& [batch, size] : sizes) {
+      const Elements elements = runner.run(batch, size);
+      auto maps = separate(elements, reason);
+      if (!maps) return {};
+      result.push_back(std::move(*maps));
+      if (!runner.has_symbols()) break;
+    }
+  } catch (const Error&) {
+    return {};  // the engine cannot run it alone: no rewrite could be proven either
+  }
+  return result;
+}
+
+bool is_real(const Value& value) {
+  return value.type && to_dtype(*value.type) && is_floating_point(*value.type) && value.shape;
+}
+
+class Finder {
+ public:
+  Finder(Rewriter& rewriter, std::string pattern, const ReadMovement& read)
+      : rewriter_(rewriter), pattern_(std::move(pattern)), read_(read), nodes_(rewriter.model().graph().nodes()) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) order_.emplace(nodes_[i], i);
+  }
+
+  void run() {
+    for (std::size_t i = nodes_.size(); i-- > 0;) {
+      Node& node = *nodes_[i];
+      if (!is_mover(node) || taken_.contains(&node) || node.output() == nullptr || !is_real(*node.output())) continue;
+      try_from(*node.output());
+    }
+  }
+
+ private:
+  void try_from(Value& y) {
+    std::string reason;
+    std::size_t size = 0;
+    for (Value* x : sources_of(y, order_)) {
+      if (!is_real(*x) || x->type != y.type || !may_grow(*x, y)) continue;
+      std::string why_not;
+      auto nodes = nodes_between({x}, y, why_not);
+      auto movement = nodes ? std::optional(Movement{x, &y, std::move(*nodes)}) : std::nullopt;
+      // One Pad is what TensorRT runs anyway.
+      if (movement && movement->nodes.size() == 1 && y.producer->is("Pad") &&
+          rewriter_.options().plugins != PluginMode::always) {
+        return;
+      }
+      if (movement && fuse(*movement, why_not)) return;
+      if (reason.empty() && !why_not.empty()) {
+        reason = why_not;
+        size = movement ? movement->nodes.size() : 2;
+      }
+    }
+    if (reason.empty()) return;
+    rewriter_.near_miss(pattern_,
+                        {.node = y.producer, .matched_nodes = size, .pattern_nodes = size, .reason = reason});
+  }
+
+  bool fuse(const Movement& movement, std::string& reason) {
+    const std::vector<AxisMaps> maps = learn(rewriter_.model(), movement, reason);
+    if (maps.empty()) return false;
+    const MovementFusion found = read_(movement, maps);
+    reason = found.obstacle;
+    if (!found.edit) return false;
+    const std::vector<Node*> nodes = movement.nodes;
+    const bool done = rewriter_.apply({.nodes = nodes,
+                                       .inputs = {movement.x},
+                                       .outputs = {movement.y},
+                                       .replacement = found.replacement,
+                                       .reason = found.why,
+                                       .by_definition = "",
+                                       .edit = found.edit});
+    if (done) taken_.insert(nodes.begin(), nodes.end());
+    return done;
+  }
+
+  Rewriter& rewriter_;
+  std::string pattern_;
+  const ReadMovement& read_;
+  std::vector<Node*> nodes_;
+  std::unordered_map<const Node*, std::size_t> order_;
+  std::unordered_set<const Node*> taken_;
+};
+
+}  // namespace
+
+void fuse_movements(Rewriter& rewriter, const std::string& pattern, const ReadMovement& read) {
+  Finder(rewriter, pattern, read).run();
+}
+
+}  // namespace graft

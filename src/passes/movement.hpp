@@ -1,0 +1,45 @@
+// Regions that only move elements (slices, concatenations, repetitions), and what they do to each axis.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/model.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft {
+
+/// From `x` to `y` elements of x are copied, and constants put between them; nothing is calculated.
+struct Movement {
+  Value* x = nullptr;
+  Value* y = nullptr;
+  std::vector<Node*> nodes;  ///< In topological order, those that calculate shapes included.
+};
+
+/// What one run of a movement does, axis by axis: element [i, j, ...] of y is element [axes[0][i], axes[1][j], ...] of
+/// x, and `constant` where one of those is `outside`.
+struct AxisMaps {
+  static constexpr std::int64_t outside = -1;
+  std::vector<std::int64_t> x_dims;
+  std::vector<std::vector<std::int64_t>> axes;
+  double constant = 0;  ///< Of the elements outside, if there are any.
+};
+
+/// The operator found in a movement, or why there is none. `maps` holds one entry for each set of sizes that was tried:
+/// one where the sizes are fixed.
+struct MovementFusion {
+  std::function<void(Graph&)> edit;  ///< Empty where there is none.
+  std::string replacement;
+  std::string why;
+  std::string obstacle;
+};
+using ReadMovement = std::function<MovementFusion(const Movement&, const std::vector<AxisMaps>& maps)>;
+
+/// Looks in the main graph for movements after which some axis is longer and none shorter, follows each from the
+/// farthest tensor that it depends on alone, and replaces it by what `read` finds. `pattern` is the name for near
+/// misses.
+void fuse_movements(Rewriter& rewriter, const std::string& pattern, const ReadMovement& read);
+
+}  // namespace graft
