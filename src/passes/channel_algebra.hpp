@@ -64,7 +64,7 @@ struct ChannelFormula {
   friend ChannelFormula operator+(const ChannelFormula& a, const ChannelFormula& b);
   friend ChannelFormula operator-(const ChannelFormula& a);
   /// Nothing where x would come in a higher power than the second.
-  [[nodiscard]] friend std::optional<ChannelFormula> product(const ChannelFormula& a, const ChannelFormula& b);
+  friend std::optional<ChannelFormula> product(const ChannelFormula& a, const ChannelFormula& b);
 };
 
 /// All channels have the same number.

@@ -22,10 +22,7 @@ void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_
       continue;
     }
     Value& x = match.value("x");
-    if (!rewriter.is_wanted(
-            *found.op,
-            {.dtype = to_dtype(*x.type).value(), .count = 1, .rank = x.shape ? static_cast<int>(x.shape->size()) : -1}))
-      continue;
+    if (!is_wanted(rewriter, *found.op, x)) continue;
     Value* y = match.root->output();
     rewriter.apply({.nodes = match.nodes,
                     .inputs = {&x},
@@ -53,9 +50,10 @@ std::string obstacle_of_x(const Match& match, std::string_view op_name) {
   return "";
 }
 
-bool is_wanted(const Rewriter& rewriter, const Operator& op, const Value& x) {
+bool is_wanted(const Rewriter& rewriter, const Operator& op, const Value& x, std::size_t inputs) {
   const auto dtype = x.type ? to_dtype(*x.type) : std::nullopt;
-  return dtype && rewriter.is_wanted(op, *dtype);
+  const int rank = static_cast<int>(x.rank().value_or(-1));
+  return dtype && rewriter.is_wanted(op, {.dtype = *dtype, .count = inputs, .rank = rank});
 }
 
 std::optional<std::vector<Node*>> nodes_between(const std::vector<const Value*>& inputs, const Value& y,

@@ -31,8 +31,8 @@ void fuse(Rewriter& rewriter, Graph& graph, const Pattern& pattern, std::string_
 /// the rank of x, which no constant of more dimensions raises. Empty where they hold.
 [[nodiscard]] std::string obstacle_of_x(const Match& match, std::string_view op_name);
 
-/// Whether a fusion of x into `op` leads anywhere.
-[[nodiscard]] bool is_wanted(const Rewriter& rewriter, const Operator& op, const Value& x);
+/// Whether a fusion of x into `op` with so many inputs leads anywhere, see Rewriter::is_wanted.
+[[nodiscard]] bool is_wanted(const Rewriter& rewriter, const Operator& op, const Value& x, std::size_t inputs = 1);
 
 /// The nodes that make y from `inputs` and constants, in topological order. Nothing where y depends on something else,
 /// or where an inner value that is no number of a shape is needed elsewhere; `why_not` then says so.

@@ -569,9 +569,10 @@ class Finder {
     Value& x = const_cast<Value&>(follower.x());
     std::shared_ptr<Operator> op = find_operator("InstanceNorm")->create();
     if (const Status status = op->set("epsilon", static_cast<float>(follower.epsilon())); !status.ok()) return false;
-    if (!is_wanted(rewriter_, *op, x)) return false;
     Change change{op, x.name, result.y->name, follower.channel_axis(), result.channel_axis, {}, {}};
-    if (common_value(result.scale) != 1.0 || common_value(result.bias) != 0.0) {
+    const bool has_scale = common_value(result.scale) != 1.0 || common_value(result.bias) != 0.0;
+    if (!is_wanted(rewriter_, *op, x, has_scale ? 3 : 1)) return false;
+    if (has_scale) {
       change.scale = for_each_channel(result.scale, follower.channels());
       change.bias = for_each_channel(result.bias, follower.channels());
     }
@@ -673,7 +674,7 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
       near(status.message());
       continue;
     }
-    if (!is_wanted(rewriter, *norm->op, *node->input(0))) continue;
+    if (!is_wanted(rewriter, *norm->op, *node->input(0), norm->inputs.size() + norm->constants.size())) continue;
     std::vector<std::string> names;
     for (const Value* value : norm->inputs) names.push_back(value == nullptr ? "" : value->name);
     std::vector<Node*> nodes{node};

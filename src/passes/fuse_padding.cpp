@@ -100,16 +100,16 @@ MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vec
                                            [&](const AxisMaps& run) { return run.constant == runs[0].constant; });
     if (!in_this_mode || (mode == "constant" && !same_constant)) continue;
     std::shared_ptr<Operator> op = find_operator("Padding")->create();
-    std::vector<NamedAttribute> attributes{{"mode", std::string(mode)}, {"pads", pads}};
-    if (mode == "constant") attributes.push_back({"value", static_cast<float>(runs[0].constant)});
-    if (const Status status = op->set(attributes); !status.ok()) return {.obstacle = status.message()};
+    const auto value = static_cast<float>(mode == "constant" ? runs[0].constant : 0);
+    const std::vector<NamedAttribute> attributes{{"mode", std::string(mode)}, {"pads", pads}, {"value", value}};
+    if (const Status status = op->set(attributes); !status.ok()) return MovementFusion::none(status.message());
     if (!is_wanted(rewriter, *op, *movement.x)) return {};
     return {.edit = operator_edit(op, {movement.x->name}, movement.y->name),
             .replacement = to_text(*op),
             .why = fmt::format("{} nodes move elements as padding in mode {} does", movement.nodes.size(), mode),
             .obstacle = ""};
   }
-  return {.edit = {}, .replacement = "", .why = "", .obstacle = describe_obstacle(runs[0])};
+  return MovementFusion::none(describe_obstacle(runs[0]));
 }
 
 }  // namespace

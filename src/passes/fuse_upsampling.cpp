@@ -105,19 +105,15 @@ MovementFusion read_movement(const Rewriter& rewriter, const Movement& movement,
   std::vector<std::int64_t> factors;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     const auto factor = factor_of(runs, axis);
-    if (!factor) return {.edit = {}, .replacement = "", .why = "", .obstacle = describe_obstacle(runs[0], axis)};
+    if (!factor) return MovementFusion::none(describe_obstacle(runs[0], axis));
     factors.push_back(*factor);
   }
   const bool is_first = factors[0] == 1 && factors[1] == 1;
   const bool is_last = rank > least_rank && factors[0] == 1 && factors.back() == 1 &&
                        std::all_of(factors.begin() + 1, factors.end() - 1, [](std::int64_t f) { return f > 1; });
   if (!is_first && !is_last) {
-    return {.edit = {},
-            .replacement = "",
-            .why = "",
-            .obstacle = fmt::format("the axes are repeated [{}] times; upsampling is of the axes behind batch and "
-                                    "channels",
-                                    fmt::join(factors, ", "))};
+    return MovementFusion::none(fmt::format(
+        "the axes are repeated [{}] times; upsampling is of the axes behind batch and channels", fmt::join(factors, ", ")));
   }
   std::vector<float> scales;
   for (std::size_t i = 0; i + first_spatial < rank; ++i) {
@@ -127,7 +123,7 @@ MovementFusion read_movement(const Rewriter& rewriter, const Movement& movement,
                                      {"scales", scales},
                                      {"coordinate_mode", std::string("asymmetric")},
                                      {"nearest_mode", std::string("floor")}});
-  if (!made.op) return {.edit = {}, .replacement = "", .why = "", .obstacle = made.obstacle};
+  if (!made.op) return MovementFusion::none(made.obstacle);
   if (!is_wanted(rewriter, *made.op, *movement.x)) return {};
   return {.edit = is_first ? operator_edit(made.op, {movement.x->name}, movement.y->name)
                            : channels_last_edit(made.op, movement.x->name, movement.y->name),

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/model.hpp"
@@ -34,6 +35,8 @@ struct MovementFusion {
   std::string replacement;
   std::string why;
   std::string obstacle;
+
+  [[nodiscard]] static MovementFusion none(std::string obstacle) { return {{}, "", "", std::move(obstacle)}; }
 };
 using ReadMovement = std::function<MovementFusion(const Movement&, const std::vector<AxisMaps>& maps)>;
 
