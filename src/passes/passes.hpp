@@ -18,8 +18,13 @@ void raise_model_opset(Rewriter& rewriter);
 void lower_drop_ins(Rewriter& rewriter);
 void fold_constants(Rewriter& rewriter);
 void remove_identities(Rewriter& rewriter);
-void fuse_leaky_relu(Rewriter& rewriter);
+void fuse_padding(Rewriter& rewriter);
+void fuse_upsampling(Rewriter& rewriter);
+void fuse_spatial_pyramid_pooling(Rewriter& rewriter);
 void fuse_l2_normalize(Rewriter& rewriter);
+void fuse_normalize(Rewriter& rewriter);
+void fuse_leaky_relu(Rewriter& rewriter);
+void fuse_instance_norm(Rewriter& rewriter);
 void choose_plugins(Rewriter& rewriter);
 void remove_dead(Rewriter& rewriter);
 

@@ -29,6 +29,7 @@ constexpr std::array passes = {
     Pass{"fuse_l2_normalize", "the larger patterns first, so that no smaller one takes a part of them",
          fuse_l2_normalize},
     Pass{"fuse_leaky_relu", "leaky ReLU in pieces, which runs in several kernels", fuse_leaky_relu},
+    Pass{"fuse_instance_norm", "after leaky ReLU, which becomes part of it where it follows", fuse_instance_norm},
     Pass{"choose_plugins", "last, when every operator has been found: native layer or plugin, with the reason",
          choose_plugins},
 };

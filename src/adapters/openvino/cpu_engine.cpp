@@ -11,6 +11,7 @@
 #include <openvino/pass/manager.hpp>
 #include <openvino/runtime/core.hpp>
 #include <openvino/runtime/intel_cpu/properties.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -142,10 +143,26 @@ void fix_defaults(Model& model) {
   }
 }
 
+std::vector<std::optional<std::size_t>> places_of(const std::vector<Declared>& inputs, const ov::Model& read) {
+  const auto& parameters = read.get_parameters();
+  std::vector<std::optional<std::size_t>> places(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (parameters.size() == inputs.size()) {
+      places[i] = i;
+      continue;
+    }
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      if (parameters[k]->output(0).get_names().contains(inputs[i].name)) places[i] = k;
+    }
+  }
+  return places;
+}
+
 std::vector<std::string> output_names(const Model& model) {
   std::vector<std::string> names;
   for (const Value* value : model.graph().outputs()) {
-    if (value->type == ElementType::string || !value->opaque.empty()) {
+    // A sequence or a map is kept in wire form; of a tensor only notes are, which newer exporters write everywhere.
+    if (value->type == ElementType::string || (!value->type && !value->opaque.empty())) {
       throw Error(model.source + ": output '" + value->name +
                   "' is no tensor of numbers, which the CPU engine does not return");
     }
@@ -159,6 +176,7 @@ std::vector<std::string> output_names(const Model& model) {
 struct CpuModel::Implementation {
   std::string source;
   std::vector<Declared> inputs;
+  std::vector<std::optional<std::size_t>> places;  ///< Of the inputs in OpenVINO's model, which drops unused ones.
   std::set<std::string, std::less<>> defaults;
   std::vector<std::string> outputs;
   std::set<std::size_t> bf16_outputs;
@@ -178,7 +196,10 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
   fix_defaults(prepared.model);
   own.outputs = output_names(prepared.model);
   const std::shared_ptr<ov::Model> read = read_into_openvino(prepared);
-  if (read->get_parameters().size() != own.inputs.size() || read->get_results().size() != own.outputs.size()) {
+  own.places = places_of(own.inputs, *read);
+  const auto used = static_cast<std::size_t>(std::count_if(own.places.begin(), own.places.end(),
+                                                           [](const auto& place) { return place.has_value(); }));
+  if (read->get_parameters().size() != used || read->get_results().size() != own.outputs.size()) {
     throw Error(Error::Kind::internal,
                 own.source + ": OpenVINO's reader made " + std::to_string(read->get_parameters().size()) +
                     " inputs and " + std::to_string(read->get_results().size()) + " outputs of " +
@@ -225,7 +246,7 @@ TensorMap CpuModel::run(const TensorMap& inputs) {
   }
   try {
     for (std::size_t i = 0; i < own.inputs.size(); ++i) {
-      own.request.set_input_tensor(i, wrap(inputs.find(own.inputs[i].name)->second));
+      if (own.places[i]) own.request.set_input_tensor(*own.places[i], wrap(inputs.find(own.inputs[i].name)->second));
     }
     own.request.infer();
   } catch (const std::exception& failed) {

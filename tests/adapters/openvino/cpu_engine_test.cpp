@@ -229,6 +229,21 @@ TEST(CpuEngine, RunsWithOtherShapes) {
   }
 }
 
+TEST(CpuEngine, TakesAnInputThatNothingReads) {
+  CpuModel engine(model_of({{"unused", ElementType::f32, {2}}, {"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
+  const auto found = engine.run({{"unused", tensor(ElementType::f32, {2}, {1, 2})},
+                                 {"x", tensor(ElementType::f32, {1}, {3})}});
+  EXPECT_THAT(numbers_of(found, "y"), ElementsAre(-3));
+}
+
+TEST(CpuEngine, ReturnsAnOutputThatCarriesNotes) {
+  Model model = model_of({{"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"});
+  model.graph().outputs()[0]->type = ElementType::f32;
+  model.graph().outputs()[0]->opaque = "\x1a\x04note";  // doc_string of a ValueInfoProto
+  CpuModel engine(model);
+  EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {1}, {3})}}), "y"), ElementsAre(-3));
+}
+
 TEST(CpuEngine, TakesAnEmptyBatch) {
   const Model model = model_of({{"x", ElementType::f32, {batch, 3}}}, "y = graft::L2Normalize(x)", {"y"});
   for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
