@@ -1,4 +1,4 @@
-# make_exports.py - exports l2_normalize and leaky-ReLU networks with the frameworks' own exporters, for the fusion tests.
+# make_exports.py - exports small networks with the frameworks' own exporters, for the fusion tests.
 """Writes tests/golden/exports/*.onnx and manifest.json.
 
 Each file is what PyTorch's TorchScript exporter, PyTorch's dynamo exporter or tf2onnx makes of one short expression.
@@ -7,10 +7,11 @@ file passes onnx.checker and gives the framework's own result in ONNX Runtime, o
 
 The manifest lists for every file
   file, exporter, opset     where it comes from (the versions are in `exporter`)
-  expression                the source
+  expression                the source; those of padding, upsampling, pooling and instance norm are in export_forms.py
   operator, attributes      what Graft should fuse it into; axes are given as 0..rank-1
   fusions                   how many sub-graphs become that operator
   native                    how many nodes already are ONNX LeakyRelu
+  lowered                   only where TensorRT has it: the operator of ONNX that the fusion ends as
   required                  false: a good form to recognise, but leaving it alone is correct too
   reason                    only where fusions and native are 0: why there is nothing to fuse
   nodes                     the operators in the file, in order, constants left out
@@ -32,6 +33,7 @@ import os
 import pathlib
 import warnings
 
+import export_forms
 import numpy as np
 import onnx
 import onnxruntime
@@ -120,10 +122,10 @@ def torch_forms():
     import torch.nn.functional as F
     from torch import nn
 
-    def case(name, shape, expected, expression, module=None, opsets=(17,), dtype=torch.float32):
+    def case(name, shape, expected, expression, module=None, opsets=(17,), dtype=torch.float32, dynamic=(0,)):
         scope = {"torch": torch, "F": F, "nn": nn}
         function = module or eval(f"lambda x: {expression}", scope)  # the expression in the manifest is what runs
-        return name, shape, expected, expression, function, opsets, dtype
+        return name, shape, expected, expression, function, opsets, dtype, dynamic
 
     class Network(nn.Module):
         def __init__(self):
@@ -224,6 +226,7 @@ def torch_forms():
         case("maximum_swapped", EMBEDDING, leaky(0.3), "torch.maximum(0.3 * x, x)"),
         case("clamp_sum", EMBEDDING, leaky(0.1), "x.clamp(min=0) + 0.1 * x.clamp(max=0)"),
         case("relu_minus_relu", IMAGE, leaky(0.1), "F.relu(x) - 0.1 * F.relu(-x)"),
+        *export_forms.torch_forms(case),
     ]
 
 
@@ -245,7 +248,8 @@ def export_torch(exports, exporters):
             return self.function(x)
 
     version = torch.__version__.split("+")[0]
-    for name, shape, expected, expression, function, opsets, dtype in torch_forms():
+    axis_names = {0: "batch", 2: "height", 3: "width"}
+    for name, shape, expected, expression, function, opsets, dtype, dynamic_axes in torch_forms():
         module = Wrapped(function).eval()
         x = torch.randn(shape, generator=torch.Generator().manual_seed(3)).to(dtype)
         with torch.no_grad():
@@ -262,7 +266,7 @@ def export_torch(exports, exporters):
                     opset_version=opset,
                     input_names=["x"],
                     output_names=["y"],
-                    dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}},
+                    dynamic_axes={"x": {axis: axis_names[axis] for axis in dynamic_axes}, "y": {0: "batch"}},
                 )
             except Exception as error:  # an exporter that cannot do it is worth knowing, not a failure of this script
                 print(f"torchscript cannot export {name} at opset {opset}: {str(error).splitlines()[0]}")
@@ -274,18 +278,23 @@ def export_torch(exports, exporters):
         for dynamic in [True, False] if "dynamo" in exporters else []:
             if not dynamic and name not in ("f_normalize", "f_normalize_last"):
                 continue
-            shapes = ({0: torch.export.Dim("batch")},) if dynamic else None
+            names = {axis: torch.export.Dim(axis_names[axis]) for axis in dynamic_axes}
+            shapes = (names,) if dynamic else None
             opset = max(18, opsets[-1])
-            program = torch.onnx.export(
-                module,
-                (x,),
-                dynamo=True,
-                opset_version=opset,
-                input_names=["x"],
-                output_names=["y"],
-                dynamic_shapes=shapes,
-                verbose=False,
-            )
+            try:
+                program = torch.onnx.export(
+                    module,
+                    (x,),
+                    dynamo=True,
+                    opset_version=opset,
+                    input_names=["x"],
+                    output_names=["y"],
+                    dynamic_shapes=shapes,
+                    verbose=False,
+                )
+            except Exception as error:
+                print(f"dynamo cannot export {name} at opset {opset}: {str(error).splitlines()[0]}")
+                continue
             model = program.model_proto
             wanted = NO_EPSILON if dynamo_drops_epsilon(name, model) else expected
             stem = f"torch{version}_dynamo_opset{opset}_{name}" + ("" if dynamic else "_static")
@@ -354,6 +363,7 @@ def tensorflow_forms():
             (13,),
             network,
         ),
+        *export_forms.tensorflow_forms(case),
     ]
 
 
