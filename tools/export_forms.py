@@ -6,6 +6,7 @@
 
 IMAGE = (2, 4, 6, 8)
 ODD_IMAGE = (2, 3, 13, 13)
+UNEVEN_IMAGE = (2, 3, 14, 14)
 EVEN_IMAGE = (2, 3, 8, 8)
 NHWC = (2, 6, 8, 4)
 EVEN_NHWC = (2, 8, 8, 3)
@@ -214,8 +215,15 @@ def torch_forms(case):
         case(
             "reflect_cat_dynamic",
             IMAGE,
-            pad("reflect", [0, 0, 2, 2, 0, 0, 2, 2], lowered="Pad"),
+            left("Padding", "on an axis of one element slices give less, and a reflection does not exist"),
             both,
+            dynamic=(0, 2, 3),
+        ),
+        case(
+            "edge_cat_dynamic",
+            IMAGE,
+            pad("edge", [0, 0, 0, 1, 0, 0, 0, 1], lowered="Pad"),
+            "torch.cat([x[..., :1], x, x[..., -1:]], -1)",
             dynamic=(0, 2, 3),
         ),
         case(
@@ -280,8 +288,6 @@ def torch_forms(case):
             up([2.0, 2.0]),
             "x.view(x.size(0), 4, 6, 1, 8, 1).repeat(1, 1, 1, 2, 1, 2).view(x.size(0), 4, 12, 16)",
         ),
-        case("upsample_cubic_5d", (1, 2, 3, 4, 5), up([2.0, 2.0, 2.0], "linear", "half_pixel", fusions=0),
-             "F.interpolate(x, scale_factor=2, mode='trilinear')"),
         case(
             "deconvolution_bilinear",
             IMAGE,
@@ -326,9 +332,9 @@ def torch_forms(case):
         ),
         case(
             "pyramid_window",
-            ODD_IMAGE,
-            pyramid([3, 2, 1], "max", "window"),
-            "torch.cat([F.max_pool2d(x, -(-13 // n), 13 // n).view(x.size(0), -1) for n in (3, 2, 1)], 1)",
+            UNEVEN_IMAGE,
+            pyramid([4, 2, 1], "max", "window"),
+            "torch.cat([F.max_pool2d(x, -(-14 // n), 14 // n).view(x.size(0), -1) for n in (4, 2, 1)], 1)",
         ),
         case(
             "style_block",

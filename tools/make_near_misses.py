@@ -1,4 +1,4 @@
-# make_near_misses.py - writes networks that look like l2_normalize or leaky ReLU and are not, for the fusion tests.
+# make_near_misses.py - writes networks that look like one of Graft's operators and are not, for the fusion tests.
 """Writes tests/golden/near_misses/*.onnx and manifest.json.
 
 Every near miss is a valid network (onnx.checker, ONNX Runtime) that a careless pattern would fuse wrongly. Beside them
@@ -8,6 +8,8 @@ reason, not because the way it is written is unknown.
 The script runs each network. A near miss must give something else than the operator it resembles, on an input with a
 row of zeros, a tiny row and a long row; those where the numbers agree and another reason forbids the fusion are marked
 same_values. A control must give the operator's own values.
+
+Those of padding, upsampling, pyramid pooling and instance norm are written in near_miss_forms.py.
 
 The manifest lists file, operator (what it resembles), reason, same_values; for controls file, operator, attributes.
 
@@ -20,6 +22,7 @@ import json
 import pathlib
 import re
 
+import near_miss_forms
 import numpy as np
 import onnx
 import onnx.parser
@@ -407,7 +410,8 @@ SAME_VALUES = {
 def parse(signature, body):
     if "x_first" in body:
         body = "z0 = Constant<value = int64[1] {0}>() x_first = Gather<axis=1>(x, z0) " + body
-    constants = ", ".join(text for name, text in CONSTANTS.items() if re.search(rf"\b{name}\b(?!=)", body))
+    every = CONSTANTS | near_miss_forms.CONSTANTS
+    constants = ", ".join(text for name, text in every.items() if re.search(rf"\b{name}\b(?!=)", body))
     text = f'<ir_version: 8, opset_import: ["" : 17]>\nnetwork {signature}\n<{constants}>\n{{ {body} }}'
     model = onnx.parser.parse_model(text)
     for i, node in enumerate(model.graph.node):
@@ -430,12 +434,16 @@ def example(value):
                 data[..., 1] *= 1e-4
                 data[..., 2] *= 30.0
         return (data * 10).astype(dtype) if dtype == np.int32 else data.astype(dtype)
+    if value.name == "w":
+        return near_miss_forms.weights(4, near_miss_forms.kernel(4, 2)).astype(dtype)
     axes_or_alpha = [1] if dtype == np.int64 else 0.1
     return np.array({"p": 2.0, "e": 1e-12, "c": True, "a": axes_or_alpha}[value.name], dtype)
 
 
 def resembled(operator, x):
     """What the operator would give: for L2Normalize one array per epsilon mode, over axis 1."""
+    if operator not in ("L2Normalize", "LeakyReLU"):
+        return near_miss_forms.resembled(operator, x)
     x = x.astype(np.float64)
     if operator == "LeakyReLU":
         return [np.where(x > 0, x, 0.1 * x), np.where(x > 0, x, 2.0 * x)]
@@ -468,20 +476,30 @@ def main():
 
     misses, controls = [], []
     every = [("l2", "L2Normalize", *m) for m in L2_MISSES] + [("leaky", "LeakyReLU", *m) for m in LEAKY_MISSES]
+    every += near_miss_forms.MISSES
+    same_values = SAME_VALUES | near_miss_forms.SAME_VALUES
     for prefix, operator, name, reason, signature, body in every:
         model = parse(signature, body)
         x, y = run(model)
         same = any(close(y, other) for other in resembled(operator, x))
-        assert same == (f"{prefix}_{name}" in SAME_VALUES), f"{prefix}_{name}: same values as {operator}: {same}"
+        assert same == (f"{prefix}_{name}" in same_values), f"{prefix}_{name}: same values as {operator}: {same}"
         file = f"{prefix}_{name}.onnx"
         onnx.save(model, out / file)
         misses.append({"file": file, "operator": operator, "reason": reason, "same_values": same})
-    for name, mode, body in CONTROLS:
-        operator = "L2Normalize" if mode else "LeakyReLU"
-        model = parse(IMAGE, body)
+    every_control = [
+        (
+            name,
+            "L2Normalize" if mode else "LeakyReLU",
+            {"axes": [1], "epsilon": 1e-12, "epsilon_mode": mode} if mode else {"alpha": 0.1},
+            IMAGE,
+            body,
+        )
+        for name, mode, body in CONTROLS
+    ]
+    for name, operator, attributes, signature, body in every_control + near_miss_forms.CONTROLS:
+        model = parse(signature, body)
         x, y = run(model)
         assert any(close(y, other) for other in resembled(operator, x)), f"control {name} is not {operator}"
-        attributes = {"axes": [1], "epsilon": 1e-12, "epsilon_mode": mode} if mode else {"alpha": 0.1}
         file = f"control_{name}.onnx"
         onnx.save(model, out / file)
         controls.append({"file": file, "operator": operator, "attributes": attributes, "fusions": 1})

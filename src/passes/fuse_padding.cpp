@@ -61,8 +61,20 @@ std::optional<std::int64_t> begin_of(std::string_view mode, const std::vector<Ax
   return std::nullopt;
 }
 
-/// The axis on which no mode fits, in words; nothing where each axis has one of its own.
-std::string describe_obstacle(const AxisMaps& run) {
+/// What keeps the runs from being padding in one mode, in words.
+std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
+  const AxisMaps& run = runs[0];
+  for (const AxisMaps& other : runs) {
+    for (std::size_t axis = 0; axis < run.axes.size(); ++axis) {
+      const auto fits_one = [&](const std::vector<AxisMaps>& some) {
+        return std::any_of(modes.begin(), modes.end(), [&](auto mode) { return begin_of(mode, some, axis).has_value(); });
+      };
+      if (fits_one({run}) && !fits_one({run, other})) {
+        return fmt::format("with an axis {} of {} elements it is padding, with {} it is another kind or none", axis,
+                           run.x_dims[axis], other.x_dims[axis]);
+      }
+    }
+  }
   std::string text;
   for (std::size_t axis = 0; axis < run.axes.size(); ++axis) {
     const auto n = run.x_dims[axis];
@@ -109,7 +121,7 @@ MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vec
             .why = fmt::format("{} nodes move elements as padding in mode {} does", movement.nodes.size(), mode),
             .obstacle = ""};
   }
-  return MovementFusion::none(describe_obstacle(runs[0]));
+  return MovementFusion::none(describe_obstacle(runs));
 }
 
 }  // namespace

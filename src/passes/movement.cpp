@@ -260,8 +260,9 @@ std::vector<AxisMaps> learn(const Model& model, const Movement& movement, std::s
   std::vector<AxisMaps> result;
   try {
     Runner runner(model, movement);
-    // Odd and even lengths, so that no accident of one length passes for a rule.
-    constexpr std::array<std::pair<std::int64_t, std::int64_t>, 2> sizes{{{2, 11}, {3, 16}}};
+    // Odd and even lengths, so that no accident of one length passes for a rule, and the shortest one, where slices
+    // give less than they are asked for.
+    constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> sizes{{{2, 11}, {3, 16}, {1, 1}}};
     for (const auto& [batch, size] : sizes) {
       const Elements elements = runner.run(batch, size);
       auto maps = separate(elements, reason);
@@ -273,6 +274,18 @@ std::vector<AxisMaps> learn(const Model& model, const Movement& movement, std::s
     return {};  // the engine cannot run it alone: no rewrite could be proven either
   }
   return result;
+}
+
+/// An axis that has one element at all sizes is broadcast, which is neither padding nor upsampling.
+bool broadcasts(const std::vector<AxisMaps>& runs) {
+  for (std::size_t axis = 0; axis < runs[0].axes.size(); ++axis) {
+    const bool always_one = std::all_of(runs.begin(), runs.end(), [&](const AxisMaps& run) {
+      const std::vector<std::int64_t>& map = run.axes[axis];
+      return run.x_dims[axis] == 1 && map.size() > 1 && std::count(map.begin(), map.end(), AxisMaps::outside) == 0;
+    });
+    if (always_one) return true;
+  }
+  return false;
 }
 
 bool is_real(const Value& value) {
@@ -303,11 +316,9 @@ class Finder {
       std::string why_not;
       auto nodes = nodes_between({x}, y, why_not);
       auto movement = nodes ? std::optional(Movement{x, &y, std::move(*nodes)}) : std::nullopt;
-      // One Pad is what TensorRT runs anyway.
-      if (movement && movement->nodes.size() == 1 && y.producer->is("Pad") &&
-          rewriter_.options().plugins != PluginMode::always) {
-        return;
-      }
+      // One node is one layer of TensorRT's own. A Gather is worth replacing: it reads an index for each element.
+      const bool is_asked_for = y.producer->is("Pad") && rewriter_.options().plugins == PluginMode::always;
+      if (movement && movement->nodes.size() == 1 && !y.producer->is("Gather") && !is_asked_for) return;
       if (movement && fuse(*movement, why_not)) return;
       if (reason.empty() && !why_not.empty()) {
         reason = why_not;
@@ -321,7 +332,7 @@ class Finder {
 
   bool fuse(const Movement& movement, std::string& reason) {
     const std::vector<AxisMaps> maps = learn(rewriter_.model(), movement, reason);
-    if (maps.empty()) return false;
+    if (maps.empty() || broadcasts(maps)) return false;
     const MovementFusion found = read_(movement, maps);
     reason = found.obstacle;
     if (!found.edit) return false;

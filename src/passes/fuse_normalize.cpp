@@ -1,0 +1,112 @@
+// Pass fuse_normalize: an L2Normalize over channels with a factor for each channel after it, as SSD has it, becomes one
+// Normalize.
+#include <fmt/format.h>
+
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "graph/matcher.hpp"
+#include "graph/operator_node.hpp"
+#include "passes/fuse.hpp"
+#include "passes/passes.hpp"
+
+namespace graft {
+namespace {
+
+const Pattern& scaled_norm() {
+  static const Pattern pattern(
+      "y = Mul(graft::L2Normalize(x){axes=@axes, epsilon=@epsilon, epsilon_mode=@mode}, @scale)", "Normalize");
+  return pattern;
+}
+
+struct Found {
+  std::shared_ptr<Operator> op;
+  std::vector<float> scale;
+  std::string obstacle;
+};
+
+/// One number, or one for each channel of a tensor of this rank.
+std::optional<std::vector<float>> factors(const TensorData& scale, std::int64_t rank, const Dim& channels) {
+  const auto numbers = scale.numbers();
+  if (!numbers || static_cast<std::int64_t>(scale.dims.size()) > rank) return std::nullopt;
+  std::vector<float> result(numbers->begin(), numbers->end());
+  if (result.size() == 1) return result;
+  const std::int64_t missing = rank - static_cast<std::int64_t>(scale.dims.size());
+  for (std::size_t i = 0; i < scale.dims.size(); ++i) {
+    const bool is_channel = static_cast<std::int64_t>(i) + missing == 1;
+    if (scale.dims[i] != 1 && !(is_channel && channels.is_constant() && channels.value() == scale.dims[i])) {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+Found read(const Match& match) {
+  const auto fail = [](std::string why) { return Found{nullptr, {}, std::move(why)}; };
+  const Value& x = match.value("x");
+  if (std::string obstacle = obstacle_of_x(match, "Normalize"); !obstacle.empty()) return fail(std::move(obstacle));
+  const std::int64_t rank = *x.rank();
+  constexpr std::int64_t least_rank = 2;
+  if (rank < least_rank) return fail("x has no channels");
+  if (match.text("mode") != "add") {
+    return fail(fmt::format("epsilon_mode is {}; Normalize adds epsilon to the sum of squares",
+                            match.text("mode").value_or("")));
+  }
+  std::vector<std::int64_t> all(static_cast<std::size_t>(rank - 1));
+  std::iota(all.begin(), all.end(), 1);
+  const auto axes = match.ints("axes").value_or(std::vector<std::int64_t>{});
+  const bool over_channels = axes == std::vector<std::int64_t>{1};
+  if (!over_channels && axes != all) {
+    return fail(fmt::format("the norm is over the axes [{}], neither the channels nor all but the batch",
+                            fmt::join(axes, ", ")));
+  }
+  auto scale = factors(match.constants.find("scale")->second, rank, (*x.shape)[1]);
+  if (!scale) return fail("the factor is neither one number nor one for each channel");
+  Found found{find_operator("Normalize")->create(), std::move(*scale), ""};
+  const std::vector<NamedAttribute> attributes{
+      {"across_spatial", std::int64_t{over_channels ? 0 : 1}},
+      {"channel_shared", std::int64_t{found.scale.size() == 1 ? 1 : 0}},
+      {"epsilon", static_cast<float>(match.scalar("epsilon").value_or(0))}};
+  if (const Status status = found.op->set(attributes); !status.ok()) return fail(status.message());
+  return found;
+}
+
+}  // namespace
+
+void fuse_normalize(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) {
+    const MatchResult result = find_matches(scaled_norm(), *graph);
+    for (const Match& match : result.matches) {
+      Found found = read(match);
+      if (!found.op) {
+        rewriter.near_miss("Normalize", {.node = match.root,
+                                         .matched_nodes = match.nodes.size(),
+                                         .pattern_nodes = match.nodes.size(),
+                                         .reason = found.obstacle});
+        continue;
+      }
+      Value& x = match.value("x");
+      if (!is_wanted(rewriter, *found.op, x, 2)) continue;
+      rewriter.apply({.nodes = match.nodes,
+                      .inputs = {&x},
+                      .outputs = {match.root->output()},
+                      .replacement = to_text(*found.op),
+                      .reason = "x / sqrt(sum(x^2) + epsilon) * scale, as SSD has it",
+                      .by_definition = "",
+                      .edit = [op = found.op, scale = found.scale, x_name = x.name,
+                               y_name = match.root->output()->name](Graph& edited) {
+                        Value* y = edited.find(y_name);
+                        Node* old = y->producer;
+                        Value* factor = edited.add_constant(y_name + "_scale", TensorData::from_floats(scale));
+                        Node* node = add_operator_node(edited, *op, {edited.find(x_name), factor}, {y_name}, old);
+                        node->name = old->name;
+                        edited.move_output(*old, y->output_index, *node, 0);
+                      }});
+    }
+  }
+}
+
+}  // namespace graft
