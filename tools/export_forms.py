@@ -1,7 +1,8 @@
 # export_forms.py - what make_exports.py exports for padding, upsampling, pyramid pooling, instance norm and Normalize.
 """One expression for each way in which networks write these operators, with what Graft should make of it.
 
-`lowered` names the operator of ONNX that the fusion ends as, where TensorRT has it itself.
+`lowered` names the operator of ONNX that the fusion ends as, where TensorRT has it itself; `parts` counts fusions that
+come before and become a part of it.
 """
 
 IMAGE = (2, 4, 6, 8)
@@ -134,7 +135,7 @@ def torch_forms(case):
         case(
             "instance_norm_1d_where",
             (2, 3, 7),
-            norm(activation="leaky_relu"),
+            norm(activation="leaky_relu", parts=1),
             "(lambda y: torch.where(y > 0, y, 0.1 * y))(F.instance_norm(x))",
         ),
         case(

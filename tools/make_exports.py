@@ -12,6 +12,7 @@ The manifest lists for every file
   fusions                   how many sub-graphs become that operator
   native                    how many nodes already are ONNX LeakyRelu
   lowered                   only where TensorRT has it: the operator of ONNX that the fusion ends as
+  parts                     only where there are any: fusions that come before and become a part of this one
   required                  false: a good form to recognise, but leaving it alone is correct too
   reason                    only where fusions and native are 0: why there is nothing to fuse
   nodes                     the operators in the file, in order, constants left out

@@ -91,7 +91,9 @@ class Follower {
       obstacle_.clear();
       auto found = follow(*node);
       if (found && y->rank() && found->channel_axis < static_cast<std::size_t>(*y->rank())) {
-        saw_variance_ = saw_variance_ || found->formula.rest.factor({0, 1, 0}).has_value();
+        const ChannelFormula& formula = found->formula;
+        const bool is_squared_difference = !formula.square.is_zero() && !formula.rest.is_zero();
+        saw_variance_ = saw_variance_ || is_squared_difference || formula.rest.factor({0, 1, 0}).has_value();
         known_.emplace(y, std::move(*found));
         order_.push_back(y);
       } else if (!obstacle_.empty()) {
@@ -197,7 +199,12 @@ class Follower {
     if (node.is("Neg")) return Followed{-a->formula, a->channel_axis};
     if (node.is("Sqrt")) return root(a->formula, a->channel_axis);
     if (node.is("Reciprocal")) return reciprocal(*a);
-    if (node.is("Identity") || node.is("Cast") || node.is("Dropout")) return *a;
+    if (node.is("Identity")) return *a;
+    // A cast to a narrower type than that of x rounds.
+    if (node.is("Cast")) {
+      const auto type = node.output()->type;
+      return type == ElementType::f32 || type == x_.type ? Outcome(*a) : fail("it is cast to a narrower type");
+    }
     if (node.is("Transpose")) return transpose(node, *a);
     if (node.is("Expand")) return expand(node, *a);
     if (node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Flatten")) {
@@ -721,12 +728,21 @@ const Pattern& over_other_axes() {
   return pattern;
 }
 
+bool is_over_spatial_axes(const Match& match) {
+  const auto axes = averaged_axes(*match.named_nodes.at("variance"));
+  const auto rank = match.value("x").rank();
+  if (!axes || !rank || static_cast<std::int64_t>(axes->size()) != *rank - 2) return false;
+  const bool is_one_run = axes->back() - axes->front() + 1 == axes->size();
+  return is_one_run && (axes->front() == 1 || axes->front() == 2);
+}
+
 }  // namespace
 
 void fuse_instance_norm(Rewriter& rewriter) {
   for (Graph* graph : rewriter.graphs()) {
     Finder(rewriter, *graph).run();
     for (const Match& match : find_matches(over_other_axes(), *graph).matches) {
+      if (is_over_spatial_axes(match)) continue;  // what else is wrong has been said
       rewriter.near_miss(std::string(pattern_name),
                          {.node = match.root,
                           .matched_nodes = match.nodes.size(),

@@ -36,8 +36,8 @@ std::int64_t continued(std::string_view mode, std::int64_t i, std::int64_t n) {
 
 bool fits(std::string_view mode, const std::vector<std::int64_t>& map, std::int64_t n, std::int64_t begin) {
   const auto count = static_cast<std::int64_t>(map.size());
-  // ONNX and TensorRT mirror once: not beyond the other end.
-  const std::int64_t most = mode == "reflect" ? n - 1 : mode == "symmetric" || mode == "wrap" ? n : count;
+  // ONNX and TensorRT mirror once: not beyond the other end. What wraps round once and more is a repetition.
+  const std::int64_t most = mode == "reflect" || mode == "wrap" ? n - 1 : mode == "symmetric" ? n : count;
   if (begin > most || count - n - begin > most) return false;
   for (std::int64_t i = 0; i < count; ++i) {
     if (map[static_cast<std::size_t>(i)] != continued(mode, i - begin, n)) return false;
@@ -127,9 +127,11 @@ MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vec
 }  // namespace
 
 void fuse_padding(Rewriter& rewriter) {
-  fuse_movements(rewriter, "Padding", [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
-    return read(rewriter, movement, runs);
-  });
+  const auto of_any_length = [](std::int64_t, std::int64_t) { return true; };
+  fuse_movements(rewriter, "Padding", of_any_length,
+                 [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
+                   return read(rewriter, movement, runs);
+                 });
 }
 
 }  // namespace graft

@@ -260,7 +260,8 @@ struct Crop {
 };
 
 /// A deconvolution spreads each element over its neighbourhood and takes nothing from beyond the edge: it is the
-/// interpolation of x between zeros. With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the
+/// interpolation of x between zeros. That is worth three layers: on an H200 cuDNN's deconvolution took 8 to 60 times as
+/// long as a copy of its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one group and as many as channels). With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the
 /// result (asymmetric: at f (i + 1)), and in the full deconvolution at f i + (size - 1) / 2.
 Crop crop_of(const Deconvolution& found) {
   Crop crop;
@@ -496,9 +497,11 @@ void fuse_resize(Rewriter& rewriter, Node& node) {
 }  // namespace
 
 void fuse_upsampling(Rewriter& rewriter) {
-  fuse_movements(rewriter, "Upsampling, nearest", [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
-    return read_movement(rewriter, movement, runs);
-  });
+  const auto to_a_multiple = [](std::int64_t before, std::int64_t after) { return before > 0 && after % before == 0; };
+  fuse_movements(rewriter, "Upsampling, nearest", to_a_multiple,
+                 [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
+                   return read_movement(rewriter, movement, runs);
+                 });
   for (Graph* graph : rewriter.graphs()) {
     for (Node* node : graph->nodes()) {
       if (node->is("ConvTranspose")) {

@@ -51,14 +51,14 @@ std::vector<Value*> data_inputs(const Node& node) {
 }
 
 /// Every axis as long as before or longer, as far as is known, and one perhaps longer.
-bool may_grow(const Value& x, const Value& y) {
+bool may_grow(const Value& x, const Value& y, bool (*may_become)(std::int64_t, std::int64_t)) {
   if (!x.shape || !y.shape || x.shape->size() != y.shape->size()) return false;
   bool grows = false;
   for (std::size_t axis = 0; axis < x.shape->size(); ++axis) {
     const Dim& before = (*x.shape)[axis];
     const Dim& after = (*y.shape)[axis];
     if (before.is_constant() && after.is_constant()) {
-      if (after.value() < before.value()) return false;
+      if (after.value() < before.value() || !may_become(before.value(), after.value())) return false;
       grows = grows || after.value() > before.value();
     } else if (!(before == after)) {
       grows = true;
@@ -73,9 +73,9 @@ std::vector<Value*> sources_of(Value& y, const std::unordered_map<const Node*, s
   // By the place of what makes them: the last one is opened first, so whenever one alone is left, all paths meet there.
   std::map<std::size_t, Value*> open;
   const auto place = [&](const Value& value) {
-    return value.producer == nullptr || value.graph != y.graph ? 0 : order.at(value.producer) + 1;
+    const auto found = value.graph == y.graph ? order.find(value.producer) : order.end();
+    return found == order.end() ? 0 : found->second + 1;  // an input, or from a node that a fusion has made
   };
-  std::set<const Value*> outer;
   open.emplace(place(y), &y);
   for (std::size_t opened = 0; opened < most_nodes; ++opened) {
     const auto last = std::prev(open.end());
@@ -294,8 +294,13 @@ bool is_real(const Value& value) {
 
 class Finder {
  public:
-  Finder(Rewriter& rewriter, std::string pattern, const ReadMovement& read)
-      : rewriter_(rewriter), pattern_(std::move(pattern)), read_(read), nodes_(rewriter.model().graph().nodes()) {
+  Finder(Rewriter& rewriter, std::string pattern, bool (*may_become)(std::int64_t, std::int64_t),
+         const ReadMovement& read)
+      : rewriter_(rewriter),
+        pattern_(std::move(pattern)),
+        may_become_(may_become),
+        read_(read),
+        nodes_(rewriter.model().graph().nodes()) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) order_.emplace(nodes_[i], i);
   }
 
@@ -312,7 +317,7 @@ class Finder {
     std::string reason;
     std::size_t size = 0;
     for (Value* x : sources_of(y, order_)) {
-      if (!is_real(*x) || x->type != y.type || !may_grow(*x, y)) continue;
+      if (!is_real(*x) || x->type != y.type || !may_grow(*x, y, may_become_)) continue;
       std::string why_not;
       auto nodes = nodes_between({x}, y, why_not);
       auto movement = nodes ? std::optional(Movement{x, &y, std::move(*nodes)}) : std::nullopt;
@@ -350,6 +355,7 @@ class Finder {
 
   Rewriter& rewriter_;
   std::string pattern_;
+  bool (*may_become_)(std::int64_t, std::int64_t);
   const ReadMovement& read_;
   std::vector<Node*> nodes_;
   std::unordered_map<const Node*, std::size_t> order_;
@@ -358,8 +364,9 @@ class Finder {
 
 }  // namespace
 
-void fuse_movements(Rewriter& rewriter, const std::string& pattern, const ReadMovement& read) {
-  Finder(rewriter, pattern, read).run();
+void fuse_movements(Rewriter& rewriter, const std::string& pattern, bool (*may_become)(std::int64_t, std::int64_t),
+                    const ReadMovement& read) {
+  Finder(rewriter, pattern, may_become, read).run();
 }
 
 }  // namespace graft

@@ -42,7 +42,8 @@ using ReadMovement = std::function<MovementFusion(const Movement&, const std::ve
 
 /// Looks in the main graph for movements after which some axis is longer and none shorter, follows each from the
 /// farthest tensor that it depends on alone, and replaces it by what `read` finds. `pattern` is the name for near
-/// misses.
-void fuse_movements(Rewriter& rewriter, const std::string& pattern, const ReadMovement& read);
+/// misses; `may_become` says whether an axis of so many elements may become one of so many.
+void fuse_movements(Rewriter& rewriter, const std::string& pattern, bool (*may_become)(std::int64_t, std::int64_t),
+                    const ReadMovement& read);
 
 }  // namespace graft

@@ -35,6 +35,8 @@ constexpr std::array passes = {
          fuse_l2_normalize},
     Pass{"fuse_leaky_relu", "leaky ReLU in pieces, which runs in several kernels", fuse_leaky_relu},
     Pass{"fuse_instance_norm", "after leaky ReLU, which becomes part of it where it follows", fuse_instance_norm},
+    Pass{"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",
+         remove_identities},
     Pass{"choose_plugins", "last, when every operator has been found: native layer or plugin, with the reason",
          choose_plugins},
 };

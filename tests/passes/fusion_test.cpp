@@ -1,0 +1,147 @@
+// Fusions that no exporter's file shows: newer forms of Resize, other modes, what is left round an operator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "passes/pipeline.hpp"
+#include "tests/passes/models.hpp"
+
+namespace graft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+InputSpec image() { return {"x", ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}; }
+
+struct Converted {
+  Model model;
+  ConvertReport report;
+};
+
+/// Converts and checks that nothing was undone and the whole model still agrees.
+Converted converted(const std::string& nodes, PluginMode plugins = PluginMode::automatic, std::int64_t opset = 17,
+                    const std::vector<InputSpec>& inputs = {image()}) {
+  const Model original = make_model(inputs, nodes, {"y"}, opset);
+  Converted result{original.clone(), {}};
+  ConvertOptions options;
+  options.plugins = plugins;
+  result.report = convert(result.model, options);
+  for (const Rewrite& rewrite : result.report.undone) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
+  const VerifyReport verified = verify_models(original, result.model);
+  EXPECT_TRUE(verified.equal()) << first_difference(verified);
+  return result;
+}
+
+AttributeValue only_attribute(const Model& model, std::string_view name) {
+  const auto ops = operators_in(model);
+  EXPECT_EQ(ops.size(), 1U);
+  return ops.empty() ? AttributeValue() : ops[0]->get(name).value();
+}
+
+std::string text_of(const AttributeValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text == nullptr ? "" : *text;
+}
+
+TEST(FuseUpsampling, AntialiasChangesNothingWhereNothingShrinks) {
+  const auto found = converted(
+      "s = Constant<value=float([1.0, 1.0, 2.0, 2.0])>()\n"
+      "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
+      PluginMode::automatic, 18);
+  EXPECT_EQ(text_of(only_attribute(found.model, "mode")), "linear");
+  EXPECT_EQ(text_of(only_attribute(found.model, "coordinate_mode")), "half_pixel");
+}
+
+TEST(FuseUpsampling, AntialiasThatShrinksStays) {
+  const Model original = make_model({image()},
+                                    "s = Constant<value=float([1.0, 1.0, 0.5, 2.0])>()\n"
+                                    "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
+                                    {"y"}, 18);
+  Model model = original.clone();
+  const ConvertReport report = convert(model);
+  EXPECT_TRUE(operators_in(model).empty());
+  ASSERT_EQ(report.near_misses.size(), 1U);
+  EXPECT_THAT(report.near_misses[0].reason, HasSubstr("it is antialiased, and may shrink"));
+}
+
+TEST(FuseUpsampling, TakesResizeWherePluginsAreAskedFor) {
+  const std::string nodes =
+      "s = Constant<value=float([1.0, 1.0, 2.0, 2.0])>()\n"
+      "y = Resize<mode=\"linear\", coordinate_transformation_mode=\"align_corners\">(x, _, s)";
+  EXPECT_TRUE(operators_in(converted(nodes).model).empty());
+  const auto found = converted(nodes, PluginMode::always);
+  EXPECT_EQ(text_of(only_attribute(found.model, "coordinate_mode")), "align_corners");
+}
+
+TEST(FuseUpsampling, TakesSizes) {
+  const auto found = converted(
+      "n = Shape<start=0, end=2>(x)\n"
+      "s = Constant<value=int64([2, 4, 9, 12])>()\n"
+      "y = Resize<mode=\"linear\">(x, _, _, s)",
+      PluginMode::always, 17, {{"x", ElementType::f32, {2, 4, 6, 8}}});
+  EXPECT_EQ(std::get<std::vector<std::int64_t>>(only_attribute(found.model, "sizes")),
+            (std::vector<std::int64_t>{9, 12}));
+}
+
+TEST(FusePadding, TakesPadWherePluginsAreAskedFor) {
+  const std::string nodes =
+      "p = Constant<value=int64([0, 0, 1, 2, 0, 0, 3, 1])>()\n"
+      "y = Pad<mode=\"reflect\">(x, p)";
+  EXPECT_TRUE(operators_in(converted(nodes).model).empty());
+  const auto found = converted(nodes, PluginMode::always, 17, {{"x", ElementType::f32, {2, 4, 6, 8}}});
+  EXPECT_EQ(text_of(only_attribute(found.model, "mode")), "reflect");
+}
+
+TEST(FusePadding, JoinsAChainOfPads) {
+  const auto found = converted(
+      "p = Constant<value=int64([0, 0, 1, 0, 0, 0, 2, 0])>()\n"
+      "q = Constant<value=int64([0, 0, 0, 3, 0, 0, 0, 0])>()\n"
+      "v = Constant<value=1.5>()\n"
+      "h = Pad(x, p, v)\n"
+      "y = Pad(h, q, v)");
+  EXPECT_TRUE(operators_in(found.model).empty());
+  EXPECT_EQ(count_of(found.model, "Pad"), 1U);
+}
+
+TEST(FuseInstanceNorm, TakesTheNodeItselfWherePluginsAreAskedFor) {
+  const std::string nodes =
+      "s = Constant<value=float([1.0, 2.0, 3.0, 4.0])>()\n"
+      "b = Constant<value=float([0.0, 1.0, 0.0, 1.0])>()\n"
+      "y = InstanceNormalization(x, s, b)";
+  EXPECT_TRUE(operators_in(converted(nodes).model).empty());
+  EXPECT_EQ(operators_in(converted(nodes, PluginMode::always).model).size(), 1U);
+}
+
+TEST(FuseInstanceNorm, NoTranspositionsAreLeftRoundIt) {
+  const auto found = converted(
+      "t = Transpose<perm=[0, 2, 3, 1]>(c)\n"
+      "m = ReduceMean<axes=[1, 2]>(t)\n"
+      "d = Sub(t, m)\n"
+      "q = Mul(d, d)\n"
+      "v = ReduceMean<axes=[1, 2]>(q)\n"
+      "e = Constant<value=1e-05>()\n"
+      "ve = Add(v, e)\n"
+      "s = Sqrt(ve)\n"
+      "n = Div(d, s)\n"
+      "r = Relu(n)\n"
+      "u = Transpose<perm=[0, 3, 1, 2]>(r)\n"
+      "y = Sigmoid(u)",
+      PluginMode::automatic, 17, {{"c", ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}});
+  EXPECT_THAT(op_types(found.model.graph()), ElementsAre("InstanceNorm", "Sigmoid"));
+  EXPECT_EQ(text_of(only_attribute(found.model, "activation")), "relu");
+}
+
+TEST(FuseInstanceNorm, FoldsScaleAndBiasIntoTheNode) {
+  const auto found = converted(
+      "s = Constant<value=float([1.0, 2.0, 3.0, 4.0])>()\n"
+      "b = Constant<value=float([0.0, 1.0, 0.0, 1.0])>()\n"
+      "n = InstanceNormalization(x, s, b)\n"
+      "k = Constant<value=2.0>()\n"
+      "t = Mul(n, k)\n"
+      "y = Sub(t, k)");
+  ASSERT_EQ(operators_in(found.model).size(), 1U);
+  EXPECT_EQ(found.report.count("fuse_instance_norm"), 1U);
+}
+
+}  // namespace
+}  // namespace graft
