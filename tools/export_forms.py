@@ -428,7 +428,7 @@ def tensorflow_forms(case):
         case(
             "keras_network",
             NHWC,
-            norm(1e-3, "relu"),
+            norm(1e-3, "relu", parts=1),
             "Keras: Conv2D, GroupNormalization(groups=-1), ReLU, Conv2D",
             layer=network,
         ),

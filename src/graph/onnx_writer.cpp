@@ -148,11 +148,16 @@ class Writer {
         auto& sparse = *proto.add_sparse_initializer();
         restore(sparse, value->sparse_initializer);
         sparse.mutable_values()->set_name(value->name);
-      } else if (value->producer != nullptr && !is_output_of(*value, graph) && has_type(*value)) {
+      }
+    }
+    for (const Node* node : graph.nodes()) {
+      write_node(*node, *proto.add_node());
+      // In the order in which a reader meets the values, so that reading and writing again changes nothing.
+      for (const Value* value : node->outputs) {
+        if (value == nullptr || is_output_of(*value, graph) || !has_type(*value)) continue;
         if (value->type || !value->opaque.empty()) write_type(*value, *proto.add_value_info());
       }
     }
-    for (const Node* node : graph.nodes()) write_node(*node, *proto.add_node());
   }
 
   static bool is_output_of(const Value& value, const Graph& graph) {

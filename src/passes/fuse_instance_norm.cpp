@@ -448,12 +448,17 @@ std::vector<std::int64_t> moving_channels(std::size_t rank, std::size_t from, st
   return permutation;
 }
 
+/// Type and shape are set: the activations are looked at before shapes are inferred again.
 Value* transposed(Graph& graph, Value* x, std::size_t from, std::size_t to, Node* before) {
   if (from == to) return x;
+  const auto permutation = moving_channels(x->shape.value().size(), from, to);
   Node* node = graph.add_node("Transpose", {x}, {x->name + "_transposed"}, before);
-  node->attributes["perm"] =
-      NodeAttribute(AttributeData(moving_channels(static_cast<std::size_t>(x->rank().value()), from, to)));
-  return node->output();
+  node->attributes["perm"] = NodeAttribute(AttributeData(permutation));
+  Value* y = node->output();
+  y->type = x->type;
+  y->shape.emplace();
+  for (const std::int64_t axis : permutation) y->shape->push_back((*x->shape)[static_cast<std::size_t>(axis)]);
+  return y;
 }
 
 std::vector<float> for_each_channel(const PerChannel& numbers, std::int64_t channels) {
@@ -475,20 +480,16 @@ std::function<void(Graph&)> edit_for(Change change) {
   return [change = std::move(change)](Graph& graph) {
     Value* y = graph.find(change.y);
     Node* old = y->producer;
-    Value* x = graph.find(change.x);
-    const auto rank = static_cast<std::size_t>(x->rank().value());
-    std::vector<Value*> inputs{transposed(graph, x, change.x_channel_axis, 1, old)};
+    std::vector<Value*> inputs{transposed(graph, graph.find(change.x), change.x_channel_axis, 1, old)};
     if (!change.scale.empty()) {
       inputs.push_back(graph.add_constant(change.y + "_scale", TensorData::from_floats(change.scale)));
       inputs.push_back(graph.add_constant(change.y + "_bias", TensorData::from_floats(change.bias)));
     }
     Node* node = add_operator_node(graph, *change.op, inputs, {change.y + "_normalised"}, old);
     node->name = old->name;
-    if (change.y_channel_axis != 1) {
-      Node* after = graph.add_node("Transpose", {node->output()}, {change.y + "_transposed"}, old);
-      after->attributes["perm"] = NodeAttribute(AttributeData(moving_channels(rank, 1, change.y_channel_axis)));
-      node = after;
-    }
+    node->output()->type = inputs[0]->type;
+    node->output()->shape = inputs[0]->shape;
+    node = transposed(graph, node->output(), 1, change.y_channel_axis, old)->producer;
     graph.move_output(*old, y->output_index, *node, 0);
   };
 }

@@ -323,7 +323,7 @@ class Finder {
       auto movement = nodes ? std::optional(Movement{x, &y, std::move(*nodes)}) : std::nullopt;
       // One node is one layer of TensorRT's own. A Gather is worth replacing: it reads an index for each element.
       const bool is_asked_for = y.producer->is("Pad") && rewriter_.options().plugins == PluginMode::always;
-      if (movement && movement->nodes.size() == 1 && !y.producer->is("Gather") && !is_asked_for) return;
+      if (movement && movement->nodes.size() == 1 && !y.producer->is("Gather") && !is_asked_for) continue;
       if (movement && fuse(*movement, why_not)) return;
       if (reason.empty() && !why_not.empty()) {
         reason = why_not;

@@ -49,7 +49,7 @@ std::string pass_of(const std::string& op) {
   return all.at(op);
 }
 
-/// A leaky ReLU may become part of an InstanceNorm, so it is one rewrite more.
+/// An activation may become part of an InstanceNorm, which is one rewrite more.
 std::size_t fusions_in(const ConvertReport& report) {
   std::size_t count = 0;
   for (const Rewrite& rewrite : report.rewrites) count += rewrite.pass.starts_with("fuse_") ? 1 : 0;
@@ -71,8 +71,8 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
 
     const auto wanted = entry.at("fusions").get<std::size_t>();
     const auto kind = entry.at("operator").get<std::string>();
-    EXPECT_EQ(report.count(pass_of(kind)), wanted);
     EXPECT_EQ(fusions_in(report), wanted + entry.value("parts", std::size_t{0}));
+    EXPECT_GE(report.count(pass_of(kind)), wanted);
     for (const Rewrite& rewrite : report.undone) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
 
     const auto ops = operators_in(model);
