@@ -26,6 +26,9 @@ endfunction()
 # graft_operator_sources(<result> <list>): sources of every operator on the list. A folder beside the list holds
 # <op>.hpp, <op>_cpu.cpp, with CUDA <op>_cuda.cu and any further .cu, and <op>.cpp where a definition needs one. The
 # registry that defines graft::operators() is generated into the current build folder.
+#
+# Hopper's own instructions exist only in code for sm_90a: files *_sm90a.cu are compiled for it too, with GRAFT_SM90A=1,
+# where the build has code for 90.
 function(graft_operator_sources result list)
   graft_read_operators("${list}")
   set(sources "")
@@ -40,6 +43,11 @@ function(graft_operator_sources result list)
     if(GRAFT_WITH_CUDA)
       file(GLOB kernels CONFIGURE_DEPENDS "${operator_root}/${op}/*.cu")
       list(APPEND sources ${kernels})
+      list(FILTER kernels INCLUDE REGEX "_sm90a\\.cu$")
+      if(kernels AND ";${CMAKE_CUDA_ARCHITECTURES};" MATCHES ";90(-[a-z]+)?;")
+        set_source_files_properties(${kernels} PROPERTIES
+          COMPILE_OPTIONS "--generate-code=arch=compute_90a,code=[sm_90a]" COMPILE_DEFINITIONS GRAFT_SM90A=1)
+      endif()
     endif()
     string(APPEND includes "#include \"${path}.hpp\"\n")
     string(APPEND entries "      &graft::operator_type<${definition}>(),\n")

@@ -5,6 +5,11 @@
 
 namespace graft {
 
+/// On Hopper: f16 and bf16 in hwc8, i8 in chw32, two spatial axes, one group. wgmma_sm90a.cu
+[[nodiscard]] Status wgmma_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                               const CudaContext& context);
+
 /// Groups of one channel, one or two spatial axes. depthwise.cu
 [[nodiscard]] Status depthwise_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status depthwise_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
