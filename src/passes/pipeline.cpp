@@ -33,6 +33,7 @@ constexpr std::array passes = {
          fuse_spatial_pyramid_pooling},
     Pass{"fuse_l2_normalize", "the larger patterns first, so that no smaller one takes a part of them",
          fuse_l2_normalize},
+    Pass{"fuse_normalize", "an L2Normalize that has just been found, with the factor after it", fuse_normalize},
     Pass{"fuse_leaky_relu", "leaky ReLU in pieces, which runs in several kernels", fuse_leaky_relu},
     Pass{"fuse_instance_norm", "after leaky ReLU, which becomes part of it where it follows", fuse_instance_norm},
     Pass{"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",

@@ -142,5 +142,51 @@ TEST(FuseInstanceNorm, FoldsScaleAndBiasIntoTheNode) {
   EXPECT_EQ(found.report.count("fuse_instance_norm"), 1U);
 }
 
+/// x / sqrt(sum(x^2) + 1e-10) over channels, times a constant.
+std::string scaled_norm(const std::string& scale) {
+  return "q = Mul(x, x)\n"
+         "a = Constant<value=int64([1])>()\n"
+         "s = ReduceSum(q, a)\n"
+         "e = Constant<value=1e-10>()\n"
+         "se = Add(s, e)\n"
+         "r = Sqrt(se)\n"
+         "n = Div(x, r)\n"
+         "w = " +
+         scale +
+         "\n"
+         "y = Mul(n, w)";
+}
+
+TEST(FuseNormalize, TakesAFactorForEachChannel) {
+  const auto found = converted(
+      "u = Constant<value=float([1.0, 2.0, 3.0, 4.0])>()\n"
+      "b = Constant<value=int64([1, 4, 1, 1])>()\n" +
+      scaled_norm("Reshape(u, b)"));
+  EXPECT_EQ(std::get<std::int64_t>(only_attribute(found.model, "channel_shared")), 0);
+  EXPECT_EQ(operators_in(found.model)[0]->type().name, "Normalize");
+}
+
+TEST(FuseNormalize, TakesOneFactorForAll) {
+  const auto found = converted(scaled_norm("Constant<value=20.0>()"));
+  EXPECT_EQ(std::get<std::int64_t>(only_attribute(found.model, "channel_shared")), 1);
+}
+
+TEST(FuseNormalize, LeavesAFactorForEachColumn) {
+  const auto found = converted(scaled_norm("Constant<value=float([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])>()"));
+  EXPECT_EQ(operators_in(found.model)[0]->type().name, "L2Normalize");
+  ASSERT_EQ(found.report.near_misses.size(), 1U);
+  EXPECT_THAT(found.report.near_misses[0].reason, HasSubstr("neither one number nor one for each channel"));
+}
+
+TEST(FuseNormalize, LeavesAnotherPlaceOfEpsilon) {
+  const auto found = converted(
+      "n = graft::L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">(x)\n"
+      "w = Constant<value=20.0>()\n"
+      "y = Mul(n, w)");
+  EXPECT_EQ(operators_in(found.model)[0]->type().name, "L2Normalize");
+  ASSERT_EQ(found.report.near_misses.size(), 1U);
+  EXPECT_THAT(found.report.near_misses[0].reason, HasSubstr("epsilon_mode is norm"));
+}
+
 }  // namespace
 }  // namespace graft
