@@ -87,8 +87,10 @@ TEST(FusePadding, TakesPadWherePluginsAreAskedFor) {
       "p = Constant<value=int64([0, 0, 1, 2, 0, 0, 3, 1])>()\n"
       "y = Pad<mode=\"reflect\">(x, p)";
   EXPECT_TRUE(operators_in(converted(nodes).model).empty());
-  const auto found = converted(nodes, PluginMode::always, 17, {{"x", ElementType::f32, {2, 4, 6, 8}}});
-  EXPECT_EQ(text_of(only_attribute(found.model, "mode")), "reflect");
+  for (const InputSpec& x : {InputSpec{"x", ElementType::f32, {2, 4, 6, 8}}, image()}) {
+    const auto found = converted(nodes, PluginMode::always, 17, {x});
+    EXPECT_EQ(text_of(only_attribute(found.model, "mode")), "reflect");
+  }
 }
 
 TEST(FusePadding, JoinsAChainOfPads) {
