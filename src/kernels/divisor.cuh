@@ -10,6 +10,7 @@ class Divisor {
   Divisor() = default;
   explicit Divisor(int divisor) : divisor_(static_cast<unsigned>(divisor)) {
     if (divisor == 1) return;
+    one_ = 0;
     unsigned log = 0;
     while ((1ULL << log) < divisor_) ++log;
     multiplier_ = static_cast<unsigned>(((1ULL << (31 + log)) + divisor_ - 1) / divisor_);
@@ -17,8 +18,8 @@ class Divisor {
   }
 
   [[nodiscard]] __device__ int quotient(int numerator) const {
-    if (divisor_ == 1) return numerator;
-    return static_cast<int>(__umulhi(static_cast<unsigned>(numerator), multiplier_) >> shift_);
+    const auto n = static_cast<unsigned>(numerator);
+    return static_cast<int>((__umulhi(n, multiplier_) + n * one_) >> shift_);  // no branch for a divisor of 1
   }
   [[nodiscard]] __device__ int remainder(int numerator) const {
     return numerator - quotient(numerator) * static_cast<int>(divisor_);
@@ -28,6 +29,7 @@ class Divisor {
   unsigned divisor_ = 1;
   unsigned multiplier_ = 0;
   unsigned shift_ = 0;
+  unsigned one_ = 1;  ///< Of a divisor of 1, for which no multiplier fits into 32 bits; otherwise 0.
 };
 
 }  // namespace graft

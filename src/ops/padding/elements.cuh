@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/launch.cuh"
+#include "kernels/strides.cuh"
 #include "ops/padding/stream.cuh"
 
 namespace graft {

@@ -24,15 +24,21 @@ struct AxisMap {
   /// -1 for the constant.
   [[nodiscard]] __device__ Int operator()(Int index) const {
     Int at = index - begin;
-    if (at >= 0 && at < size) return at;
-    if (period > 0) {
+    if (period > 0 && (at < 0 || at >= size)) {
       at %= period;
       if (at < 0) at += period;
-      if (at < size) return at;
     }
-    return sign * at + (at < 0 ? below : above);
+    return first_turn(at + begin);
   }
-  [[nodiscard]] __device__ AxisMap<int> as_int() const {
+  /// Where the pads do not reach further. Has no branch.
+  [[nodiscard]] __device__ Int first_turn(Int index) const {
+    const Int at = index - begin;
+    const Int before = sign * at + below;
+    const Int behind = sign * at + above;
+    const Int from = at < 0 ? before : at;
+    return at >= size ? behind : from;
+  }
+  [[nodiscard]] AxisMap<int> as_int() const {
     return {static_cast<int>(size), static_cast<int>(begin), static_cast<int>(period),
             static_cast<int>(sign), static_cast<int>(below), static_cast<int>(above)};
   }

@@ -14,36 +14,66 @@ std::string mode_name(PaddingMode mode) {
   return {};
 }
 
+/// The text with the axis for each #, and where the pads behind it stand for each @.
+std::string for_axis(std::string_view text, int axis, int rank) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '#') {
+      result += std::to_string(axis);
+    } else if (c == '@') {
+      result += std::to_string(axis + rank);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
 /// Lines that make the index `index_<axis>` into x for each element of y along one axis. The ONNX operator Pad has no
 /// symmetric mode, wraps from operator set 19 on only, and refuses to reflect by more than the axis, so the body
 /// gathers.
 std::string index_lines(PaddingMode mode, int axis, int rank) {
-  const std::string a = std::to_string(axis);
-  const auto integer = [](const std::string& name, const std::string& value) {
-    return name + " = Constant<value=int64(" + value + ")>()\n";
-  };
-  std::string lines = integer("axis_" + a, a) + integer("after_" + a, std::to_string(axis + rank)) + "begin_" + a +
-                      " = Gather(pads, axis_" + a + ")\n" + "end_" + a + " = Gather(pads, after_" + a + ")\n" +
-                      "size_" + a + " = Gather(shape, axis_" + a + ")\n" + "first_" + a + " = Neg(begin_" + a + ")\n" +
-                      "limit_" + a + " = Add(size_" + a + ", end_" + a + ")\n" + "at_" + a + " = Range(first_" + a +
-                      ", limit_" + a + ", one)\n";
+  const char* continuation = "";
   switch (mode) {
     case PaddingMode::constant: break;
     case PaddingMode::edge:
-      return lines + "last_" + a + " = Sub(size_" + a + ", one)\n" + "above_" + a + " = Max(at_" + a + ", nothing)\n" +
-             "index_" + a + " = Min(above_" + a + ", last_" + a + ")\n";
-    case PaddingMode::wrap: return lines + "index_" + a + " = Mod(at_" + a + ", size_" + a + ")\n";
+      continuation = R"(
+last_# = Sub(size_#, one)
+above_# = Max(at_#, nothing)
+index_# = Min(above_#, last_#)
+)";
+      break;
+    case PaddingMode::wrap: continuation = "\nindex_# = Mod(at_#, size_#)\n"; break;
     case PaddingMode::symmetric:
-      return lines + "period_" + a + " = Mul(size_" + a + ", two)\n" + "turn_" + a + " = Mod(at_" + a + ", period_" +
-             a + ")\n" + "last_" + a + " = Sub(period_" + a + ", one)\n" + "back_" + a + " = Sub(last_" + a +
-             ", turn_" + a + ")\n" + "index_" + a + " = Min(turn_" + a + ", back_" + a + ")\n";
+      continuation = R"(
+period_# = Mul(size_#, two)
+turn_# = Mod(at_#, period_#)
+last_# = Sub(period_#, one)
+back_# = Sub(last_#, turn_#)
+index_# = Min(turn_#, back_#)
+)";
+      break;
     case PaddingMode::reflect:
-      return lines + "twice_" + a + " = Mul(size_" + a + ", two)\n" + "round_" + a + " = Sub(twice_" + a + ", two)\n" +
-             "period_" + a + " = Max(round_" + a + ", one)\n" + "turn_" + a + " = Mod(at_" + a + ", period_" + a +
-             ")\n" + "back_" + a + " = Sub(period_" + a + ", turn_" + a + ")\n" + "index_" + a + " = Min(turn_" + a +
-             ", back_" + a + ")\n";
+      continuation = R"(
+twice_# = Mul(size_#, two)
+round_# = Sub(twice_#, two)
+period_# = Max(round_#, one)
+turn_# = Mod(at_#, period_#)
+back_# = Sub(period_#, turn_#)
+index_# = Min(turn_#, back_#)
+)";
+      break;
   }
-  return {};
+  return for_axis(R"(axis_# = Constant<value=int64(#)>()
+after_# = Constant<value=int64(@)>()
+begin_# = Gather(pads, axis_#)
+end_# = Gather(pads, after_#)
+size_# = Gather(shape, axis_#)
+first_# = Neg(begin_#)
+limit_# = Add(size_#, end_#)
+at_# = Range(first_#, limit_#, one))",
+                  axis, rank) +
+         for_axis(continuation, axis, rank);
 }
 
 Status to_pads(std::span<const NamedAttribute> own_fields, std::vector<NamedAttribute>& attributes) {
@@ -132,7 +162,7 @@ std::optional<Function> Padding::function(const FunctionInputs& inputs) const {
     const std::string a = std::to_string(axis);
     axes += "_" + a;
     lines += index_lines(mode, axis, rank());
-    lines += "padded_" + a + " = Gather<axis=" + a + ">(" + from + ", index_" + a + ")\n";
+    lines += for_axis("padded_# = Gather<axis=#>(", axis, rank()) + from + for_axis(", index_#)\n", axis, rank());
     from = "padded_" + a;
   }
   return function_in_f32(base + "_rank" + std::to_string(rank()) + "_axes" + axes, inputs.dtype,

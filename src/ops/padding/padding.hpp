@@ -66,7 +66,7 @@ struct Padding {
 
   [[nodiscard]] int rank() const { return static_cast<int>(pads.size() / 2); }
   [[nodiscard]] std::int64_t begin(int axis) const { return pads[static_cast<std::size_t>(axis)]; }
-  [[nodiscard]] std::int64_t end(int axis) const { return pads[static_cast<std::size_t>(axis + rank())]; }
+  [[nodiscard]] std::int64_t end(int axis) const { return begin(axis + rank()); }
   [[nodiscard]] bool pads_axis(int axis) const { return begin(axis) != 0 || end(axis) != 0; }
 };
 

@@ -14,10 +14,14 @@ namespace detail {
 
 /// Tuned on an H200.
 struct PlanesPolicy {
-  static constexpr int threads = 256;
-  static constexpr int rows_in_flight = 4;             ///< Loads of a thread at a time.
-  static constexpr int blocks_per_multiprocessor = 2;  ///< Wanted at least.
-  static constexpr int most_shared = 48 * 1024;
+  static constexpr int most_threads = 256;
+  static constexpr int rows_in_flight = 4;  ///< Loads of a thread at a time.
+  /// Of all blocks on a multiprocessor, from which on a block has fewer threads instead: the steps of a small block
+  /// leave others the time to load.
+  static constexpr std::int64_t enough_threads = 1024;
+  static constexpr int least_threads = 64;
+  static constexpr std::int64_t short_plane = 256;  ///< Accesses up to which twice as many threads take several planes.
+  static constexpr int most_shared = 46 * 1024;     ///< Besides the pyramid.
   static constexpr std::int64_t long_plane = 65536;  ///< Bytes from which on several blocks may share one.
 };
 
@@ -46,7 +50,7 @@ struct PlanesPlan {
   const void* x = nullptr;
   void* y = nullptr;
   float* partials = nullptr;  ///< Cells of each block, where several share a plane.
-  std::int64_t planes = 0;
+  int planes = 0;
   int height = 0;
   int width = 0;
   int block_planes = 1;
@@ -57,6 +61,7 @@ struct PlanesPlan {
   Divisor by_plane = {};    ///< Pieces of a plane, in a block.
   Divisor by_columns = {};  ///< Cells of a row.
   Divisor by_bins = {};
+  Divisor by_channels = {};
   int log2_cell_lanes = 0;
   int log2_bin_lanes = 0;
   float x_scale = 1;
@@ -78,26 +83,37 @@ __device__ T to_output(float value, float x_scale, float y_scale) {
   return static_cast<T>(value);
 }
 
+/// Kernel arguments lie in constant memory, which serves the lanes of a warp one address after the other. Shared memory
+/// does not mind. No barrier here.
+__device__ inline void copy_to_shared(const Pyramid& argument, Pyramid& copy) {
+  static_assert(sizeof(Pyramid) % sizeof(int) == 0);
+  const Pyramid* address = &argument;
+  asm volatile("" : "+l"(address));  // otherwise the compiler knows it for an argument
+  const auto* from = reinterpret_cast<const int*>(address);
+  auto* to = reinterpret_cast<int*>(&copy);
+  for (unsigned i = threadIdx.x; i < sizeof(Pyramid) / sizeof(int); i += blockDim.x) to[i] = from[i];
+}
+
 /// From the cells of `planes` planes, the first of which is number `first`, to y.
 template <class T, class Reduce>
-__device__ void reduce_cells_to_bins(const Pyramid& pyramid, const PlanesPlan& plan, const float* cells,
-                                     std::int64_t first, int planes) {
+__device__ void reduce_cells_to_bins(const Pyramid& pyramid, const PlanesPlan& plan, const float* cells, int first,
+                                     int planes) {
   const int lanes = 1 << plan.log2_bin_lanes;
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int work = planes * pyramid.all_bins;
+  const int work = planes * pyramid.bins;
   const int columns = pyramid.columns.cells;
   // Whole warps go on together, for they exchange values.
   for (int start = 0; start < work; start += static_cast<int>(blockDim.x) >> plan.log2_bin_lanes) {
     const int task = start + (static_cast<int>(threadIdx.x) >> plan.log2_bin_lanes);
     const int plane = plan.by_bins.quotient(task);
-    const int bin = task - plane * pyramid.all_bins;
-    int level = 0;
-    while (level + 1 < pyramid.levels && bin >= pyramid.first_bin[level + 1]) ++level;
-    const int side = pyramid.bins[level];
-    const int index = bin - pyramid.first_bin[level];
-    const int row = index / side;
-    const int row_bin = pyramid.first_axis_bin[level] + row;
-    const int column_bin = pyramid.first_axis_bin[level] + index - row * side;
+    const int bin = task - plane * pyramid.bins;
+    int number = 0;
+    while (number + 1 < pyramid.levels && bin >= pyramid.level[number + 1].first_bin) ++number;
+    const PyramidLevel& level = pyramid.level[number];
+    const int index = bin - level.first_bin;
+    const int row = index / level.side;
+    const int row_bin = level.first_axis_bin + row;
+    const int column_bin = level.first_axis_bin + index - row * level.side;
     float value = Reduce::identity();
     if (task < work) {
       const float* from = cells + plane * pyramid.rows.cells * columns;
@@ -109,11 +125,12 @@ __device__ void reduce_cells_to_bins(const Pyramid& pyramid, const PlanesPlan& p
     }
     value = reduce_lanes<Reduce>(value, plan.log2_bin_lanes);
     if (task >= work || lane != 0) continue;
-    const std::int64_t item = (first + plane) / pyramid.channels;
-    const std::int64_t channel = first + plane - item * pyramid.channels;
-    const std::int64_t at =
-        (item * pyramid.all_bins + pyramid.first_bin[level]) * pyramid.channels + channel * side * side + index;
-    const int count = pyramid.rows.divisors[row_bin] * pyramid.columns.divisors[column_bin];
+    const int item = plan.by_channels.quotient(first + plane);
+    const int channel = first + plane - item * pyramid.channels;
+    const std::int64_t at = (std::int64_t{item} * pyramid.bins + level.first_bin) * pyramid.channels +
+                            std::int64_t{channel} * level.side * level.side + index;
+    const int count =
+        level.divisor > 0 ? level.divisor : pyramid.rows.length(row_bin) * pyramid.columns.length(column_bin);
     value = Reduce::finish(value, static_cast<float>(count));
     static_cast<T*>(plan.y)[at] = to_output<T>(value, plan.x_scale, plan.y_scale);
   }
@@ -143,17 +160,18 @@ __device__ void reduce_rows(const T* from, int width, int count, float (&values)
 }
 
 template <class T, int N, class Reduce>
-__global__ void __launch_bounds__(PlanesPolicy::threads)
-    pool_planes(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
-  constexpr int threads = PlanesPolicy::threads;
+__global__ void __launch_bounds__(PlanesPolicy::most_threads)
+    pool_planes(const __grid_constant__ Pyramid argument, const __grid_constant__ PlanesPlan plan) {
+  const int threads = static_cast<int>(blockDim.x);
   extern __shared__ float shared[];
+  __shared__ Pyramid pyramid;
+  copy_to_shared(argument, pyramid);
   const int blocks = 1 << plan.log2_blocks;
   const int part = static_cast<int>(blockIdx.x) & (blocks - 1);
-  const std::int64_t group = blockIdx.x >> plan.log2_blocks;
-  const std::int64_t first = group * plan.block_planes;
-  const int planes = static_cast<int>(::min(static_cast<std::int64_t>(plan.block_planes), plan.planes - first));
-  const int row_cells = pyramid.rows.cells;
-  const int column_cells = pyramid.columns.cells;
+  const int first = static_cast<int>(blockIdx.x >> plan.log2_blocks) * plan.block_planes;
+  const int planes = ::min(plan.block_planes, plan.planes - first);
+  const int row_cells = argument.rows.cells;
+  const int column_cells = argument.columns.cells;
   const int pieces = 1 << plan.log2_pieces;
   const int accesses = plan.width / N;
   const int kept = plan.width / plan.step;  // columns in shared memory
@@ -168,11 +186,12 @@ __global__ void __launch_bounds__(PlanesPolicy::threads)
     const int cell = piece_of_plane >> plan.log2_pieces;
     const int piece = (part << plan.log2_pieces) + (piece_of_plane & (pieces - 1));
     const int log2_shares = plan.log2_blocks + plan.log2_pieces;
-    const int cell_begin = pyramid.rows.borders[cell];
-    const std::int64_t length = pyramid.rows.borders[cell + 1] - cell_begin;
+    const int cell_begin = argument.rows.borders[cell];
+    const std::int64_t length = argument.rows.borders[cell + 1] - cell_begin;
     const int begin = cell_begin + static_cast<int>(length * piece >> log2_shares);
     const int end = cell_begin + static_cast<int>(length * (piece + 1) >> log2_shares);
-    const T* from = static_cast<const T*>(plan.x) + ((first + plane) * plan.height + begin) * plan.width + column;
+    const T* from =
+        static_cast<const T*>(plan.x) + (std::int64_t{first + plane} * plan.height + begin) * plan.width + column;
     float values[N];
     reduce_rows<T, N, Reduce>(from, plan.width, end - begin, values);
     if (plan.step == N) {
@@ -218,10 +237,12 @@ __global__ void __launch_bounds__(PlanesPolicy::threads)
 
 /// Where several blocks shared a plane: a block for each plane.
 template <class T, class Reduce>
-__global__ void __launch_bounds__(PlanesPolicy::threads)
-    pool_partials(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
+__global__ void __launch_bounds__(PlanesPolicy::most_threads)
+    pool_partials(const __grid_constant__ Pyramid argument, const __grid_constant__ PlanesPlan plan) {
   extern __shared__ float shared[];
-  const int cells = pyramid.rows.cells * pyramid.columns.cells;
+  __shared__ Pyramid pyramid;
+  copy_to_shared(argument, pyramid);
+  const int cells = argument.rows.cells * argument.columns.cells;
   const int blocks = 1 << plan.log2_blocks;
   const float* from = plan.partials + static_cast<std::int64_t>(blockIdx.x) * blocks * cells;
   for (int cell = static_cast<int>(threadIdx.x); cell < cells; cell += static_cast<int>(blockDim.x)) {
@@ -230,7 +251,7 @@ __global__ void __launch_bounds__(PlanesPolicy::threads)
     shared[cell] = value;
   }
   __syncthreads();
-  reduce_cells_to_bins<T, Reduce>(pyramid, plan, shared, blockIdx.x, 1);
+  reduce_cells_to_bins<T, Reduce>(pyramid, plan, shared, static_cast<int>(blockIdx.x), 1);
 }
 
 [[nodiscard]] inline int log2_at_least(std::int64_t value) {
@@ -262,7 +283,7 @@ template <class T, int N, class Reduce>
   PlanesPlan plan{.x = x,
                   .y = y,
                   .partials = partials,
-                  .planes = extents[0] * extents[1],
+                  .planes = static_cast<int>(extents[0] * extents[1]),
                   .height = static_cast<int>(extents[2]),
                   .width = static_cast<int>(extents[3])};
   plan.x_scale = op.x_scale;
@@ -271,14 +292,18 @@ template <class T, int N, class Reduce>
   plan.step =
       std::all_of(pyramid.columns.borders, pyramid.columns.borders + pyramid.columns.cells + 1, divides) ? N : 1;
   const int accesses = plan.width / N;
-  const std::int64_t wanted_blocks = std::int64_t{device.multiprocessors} * Policy::blocks_per_multiprocessor;
+  const std::int64_t planes = plan.planes;
   const std::int64_t plane_accesses = std::int64_t{plan.height} * accesses;
-  const std::int64_t block_accesses = Policy::threads * Policy::rows_in_flight;
+  const std::int64_t enough_threads = device.multiprocessors * Policy::enough_threads;
+  int threads = Policy::most_threads;
+  const int least_threads = plane_accesses <= Policy::short_plane ? 2 * Policy::least_threads : Policy::least_threads;
+  while (threads > least_threads && planes * threads / 2 >= enough_threads) threads /= 2;
 
   // Blocks share long planes if there are few, and take several short ones if there are many.
-  const std::int64_t plane_bytes = std::int64_t{plan.height} * plan.width * std::int64_t{sizeof(T)};
-  if (plane_bytes >= Policy::long_plane) {
-    while (plan.planes << plan.log2_blocks < wanted_blocks && (plan.planes << (plan.log2_blocks + 1)) * cells <= room &&
+  const std::int64_t block_accesses = std::int64_t{threads} * Policy::rows_in_flight;
+  if (plane_accesses * std::int64_t{N * sizeof(T)} >= Policy::long_plane) {
+    while (planes * threads << plan.log2_blocks < enough_threads &&
+           (planes << (plan.log2_blocks + 1)) * cells <= room &&
            plane_accesses >> (plan.log2_blocks + 1) >= block_accesses) {
       ++plan.log2_blocks;
     }
@@ -290,11 +315,11 @@ template <class T, int N, class Reduce>
   std::int64_t block_planes = 1;
   if (plan.log2_blocks == 0) {
     block_planes = std::clamp<std::int64_t>(block_accesses / plane_accesses, 1,
-                                            std::max<std::int64_t>(plan.planes / wanted_blocks, 1));
+                                            std::max<std::int64_t>(planes * threads / enough_threads, 1));
   }
   while (block_planes > 1 && shared_of(block_planes, 0) > Policy::most_shared) --block_planes;
   plan.block_planes = static_cast<int>(block_planes);
-  while (block_planes * row_cells * accesses << plan.log2_pieces < Policy::threads &&
+  while (block_planes * row_cells * accesses << plan.log2_pieces < threads &&
          plan.height >> (plan.log2_blocks + plan.log2_pieces) >= 2 * row_cells &&
          shared_of(block_planes, plan.log2_pieces + 1) <= Policy::most_shared) {
     ++plan.log2_pieces;
@@ -303,17 +328,18 @@ template <class T, int N, class Reduce>
   plan.by_row = Divisor(accesses);
   plan.by_plane = Divisor(row_cells << plan.log2_pieces);
   plan.by_columns = Divisor(pyramid.columns.cells);
-  plan.by_bins = Divisor(pyramid.all_bins);
+  plan.by_bins = Divisor(pyramid.bins);
+  plan.by_channels = Divisor(pyramid.channels);
   plan.log2_cell_lanes = std::min(log2_at_least(ceil_divide(plan.width / plan.step, pyramid.columns.cells * 2)), 5);
-  plan.log2_bin_lanes = pyramid.columns.cells > 4 ? 3 : 0;
+  plan.log2_bin_lanes = pyramid.columns.cells > 4 ? 2 : 0;
 
-  const Grid grid{ceil_divide(plan.planes, block_planes) << plan.log2_blocks, Policy::threads, 1,
+  const Grid grid{ceil_divide(planes, block_planes) << plan.log2_blocks, threads, 1,
                   static_cast<int>(shared_of(block_planes, plan.log2_pieces))};
   if (Status status = launch("SpatialPyramidPooling", pool_planes<T, N, Reduce>, grid, context, pyramid, plan);
       !status.ok() || plan.log2_blocks == 0) {
     return status;
   }
-  const Grid last{plan.planes, Policy::threads, 1, cells * static_cast<int>(sizeof(float))};
+  const Grid last{planes, Policy::least_threads, 1, cells * static_cast<int>(sizeof(float))};
   return launch("SpatialPyramidPooling", pool_partials<T, Reduce>, last, context, pyramid, plan);
 }
 

@@ -20,16 +20,22 @@ struct PyramidAxis {
   int borders[most_axis_cells + 1] = {};    ///< Cell i is borders[i] to borders[i + 1].
   std::uint8_t first[most_axis_bins] = {};  ///< Cells of each bin, level after level,
   std::uint8_t last[most_axis_bins] = {};   ///< up to this one, which is not in it.
-  int divisors[most_axis_bins] = {};
+
+  [[nodiscard]] __device__ int length(int bin) const { return borders[last[bin]] - borders[first[bin]]; }
+};
+
+struct PyramidLevel {
+  int side = 0;            ///< Bins along each side.
+  int first_axis_bin = 0;  ///< Of all levels' along one side.
+  int first_bin = 0;       ///< Of all levels' of a channel.
+  int divisor = 0;         ///< Of averages, where it is not the number of elements.
 };
 
 struct Pyramid {
   int levels = 0;
-  int bins[most_levels] = {};  ///< Along one side.
-  int first_axis_bin[most_levels] = {};
-  int first_bin[most_levels] = {};  ///< Of a channel.
-  int all_bins = 0;                 ///< Of a channel.
+  int bins = 0;  ///< Of a channel.
   int channels = 0;
+  PyramidLevel level[most_levels] = {};
   PyramidAxis rows;
   PyramidAxis columns;
 };
@@ -59,21 +65,23 @@ struct Pyramid {
   for (std::size_t i = 0; i < count; ++i) {
     axis.first[i] = cell_at(bins[i].begin);
     axis.last[i] = cell_at(bins[i].end);
-    axis.divisors[i] = static_cast<int>(bins[i].divisor);
   }
   return true;
 }
 
 [[nodiscard]] inline bool make_pyramid(const SpatialPyramidPooling& op, const Extents& x, Pyramid& pyramid) {
-  if (op.levels.size() > most_levels || x[2] * x[3] >= std::int64_t{1} << 31) return false;
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  if (op.levels.size() > most_levels || x[2] * x[3] > most || x[0] * x[1] > most) return false;
   int axis_bins = 0;
-  for (const std::int64_t level : op.levels) {
-    const int level_index = pyramid.levels++;
-    pyramid.bins[level_index] = static_cast<int>(level);
-    pyramid.first_axis_bin[level_index] = axis_bins;
-    pyramid.first_bin[level_index] = pyramid.all_bins;
-    axis_bins += static_cast<int>(level);
-    pyramid.all_bins += static_cast<int>(level * level);
+  for (const std::int64_t side : op.levels) {
+    PyramidLevel& level = pyramid.level[pyramid.levels++];
+    level = {static_cast<int>(side), axis_bins, pyramid.bins, 0};
+    if (op.binning == Binning::caffe) {
+      level.divisor =
+          static_cast<int>(bin_at(op.binning, x[2], side, 0).divisor * bin_at(op.binning, x[3], side, 0).divisor);
+    }
+    axis_bins += static_cast<int>(side);
+    pyramid.bins += static_cast<int>(side * side);
   }
   pyramid.channels = static_cast<int>(x[1]);
   return make_axis(op, x[2], pyramid.rows) && make_axis(op, x[3], pyramid.columns);

@@ -20,11 +20,14 @@ class Body {
     text_ += name + " = " + call + "\n";
     return name;
   }
+  std::string call(const std::string& type, std::initializer_list<std::string> inputs) {
+    std::string list;
+    for (const std::string& input : inputs) list += (list.empty() ? "" : ", ") + input;
+    return add(type + "(" + list + ")");
+  }
   /// A list of one integer.
   std::string integer(std::int64_t value) { return add("Constant<value=int64([" + std::to_string(value) + "])>()"); }
-  std::string binary(const std::string& type, const std::string& a, const std::string& b) {
-    return add(type + "(" + a + ", " + b + ")");
-  }
+  std::string binary(const std::string& type, const std::string& a, const std::string& b) { return call(type, {a, b}); }
   /// floor(a / b) of numbers that are not negative.
   std::string floor_divide(const std::string& a, std::int64_t b) { return binary("Div", a, integer(b)); }
   std::string ceil_divide(const std::string& a, std::int64_t b) {
@@ -71,14 +74,14 @@ std::string pool_axis(Body& body, const SpatialPyramidPooling& op, const std::st
   std::string pieces;
   for (std::int64_t i = 0; i < bins; ++i) {
     const BodyBin bin = body_bin(body, op.binning, size, bins, i);
-    const std::string piece = body.add("Slice(" + from + ", " + bin.begin + ", " + bin.end + ", " + axes + ")");
+    const std::string piece = body.call("Slice", {from, bin.begin, bin.end, axes});
     std::string pooled;
     if (padded_average) {
-      const std::string sum = body.add("ReduceSum<keepdims=1>(" + piece + ", " + axes + ")");
+      const std::string sum = body.call("ReduceSum<keepdims=1>", {piece, axes});
       pooled = body.binary("Div", sum, body.add("Cast<to=1>(" + bin.divisor + ")"));
     } else {
       const std::string type = op.mode == PoolingMode::max ? "ReduceMax" : "ReduceMean";
-      pooled = body.add(type + "<axes=[" + a + "], keepdims=1>(" + piece + ")");
+      pooled = body.call(type + "<axes=[" + a + "], keepdims=1>", {piece});
     }
     pieces += (i == 0 ? "" : ", ") + pooled;
   }

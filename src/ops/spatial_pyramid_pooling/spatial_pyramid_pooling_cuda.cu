@@ -16,7 +16,7 @@ Status planes_fits(const Op& op, const Problem& problem) {
   Pyramid pyramid;
   if (!make_pyramid(op, extents, pyramid)) {
     return unsupported("takes up to " + std::to_string(most_levels) + " levels with " + std::to_string(most_axis_bins) +
-                       " bins, and planes of fewer than 2^31 elements");
+                       " bins, and up to 2^30 planes of 2^30 elements");
   }
   if (planes_fit(pyramid, extents[3])) return {};
   return unsupported("takes rows of which a block holds one for each cell, found " + std::to_string(extents[3]) +
