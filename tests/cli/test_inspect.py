@@ -112,7 +112,7 @@ def form(op, changed=(), **attributes):
 def test_forms_of_an_operator(graft, tmp_path, node, k, verdict):
     constants = [
         helper.make_tensor("k", INT64, [1], [k]),
-        helper.make_tensor("scales", TensorProto.FLOAT, [4], [1, 1, 2, 2]),
+        helper.make_tensor("scales", TensorProto.FLOAT, [4], [1, 1, 0.5, 2]),
         helper.make_tensor("at", INT64, [1, 1, 1, 1, 4], [0, 0, 0, 0]),
     ]
     used = [c for c in constants if c.name in node.input]
@@ -121,3 +121,11 @@ def test_forms_of_an_operator(graft, tmp_path, node, k, verdict):
     judged = verdicts(answer)["n"]
     assert judged["verdict"] == verdict, judged
     assert (answer.code == 0) == (verdict == "native")
+
+
+def test_an_antialiased_resize_that_enlarges_is_lowered(graft, tmp_path):
+    scales = helper.make_tensor("scales", TensorProto.FLOAT, [4], [1, 1, 2, 2])
+    model = save(tmp_path / "m.onnx", [form("Resize")], [("x", [1, 1, 8, 8])], [("v", None)], [scales], opset=18)
+    answer = graft("inspect", model, "--json")
+    assert answer.code == 0, answer.err
+    assert verdicts(answer)["n"]["verdict"] == "lowered"
