@@ -239,7 +239,12 @@ def torch_forms(case):
             pad("reflect", [0, 0, 2, 2, 0, 0, 2, 2], lowered="Pad"),
             "F.pad(F.pad(x, (2, 2, 0, 0), mode='reflect'), (0, 0, 2, 2), mode='reflect')",
         ),
-        case("symmetric_cat", IMAGE, pad("symmetric", [0, 0, 0, 2, 0, 0, 0, 2]), cat.replace("1:3", ":2").replace("-3:-1", "-2:")),
+        case(
+            "symmetric_cat",
+            IMAGE,
+            pad("symmetric", [0, 0, 0, 2, 0, 0, 0, 2]),
+            cat.replace("1:3", ":2").replace("-3:-1", "-2:"),
+        ),
         case("wrap_cat", IMAGE, pad("wrap", [0, 0, 0, 2, 0, 0, 0, 2]), "torch.cat([x[..., -2:], x, x[..., :2]], -1)"),
         case("circular", IMAGE, pad("wrap", [0, 0, 2, 1, 0, 0, 1, 2]), "F.pad(x, (1, 2, 2, 1), mode='circular')"),
         case(
@@ -394,7 +399,13 @@ def tensorflow_forms(case):
         ]
     )
     return [
-        case("moments_batch_normalization", NHWC, norm(1e-3), "tf.nn.moments, tf.nn.batch_normalization", layer=batch_normalization),
+        case(
+            "moments_batch_normalization",
+            NHWC,
+            norm(1e-3),
+            "tf.nn.moments, tf.nn.batch_normalization",
+            layer=batch_normalization,
+        ),
         case(
             "moments_between_convolutions",
             NHWC,
@@ -402,7 +413,14 @@ def tensorflow_forms(case):
             "conv2d, tf.nn.moments, tf.nn.batch_normalization, conv2d; tf2onnx moves transpositions between",
             layer=lambda x: convolution(batch_normalization(convolution(x))),
         ),
-        case("cycle_gan", NHWC, norm(), "scale * ((x - mean) * rsqrt(variance + 1e-5)) + shift", (9, 13, 18), layer=cycle_gan),
+        case(
+            "cycle_gan",
+            NHWC,
+            norm(),
+            "scale * ((x - mean) * rsqrt(variance + 1e-5)) + shift",
+            (9, 13, 18),
+            layer=cycle_gan,
+        ),
         case(
             "cycle_gan_between_convolutions",
             NHWC,
@@ -432,21 +450,34 @@ def tensorflow_forms(case):
             "Keras: Conv2D, GroupNormalization(groups=-1), ReLU, Conv2D",
             layer=network,
         ),
-        case("moments_over_channels", NHWC, left("InstanceNorm", "layer norm"), "tf.nn.moments(x, [3])", layer=over_channels),
-        case("moments_over_batch", NHWC, left("InstanceNorm", "batch norm"), "tf.nn.moments(x, [0, 1, 2])", layer=over_batch),
+        case(
+            "moments_over_channels",
+            NHWC,
+            left("InstanceNorm", "layer norm"),
+            "tf.nn.moments(x, [3])",
+            layer=over_channels,
+        ),
+        case(
+            "moments_over_batch",
+            NHWC,
+            left("InstanceNorm", "batch norm"),
+            "tf.nn.moments(x, [0, 1, 2])",
+            layer=over_batch,
+        ),
         case(
             "std_plus_epsilon",
             NHWC,
             left("InstanceNorm", "epsilon is added to the deviation"),
-            "(x - tf.reduce_mean(x, [1, 2], keepdims=True)) / "
-            "(tf.math.reduce_std(x, [1, 2], keepdims=True) + 1e-5)",
+            "(x - tf.reduce_mean(x, [1, 2], keepdims=True)) / (tf.math.reduce_std(x, [1, 2], keepdims=True) + 1e-5)",
         ),
         case(
-            "mirror_pad", NHWC, left("Padding", NATIVE), "tf.pad(x, [[0, 0], [2, 2], [1, 3], [0, 0]], 'REFLECT')", (11, 13)
+            "mirror_pad",
+            NHWC,
+            left("Padding", NATIVE),
+            "tf.pad(x, [[0, 0], [2, 2], [1, 3], [0, 0]], 'REFLECT')",
+            (11, 13),
         ),
-        case(
-            "wrap_concat", NHWC, pad("wrap", [0, 2, 0, 0, 0, 2, 0, 0]), "tf.concat([x[:, -2:], x, x[:, :2]], 1)"
-        ),
+        case("wrap_concat", NHWC, pad("wrap", [0, 2, 0, 0, 0, 2, 0, 0]), "tf.concat([x[:, -2:], x, x[:, :2]], 1)"),
         case(
             "reflect_gather",
             NHWC,

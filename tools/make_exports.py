@@ -238,7 +238,9 @@ def dynamo_drops_epsilon(name, model):
 
 def dynamo_pads_itself(expected, model):
     """What the TorchScript exporter writes with slices is one Pad in mode wrap here, which the CPU engine does not run."""
-    return expected["operator"] == "Padding" and [n.op_type for n in model.graph.node if n.op_type != "Constant"] == ["Pad"]
+    return expected["operator"] == "Padding" and [n.op_type for n in model.graph.node if n.op_type != "Constant"] == [
+        "Pad"
+    ]
 
 
 def export_torch(exports, exporters):

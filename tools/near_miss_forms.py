@@ -296,8 +296,18 @@ MEAN = "m = ReduceMean<axes=[2,3]>(x) d = Sub(x, m) "
 VARIANCE = MEAN + "q = Mul(d, d) v = ReduceMean<axes=[2,3]>(q) "
 TAIL = "e = Add(v, eps5) s = Sqrt(e) y = Div(d, s)"
 INSTANCE = [
-    ("unbiased", "the variance is divided by the count less one", SAME, VARIANCE + "u = Mul(v, unbias) e = Add(u, eps5) s = Sqrt(e) y = Div(d, s)"),
-    ("epsilon_outside", "epsilon is added to the deviation", SAME, VARIANCE + "s = Sqrt(v) e = Add(s, eps_large) y = Div(d, e)"),
+    (
+        "unbiased",
+        "the variance is divided by the count less one",
+        SAME,
+        VARIANCE + "u = Mul(v, unbias) e = Add(u, eps5) s = Sqrt(e) y = Div(d, s)",
+    ),
+    (
+        "epsilon_outside",
+        "epsilon is added to the deviation",
+        SAME,
+        VARIANCE + "s = Sqrt(v) e = Add(s, eps_large) y = Div(d, e)",
+    ),
     ("no_epsilon", "no epsilon: 0 / 0 must stay NaN", SAME, VARIANCE + "s = Sqrt(v) y = Div(d, s)"),
     (
         "epsilon_per_channel",
@@ -369,10 +379,14 @@ INSTANCE = [
         "deviation_of_another",
         "the deviation of another tensor divides",
         TWO,
-        MEAN
-        + "n = ReduceMean<axes=[2,3]>(z) c = Sub(z, n) q = Mul(c, c) v = ReduceMean<axes=[2,3]>(q) " + TAIL,
+        MEAN + "n = ReduceMean<axes=[2,3]>(z) c = Sub(z, n) q = Mul(c, c) v = ReduceMean<axes=[2,3]>(q) " + TAIL,
     ),
-    ("cubes", "the third power of the differences", SAME, MEAN + "q = Pow(d, cubed) v = ReduceMean<axes=[2,3]>(q) " + TAIL),
+    (
+        "cubes",
+        "the third power of the differences",
+        SAME,
+        MEAN + "q = Pow(d, cubed) v = ReduceMean<axes=[2,3]>(q) " + TAIL,
+    ),
     (
         "absolute",
         "the mean of absolute differences",
@@ -424,7 +438,13 @@ SAME_VALUES = {
 }  # fmt: skip
 
 CONTROLS = [
-    ("padding_reflect", "Padding", {"mode": "reflect", "pads": [0, 0, 0, 2, 0, 0, 0, 2]}, WIDE.format(9), BEFORE + BEHIND + CAT),
+    (
+        "padding_reflect",
+        "Padding",
+        {"mode": "reflect", "pads": [0, 0, 0, 2, 0, 0, 0, 2]},
+        WIDE.format(9),
+        BEFORE + BEHIND + CAT,
+    ),
     (
         "upsampling_repeat",
         "Upsampling",

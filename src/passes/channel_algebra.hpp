@@ -20,15 +20,15 @@ struct Powers {
   int mean = 0;
   int variance = 0;
   int deviation = 0;
-  friend auto operator<=>(const Powers&, const Powers&) = default;
+  friend auto operator<=>(const Powers&, const Powers&) = default;  // NOLINT(modernize-use-nullptr): it errs
 };
 
 /// A sum of such products, each with a factor for each channel.
 class Statistic {
  public:
   Statistic() = default;
-  explicit Statistic(PerChannel constant) { add({}, constant); }
-  Statistic(Powers powers, PerChannel factor) { add(powers, factor); }
+  explicit Statistic(const PerChannel& constant) { add({}, constant); }
+  Statistic(Powers powers, const PerChannel& factor) { add(powers, factor); }
 
   [[nodiscard]] const std::map<Powers, PerChannel>& terms() const { return terms_; }
   [[nodiscard]] bool is_zero() const { return terms_.empty(); }

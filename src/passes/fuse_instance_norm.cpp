@@ -176,8 +176,8 @@ class Follower {
     if (const Followed* found = known(value)) return *found;
     const auto constant = value == nullptr ? std::nullopt : value->constant();
     if (!constant) {
-      return fail(fmt::format("'{}' does not follow from '{}' and constants", value == nullptr ? "" : value->name,
-                              x_.name));
+      return fail(
+          fmt::format("'{}' does not follow from '{}' and constants", value == nullptr ? "" : value->name, x_.name));
     }
     const auto numbers = per_channel(*constant, rank, other->channel_axis);
     if (!numbers) {
@@ -374,15 +374,15 @@ class Follower {
       if (!is_constant_dim(after[axis], channels_)) continue;
       const std::int64_t inner_before = size_of(before, a.channel_axis + 1, before.size());
       const std::int64_t inner_after = size_of(after, axis + 1, after.size());
-      const bool same_middle = size_of(before, 1, a.channel_axis) == size_of(after, 1, axis) &&
-                               size_of(before, 1, a.channel_axis) > 0;
+      const bool same_middle =
+          size_of(before, 1, a.channel_axis) == size_of(after, 1, axis) && size_of(before, 1, a.channel_axis) > 0;
       const bool same_inner = inner_before == inner_after && inner_before > 0;
       const bool same_batch = before[0] == after[0];
       // With two of three parts the same, the third one is as well.
       if (same_middle && (same_inner || same_batch)) return Followed{a.formula, axis};
     }
-    return fail(fmt::format("{} becomes {}: the channels do not stay what they were", to_string(before),
-                            to_string(after)));
+    return fail(
+        fmt::format("{} becomes {}: the channels do not stay what they were", to_string(before), to_string(after)));
   }
 
   Outcome instance_normalization(const Node& node) {
@@ -462,7 +462,8 @@ Value* transposed(Graph& graph, Value* x, std::size_t from, std::size_t to, Node
 }
 
 std::vector<float> for_each_channel(const PerChannel& numbers, std::int64_t channels) {
-  if (numbers.size() == 1) return std::vector<float>(static_cast<std::size_t>(channels), static_cast<float>(numbers[0]));
+  if (numbers.size() == 1)
+    return std::vector<float>(static_cast<std::size_t>(channels), static_cast<float>(numbers[0]));
   return {numbers.begin(), numbers.end()};
 }
 
@@ -533,9 +534,9 @@ class Finder {
     for (Value* value = node.input(0); value != nullptr;) {
       sources.push_back(value);
       const Node* producer = value->graph == &graph_ ? value->producer : nullptr;
-      const bool passes_on = producer != nullptr && (producer->is("Reshape") || producer->is("Transpose") ||
-                                                     producer->is("Squeeze") || producer->is("Unsqueeze") ||
-                                                     producer->is("Flatten") || producer->is("Cast"));
+      const bool passes_on =
+          producer != nullptr && (producer->is("Reshape") || producer->is("Transpose") || producer->is("Squeeze") ||
+                                  producer->is("Unsqueeze") || producer->is("Flatten") || producer->is("Cast"));
       value = passes_on ? producer->input(0) : nullptr;
     }
     for (std::size_t i = sources.size(); i-- > 0;) {
@@ -688,31 +689,31 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
     std::vector<Node*> nodes{node};
     if (between != nullptr) nodes.push_back(between);
     nodes.push_back(next);
-    rewriter.apply(
-        {.nodes = nodes,
-         .inputs = {node->input(0)},
-         .outputs = {next->output()},
-         .replacement = to_text(*norm->op),
-         .reason = "the activation needs no layer of its own",
-         .by_definition = "",
-         .edit = [op = norm->op, names, constants = norm->constants, y_name = next->output()->name,
-                  permutation = between == nullptr ? std::optional<std::vector<std::int64_t>>()
-                                                   : between->ints("perm")](Graph& edited) {
-           Value* y = edited.find(y_name);
-           Node* old = y->producer;
-           std::vector<Value*> inputs;
-           for (const std::string& name : names) inputs.push_back(name.empty() ? nullptr : edited.find(name));
-           for (const auto& numbers : constants) {
-             inputs.push_back(edited.add_constant(y_name + "_parameter", TensorData::from_floats(numbers)));
-           }
-           Node* made = add_operator_node(edited, *op, inputs, {y_name + "_normalised"}, old);
-           made->name = old->name;
-           if (permutation) {
-             made = edited.add_node("Transpose", {made->output()}, {y_name + "_transposed"}, old);
-             made->attributes["perm"] = NodeAttribute(AttributeData(*permutation));
-           }
-           edited.move_output(*old, y->output_index, *made, 0);
-         }});
+    rewriter.apply({.nodes = nodes,
+                    .inputs = {node->input(0)},
+                    .outputs = {next->output()},
+                    .replacement = to_text(*norm->op),
+                    .reason = "the activation needs no layer of its own",
+                    .by_definition = "",
+                    .edit = [op = norm->op, names, constants = norm->constants, y_name = next->output()->name,
+                             permutation = between == nullptr ? std::optional<std::vector<std::int64_t>>()
+                                                              : between->ints("perm")](Graph& edited) {
+                      Value* y = edited.find(y_name);
+                      Node* old = y->producer;
+                      std::vector<Value*> inputs;
+                      for (const std::string& name : names)
+                        inputs.push_back(name.empty() ? nullptr : edited.find(name));
+                      for (const auto& numbers : constants) {
+                        inputs.push_back(edited.add_constant(y_name + "_parameter", TensorData::from_floats(numbers)));
+                      }
+                      Node* made = add_operator_node(edited, *op, inputs, {y_name + "_normalised"}, old);
+                      made->name = old->name;
+                      if (permutation) {
+                        made = edited.add_node("Transpose", {made->output()}, {y_name + "_transposed"}, old);
+                        made->attributes["perm"] = NodeAttribute(AttributeData(*permutation));
+                      }
+                      edited.move_output(*old, y->output_index, *made, 0);
+                    }});
   }
 }
 
@@ -744,12 +745,13 @@ void fuse_instance_norm(Rewriter& rewriter) {
     Finder(rewriter, *graph).run();
     for (const Match& match : find_matches(over_other_axes(), *graph).matches) {
       if (is_over_spatial_axes(match)) continue;  // what else is wrong has been said
-      rewriter.near_miss(std::string(pattern_name),
-                         {.node = match.root,
-                          .matched_nodes = match.nodes.size(),
-                          .pattern_nodes = match.nodes.size(),
-                          .reason = fmt::format("it normalises over the axes [{}], not over all but batch and channels",
-                                                fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", "))});
+      rewriter.near_miss(
+          std::string(pattern_name),
+          {.node = match.root,
+           .matched_nodes = match.nodes.size(),
+           .pattern_nodes = match.nodes.size(),
+           .reason = fmt::format("it normalises over the axes [{}], not over all but batch and channels",
+                                 fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", "))});
     }
     fuse_activations(rewriter, *graph);
   }

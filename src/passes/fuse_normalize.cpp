@@ -66,10 +66,9 @@ Found read(const Match& match) {
   auto scale = factors(match.constants.find("scale")->second, rank, (*x.shape)[1]);
   if (!scale) return fail("the factor is neither one number nor one for each channel");
   Found found{find_operator("Normalize")->create(), std::move(*scale), ""};
-  const std::vector<NamedAttribute> attributes{
-      {"across_spatial", std::int64_t{over_channels ? 0 : 1}},
-      {"channel_shared", std::int64_t{found.scale.size() == 1 ? 1 : 0}},
-      {"epsilon", static_cast<float>(match.scalar("epsilon").value_or(0))}};
+  const std::vector<NamedAttribute> attributes{{"across_spatial", std::int64_t{over_channels ? 0 : 1}},
+                                               {"channel_shared", std::int64_t{found.scale.size() == 1 ? 1 : 0}},
+                                               {"epsilon", static_cast<float>(match.scalar("epsilon").value_or(0))}};
   if (const Status status = found.op->set(attributes); !status.ok()) return fail(status.message());
   return found;
 }

@@ -47,14 +47,13 @@ bool fits(std::string_view mode, const std::vector<std::int64_t>& map, std::int6
 
 /// Where x begins in y on this axis, in this mode; the same in every run.
 std::optional<std::int64_t> begin_of(std::string_view mode, const std::vector<AxisMaps>& runs, std::size_t axis) {
-  const auto lengths = [&](const AxisMaps& run) {
-    return std::pair{run.x_dims[axis], static_cast<std::int64_t>(run.axes[axis].size())};
+  const auto growth = [axis](const AxisMaps& run) {
+    return static_cast<std::int64_t>(run.axes[axis].size()) - run.x_dims[axis];
   };
-  const auto [n, count] = lengths(runs[0]);
-  for (std::int64_t begin = 0; begin <= count - n; ++begin) {
+  const std::int64_t most = growth(runs[0]);
+  for (std::int64_t begin = 0; begin <= most; ++begin) {
     const bool in_all = std::all_of(runs.begin(), runs.end(), [&](const AxisMaps& run) {
-      const auto [length, total] = lengths(run);
-      return total - length == count - n && fits(mode, run.axes[axis], length, begin);
+      return growth(run) == most && fits(mode, run.axes[axis], run.x_dims[axis], begin);
     });
     if (in_all) return begin;
   }
@@ -67,7 +66,8 @@ std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
   for (const AxisMaps& other : runs) {
     for (std::size_t axis = 0; axis < run.axes.size(); ++axis) {
       const auto fits_one = [&](const std::vector<AxisMaps>& some) {
-        return std::any_of(modes.begin(), modes.end(), [&](auto mode) { return begin_of(mode, some, axis).has_value(); });
+        return std::any_of(modes.begin(), modes.end(),
+                           [&](auto mode) { return begin_of(mode, some, axis).has_value(); });
       };
       if (fits_one({run}) && !fits_one({run, other})) {
         return fmt::format("with an axis {} of {} elements it is padding, with {} it is another kind or none", axis,
@@ -108,8 +108,8 @@ MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vec
       pads[axis] = *begin;
       pads[axis + rank] = static_cast<std::int64_t>(runs[0].axes[axis].size()) - runs[0].x_dims[axis] - *begin;
     }
-    const bool same_constant = std::all_of(runs.begin(), runs.end(),
-                                           [&](const AxisMaps& run) { return run.constant == runs[0].constant; });
+    const bool same_constant =
+        std::all_of(runs.begin(), runs.end(), [&](const AxisMaps& run) { return run.constant == runs[0].constant; });
     if (!in_this_mode || (mode == "constant" && !same_constant)) continue;
     std::shared_ptr<Operator> op = find_operator("Padding")->create();
     const auto value = static_cast<float>(mode == "constant" ? runs[0].constant : 0);
@@ -128,10 +128,9 @@ MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vec
 
 void fuse_padding(Rewriter& rewriter) {
   const auto of_any_length = [](std::int64_t, std::int64_t) { return true; };
-  fuse_movements(rewriter, "Padding", of_any_length,
-                 [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
-                   return read(rewriter, movement, runs);
-                 });
+  fuse_movements(rewriter, "Padding", of_any_length, [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
+    return read(rewriter, movement, runs);
+  });
 }
 
 }  // namespace graft

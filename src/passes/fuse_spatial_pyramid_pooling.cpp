@@ -30,9 +30,9 @@ using Bins = std::vector<Bin>;
 struct Level {
   Value* x = nullptr;
   bool is_max = false;
-  std::array<Bins, 2> bins;              ///< Of H and W; empty where the pool takes the whole axis.
-  std::array<std::int64_t, 2> sizes{};   ///< Of the image; 0 where it is not known.
-  std::string windows;                   ///< For messages.
+  std::array<Bins, 2> bins;             ///< Of H and W; empty where the pool takes the whole axis.
+  std::array<std::int64_t, 2> sizes{};  ///< Of the image; 0 where it is not known.
+  std::string windows;                  ///< For messages.
 };
 
 std::int64_t size_of(const Value& x, std::size_t axis) {
@@ -195,8 +195,8 @@ Pyramid read(const Node& concat) {
     const bool none = std::none_of(binnings.begin(), binnings.end(),
                                    [&](const auto& rule) { return has_bins(levels[i], counts[i], rule.first); });
     if (none) {
-      return fail(fmt::format("no rule makes {} x {} bins of {} x {} with {}", counts[i], counts[i],
-                              levels[i].sizes[0], levels[i].sizes[1], levels[i].windows));
+      return fail(fmt::format("no rule makes {} x {} bins of {} x {} with {}", counts[i], counts[i], levels[i].sizes[0],
+                              levels[i].sizes[1], levels[i].windows));
     }
   }
   return fail("the levels follow different rules of binning");

@@ -112,8 +112,9 @@ MovementFusion read_movement(const Rewriter& rewriter, const Movement& movement,
   const bool is_last = rank > least_rank && factors[0] == 1 && factors.back() == 1 &&
                        std::all_of(factors.begin() + 1, factors.end() - 1, [](std::int64_t f) { return f > 1; });
   if (!is_first && !is_last) {
-    return MovementFusion::none(fmt::format(
-        "the axes are repeated [{}] times; upsampling is of the axes behind batch and channels", fmt::join(factors, ", ")));
+    return MovementFusion::none(
+        fmt::format("the axes are repeated [{}] times; upsampling is of the axes behind batch and channels",
+                    fmt::join(factors, ", ")));
   }
   std::vector<float> scales;
   for (std::size_t i = 0; i + first_spatial < rank; ++i) {
@@ -228,9 +229,10 @@ Deconvolution read_deconvolution(const Node& node, const TensorData& weight) {
   for (std::size_t axis = 0; axis < spatial; ++axis) {
     const auto here = kernel_of(found.sizes[axis], found.factors[axis]);
     if (!here || (kernel && *here != *kernel)) {
-      return fail(fmt::format("a kernel of [{}] with stride [{}] is no interpolation; linear ones have 2 f or 2 f - 1 "
-                              "for stride f",
-                              fmt::join(found.sizes, ", "), fmt::join(found.factors, ", ")));
+      return fail(
+          fmt::format("a kernel of [{}] with stride [{}] is no interpolation; linear ones have 2 f or 2 f - 1 "
+                      "for stride f",
+                      fmt::join(found.sizes, ", "), fmt::join(found.factors, ", ")));
     }
     kernel = here;
     found.begins.push_back(pads[axis]);
@@ -261,8 +263,9 @@ struct Crop {
 
 /// A deconvolution spreads each element over its neighbourhood and takes nothing from beyond the edge: it is the
 /// interpolation of x between zeros. That is worth three layers: on an H200 cuDNN's deconvolution took 8 to 60 times as
-/// long as a copy of its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one group and as many as channels). With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the
-/// result (asymmetric: at f (i + 1)), and in the full deconvolution at f i + (size - 1) / 2.
+/// long as a copy of its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one group and as many as channels).
+/// With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the result (asymmetric: at f (i + 1)),
+/// and in the full deconvolution at f i + (size - 1) / 2.
 Crop crop_of(const Deconvolution& found) {
   Crop crop;
   for (std::size_t axis = 0; axis < found.factors.size(); ++axis) {
@@ -311,11 +314,12 @@ std::function<void(Graph&)> deconvolution_edit(std::shared_ptr<const Operator> o
       ends.push_back(crop.ends[axis] == 0 ? std::numeric_limits<std::int32_t>::max() : -crop.ends[axis]);
       axes.push_back(static_cast<std::int64_t>(axis + first_spatial));
     }
-    Node* slice = graph.add_node("Slice",
-                                 {node->output(), graph.add_constant(output + "_starts", TensorData::from_ints(crop.begins)),
-                                  graph.add_constant(output + "_ends", TensorData::from_ints(ends)),
-                                  graph.add_constant(output + "_axes", TensorData::from_ints(axes))},
-                                 {output + "_cropped"}, old);
+    Node* slice =
+        graph.add_node("Slice",
+                       {node->output(), graph.add_constant(output + "_starts", TensorData::from_ints(crop.begins)),
+                        graph.add_constant(output + "_ends", TensorData::from_ints(ends)),
+                        graph.add_constant(output + "_axes", TensorData::from_ints(axes))},
+                       {output + "_cropped"}, old);
     graph.move_output(*old, y->output_index, *slice, 0);
   };
 }
@@ -355,9 +359,10 @@ void fuse_deconvolution(Rewriter& rewriter, Node& node) {
                   .inputs = {x},
                   .outputs = {node.output()},
                   .replacement = to_text(*made.op) + (is_repeat ? "" : " of the image between zeros"),
-                  .reason = is_repeat ? "a deconvolution whose weights are ones, with no overlap, repeats elements"
-                                      : "a deconvolution with fixed bilinear weights interpolates, and takes zeros from "
-                                        "beyond the edge",
+                  .reason = is_repeat
+                                ? "a deconvolution whose weights are ones, with no overlap, repeats elements"
+                                : "a deconvolution with fixed bilinear weights interpolates, and takes zeros from "
+                                  "beyond the edge",
                   .by_definition = "",
                   .edit = deconvolution_edit(made.op, !is_repeat, crop, x->name, node.output()->name)});
 }
@@ -415,12 +420,14 @@ Resize read_resize(const Node& node, const Value& x, const Value& y) {
       const Dim& dim = (*x.shape)[axis];
       const bool known = dim.is_constant() && dim.value() > 0 && all[axis] > 0;
       const bool is_spatial = axis >= first_spatial;
-      if (is_spatial) spatial_sizes.push_back(static_cast<std::int64_t>(all[axis] > 0 ? all[axis] : known ? dim.value() : 0));
+      if (is_spatial)
+        spatial_sizes.push_back(static_cast<std::int64_t>(all[axis] > 0 ? all[axis] : known ? dim.value() : 0));
       if (is_spatial && spatial_sizes.back() < 1) return fail("a size is not known");
       if (!is_spatial && !(y.shape && axis < y.shape->size() && (*y.shape)[axis] == dim)) {
         return fail("batch or channels are resized");
       }
-      factors.push_back(known ? all[axis] / static_cast<double>(dim.value()) : std::numeric_limits<double>::quiet_NaN());
+      factors.push_back(known ? all[axis] / static_cast<double>(dim.value())
+                              : std::numeric_limits<double>::quiet_NaN());
     }
   }
   if (factors.size() != rank) return fail(fmt::format("{} scales for rank {}", factors.size(), rank));
@@ -478,8 +485,7 @@ void fuse_resize(Rewriter& rewriter, Node& node) {
   const bool asked = rewriter.options().plugins == PluginMode::always;
   if (found.obstacle.empty() && found.why.empty() && !asked) return;
   const auto near = [&](const std::string& reason) {
-    rewriter.near_miss("Upsampling, Resize",
-                       {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = reason});
+    rewriter.near_miss("Upsampling, Resize", {.node = &node, .matched_nodes = 1, .pattern_nodes = 1, .reason = reason});
   };
   if (!found.obstacle.empty()) return near(found.obstacle);
   const Made made = make_upsampling(found.attributes);

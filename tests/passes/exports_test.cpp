@@ -40,12 +40,10 @@ void expect_attributes(const Operator& op, const nlohmann::json& attributes) {
 
 /// The pass that makes an operator.
 std::string pass_of(const std::string& op) {
-  static const std::map<std::string, std::string> all = {{"LeakyReLU", "fuse_leaky_relu"},
-                                                         {"L2Normalize", "fuse_l2_normalize"},
-                                                         {"InstanceNorm", "fuse_instance_norm"},
-                                                         {"Padding", "fuse_padding"},
-                                                         {"Upsampling", "fuse_upsampling"},
-                                                         {"SpatialPyramidPooling", "fuse_spatial_pyramid_pooling"}};
+  static const std::map<std::string, std::string> all = {
+      {"LeakyReLU", "fuse_leaky_relu"},       {"L2Normalize", "fuse_l2_normalize"},
+      {"InstanceNorm", "fuse_instance_norm"}, {"Padding", "fuse_padding"},
+      {"Upsampling", "fuse_upsampling"},      {"SpatialPyramidPooling", "fuse_spatial_pyramid_pooling"}};
   return all.at(op);
 }
 
@@ -117,12 +115,12 @@ TEST(Exports, EveryFileIsInOneOfTheTests) {
 }
 
 TEST(Exports, ConvertingTwiceChangesNothing) {
-  for (const std::string name : {"torch2.8.0_script_opset17_network.onnx", "torch2.8.0_dynamo_opset18_network.onnx",
-                                 "tf2onnx1.17.0_opset13_network.onnx", "torch2.8.0_script_opset11_f_normalize.onnx",
-                                 "torch2.8.0_script_opset17_style_block.onnx", "tf2onnx1.17.0_opset13_keras_network.onnx",
-                                 "torch2.8.0_script_opset17_deconvolution_dynamic.onnx",
-                                 "torch2.8.0_script_opset17_circular.onnx",
-                                 "torch2.8.0_script_opset17_pyramid_caffe.onnx"}) {
+  for (const std::string name :
+       {"torch2.8.0_script_opset17_network.onnx", "torch2.8.0_dynamo_opset18_network.onnx",
+        "tf2onnx1.17.0_opset13_network.onnx", "torch2.8.0_script_opset11_f_normalize.onnx",
+        "torch2.8.0_script_opset17_style_block.onnx", "tf2onnx1.17.0_opset13_keras_network.onnx",
+        "torch2.8.0_script_opset17_deconvolution_dynamic.onnx", "torch2.8.0_script_opset17_circular.onnx",
+        "torch2.8.0_script_opset17_pyramid_caffe.onnx"}) {
     SCOPED_TRACE(name);
     Model model = read_onnx(folder / name);
     const ConvertReport first = convert(model);

@@ -197,8 +197,8 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
   own.outputs = output_names(prepared.model);
   const std::shared_ptr<ov::Model> read = read_into_openvino(prepared);
   own.places = places_of(own.inputs, *read);
-  const auto used = static_cast<std::size_t>(std::count_if(own.places.begin(), own.places.end(),
-                                                           [](const auto& place) { return place.has_value(); }));
+  const auto used = static_cast<std::size_t>(
+      std::count_if(own.places.begin(), own.places.end(), [](const auto& place) { return place.has_value(); }));
   if (read->get_parameters().size() != used || read->get_results().size() != own.outputs.size()) {
     throw Error(Error::Kind::internal,
                 own.source + ": OpenVINO's reader made " + std::to_string(read->get_parameters().size()) +

@@ -231,8 +231,8 @@ TEST(CpuEngine, RunsWithOtherShapes) {
 
 TEST(CpuEngine, TakesAnInputThatNothingReads) {
   CpuModel engine(model_of({{"unused", ElementType::f32, {2}}, {"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
-  const auto found = engine.run({{"unused", tensor(ElementType::f32, {2}, {1, 2})},
-                                 {"x", tensor(ElementType::f32, {1}, {3})}});
+  const auto found =
+      engine.run({{"unused", tensor(ElementType::f32, {2}, {1, 2})}, {"x", tensor(ElementType::f32, {1}, {3})}});
   EXPECT_THAT(numbers_of(found, "y"), ElementsAre(-3));
 }
 
