@@ -187,6 +187,7 @@ TEST_P(OperatorOnGpu, EveryVariantAgreesWithTheReference) {
       const float scale = scale_of(*test->op, type->ports[type->input_count() + i].name);
       EXPECT_EQ(compare({device.output_types()[i], results[i]}, expected[i], test->tolerance, scale, test->absolute),
                 "");
+      accuracy().add(*test, {device.output_types()[i], results[i]}, expected[i], scale);
     }
     EXPECT_TRUE(device.guards_intact());
     for (std::size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(device.inputs()[i].read(), inputs[i].bytes);

@@ -186,6 +186,7 @@ TEST_P(EveryOperator, AttachedAndDetachedAgain) {
   }
   Node* node = add_operator_node(model.graph(), *type.create(), inputs, {"result"});
   model.graph().add_output(*node->output());
+  node->name = "layer";
   const std::string before = to_text(*node);
   attach_functions(model);
   const Node& attached = producer(model, "result");

@@ -55,7 +55,7 @@ def test_functions_agree_with_the_reference(cases: tuple[pathlib.Path, list[dict
         # ONNX Runtime's InstanceNormalization ends the process for a tensor without elements.
         if case["dtype"] != dtype or not case["comparable"] or 0 in case["shape"]:
             continue
-        print(case['case'], flush=True)
+        print(case["case"], flush=True)
         x = np.fromfile(folder / f"{case['case']}.x", DTYPES[dtype]).reshape(case["shape"])
         found = run(folder / f"{case['case']}.onnx", x)
         expected = np.fromfile(folder / f"{case['case']}.y", DTYPES[dtype]).reshape(found.shape)

@@ -71,7 +71,7 @@ class EveryPlugin : public testing::TestWithParam<NamedSchema> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Schemas, EveryPlugin, testing::ValuesIn(all_schemas()),
-                         [](const auto& info) { return info.param.schema.name; });
+                         [](const auto& info) { return info.param.schema.name + "_" + info.param.schema.version; });
 
 TEST(PluginLibrary, HasTheDropInNames) {
   std::set<std::string> names;
