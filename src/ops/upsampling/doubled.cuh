@@ -32,6 +32,34 @@ struct DoubledWeights {
   }
 };
 
+/// `f` of the way from a to b. Finite: the difference, which two results share, is a number.
+template <bool Finite>
+[[nodiscard]] __device__ float between(float a, float b, float f) {
+  if constexpr (Finite) return fmaf(f, b - a, a);
+  return fmaf(f, b, (1.F - f) * a);
+}
+
+/// Steps of x to i8 in steps of y.
+template <int N>
+[[nodiscard]] __device__ Vector<std::int8_t, N> pack_scaled(const float (&values)[N], float ratio) {
+  float rounded[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i) rounded[i] = fmaf(values[i], ratio, rounder);
+  Vector<std::int8_t, N> result;
+#pragma unroll
+  for (int w = 0; w < N / 4; ++w) {
+    const float* four = rounded + 4 * w;
+    if (ratio <= 1.F) {  // nothing saturates, and the lowest byte is the number
+      const unsigned low = __byte_perm(__float_as_uint(four[0]), __float_as_uint(four[1]), 0x0040U);
+      const unsigned high = __byte_perm(__float_as_uint(four[2]), __float_as_uint(four[3]), 0x0040U);
+      result.word(w) = __byte_perm(low, high, 0x5410U);
+    } else {
+      result.word(w) = pack_i8(four);
+    }
+  }
+  return result;
+}
+
 template <class T, int K, int R>
 __global__ void __launch_bounds__(doubled_threads)
     doubled_linear(const T* x, T* y, const UpsamplingTask task, DoubledWeights along_y, DoubledWeights along_x) {
@@ -59,14 +87,13 @@ __global__ void __launch_bounds__(doubled_threads)
     right[j] = row[after];
   }
   float second[N];  // weights of the second neighbour
-  float ratio = 1;
-  if constexpr (std::is_same_v<T, std::int8_t>) ratio = task.ratio;
 #pragma unroll
   for (int i = 0; i < K; ++i) {
     second[2 * i] = along_x.even_at(column + i);
     second[2 * i + 1] = along_x.odd_at(column + i, width);
   }
 
+  constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
   float held[2][N];
 #pragma unroll
   for (int j = 0; j < R + 2; ++j) {
@@ -84,14 +111,17 @@ __global__ void __launch_bounds__(doubled_threads)
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const int a = (i + 1) / 2;
-      now[i] = fmaf(ratio * second[i], values[a + 1], ratio * (1.F - second[i]) * values[a]);
+      now[i] = between<is_i8>(values[a], values[a + 1], second[i]);
     }
     const auto store = [&](int row, float f) {
-      const float g = 1.F - f;
       float results[N];
 #pragma unroll
-      for (int i = 0; i < N; ++i) results[i] = fmaf(f, now[i], g * previous[i]);
-      if (first + row / 2 < height) Vector<T, N>::pack(results).store(to + row * task.out_row);
+      for (int i = 0; i < N; ++i) results[i] = between<is_i8>(previous[i], now[i], f);
+      if (first + row / 2 >= height) return;
+      if constexpr (is_i8)
+        pack_scaled(results, task.ratio).store_streaming(to + row * task.out_row);
+      else
+        Vector<T, N>::pack(results).store_streaming(to + row * task.out_row);
     };
     const int k = first + j - 1;  // this row
     if (j >= 2) store(2 * j - 3, along_y.odd_at(k - 1, height));
@@ -141,8 +171,8 @@ __global__ void __launch_bounds__(doubled_threads) doubled_nearest(const T* x, T
       if (task.ratio != 1.F) rows[j] = rows[j].times(task.ratio);
     }
     const Vector<T, N> twice = each_twice(rows[j]);
-    twice.store(to + 2 * j * task.out_row);
-    twice.store(to + (2 * j + 1) * task.out_row);
+    twice.store_streaming(to + 2 * j * task.out_row);
+    twice.store_streaming(to + (2 * j + 1) * task.out_row);
   }
 }
 

@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(nearest_threads) nearest(const T* x, T* y, con
       }
       if (V > 1 || (E == 1 && task.pitch > 1)) held = held.first(channels_left);
     }
-    held.store(to);
+    held.store_streaming(to);
     task.y.advance(place);
   }
 }

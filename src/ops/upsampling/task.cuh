@@ -57,8 +57,29 @@ struct WalkedAxis {
   [[nodiscard]] __device__ int clamp(int index) const { return ::min(::max(index, 0), in - 1); }
 };
 
+/// Division of numbers below 2^31 by one that the host knows, as a multiplication.
+struct QuickDivision {
+  unsigned divisor = 1;
+  unsigned multiplier = 0;
+  unsigned shift = 0;
+
+  [[nodiscard]] static QuickDivision by(std::int64_t divisor) {
+    QuickDivision quick{.divisor = static_cast<unsigned>(divisor)};
+    unsigned bits = 0;
+    while ((std::int64_t{1} << bits) < divisor) ++bits;
+    if (bits == 0) return quick;
+    quick.multiplier = static_cast<unsigned>((std::uint64_t{1} << (31 + bits)) / quick.divisor + 1);
+    quick.shift = bits - 1;
+    return quick;
+  }
+  [[nodiscard]] __device__ unsigned operator()(unsigned number) const {
+    return divisor == 1 ? number : __umulhi(number, multiplier) >> shift;
+  }
+};
+
 /// A thread makes `rows` rows of one group of neighbours.
 struct UpsamplingTask {
+  static constexpr std::int64_t most_quick_items = std::int64_t{1} << 31;
   WalkedAxis z;
   WalkedAxis y;
   WalkedAxis x;
@@ -71,6 +92,9 @@ struct UpsamplingTask {
   int strips = 0;
   int rows = 0;
   std::int64_t items = 0;  ///< Threads.
+  QuickDivision by_groups = {};
+  QuickDivision by_strips = {};
+  QuickDivision by_slices = {};
   // Channel-vector layouts: `blocks` ranges of `pitch` channels hold `channels` of them, and padding.
   std::int64_t blocks = 1;
   int channels = 0;
@@ -91,6 +115,11 @@ struct UpsamplingTask {
     rows = row_count;
     strips = static_cast<int>(ceil_divide(axis_rows, rows));
     items = planes * z.out * groups * strips;
+    if (items < most_quick_items) {
+      by_groups = QuickDivision::by(groups);
+      by_strips = QuickDivision::by(strips);
+      by_slices = QuickDivision::by(z.out);
+    }
   }
   [[nodiscard]] bool fills(const DeviceTraits& device) const {
     return items >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
@@ -105,6 +134,14 @@ struct Share {
   std::int64_t plane;
 
   [[nodiscard]] __device__ static Share of(std::int64_t item, const UpsamplingTask& task) {
+    if (task.items < UpsamplingTask::most_quick_items) {
+      const auto number = static_cast<unsigned>(item);
+      const unsigned line = task.by_groups(number);
+      const unsigned section = task.by_strips(line);
+      const unsigned plane = task.by_slices(section);
+      return {number - line * task.by_groups.divisor, static_cast<int>(line - section * task.by_strips.divisor),
+              static_cast<int>(section - plane * task.by_slices.divisor), plane};
+    }
     const std::int64_t line = divide(item, task.groups);
     const std::int64_t section = divide(line, task.strips);
     const std::int64_t plane = task.z.out == 1 ? section : divide(section, task.z.out);

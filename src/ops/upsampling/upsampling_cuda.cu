@@ -2,6 +2,7 @@
 #include "ops/upsampling/doubled.cuh"
 #include "ops/upsampling/interpolated.cuh"
 #include "ops/upsampling/nearest.cuh"
+#include "ops/upsampling/staged.cuh"
 #include "ops/upsampling/upsampling.hpp"
 
 namespace graft {
@@ -105,63 +106,133 @@ Status with_task(const Upsampling& op, const Problem& problem, const Buffers& bu
   });
 }
 
-/// N columns to a thread, or V channels.
-template <class T, int N, int V, int CubicN>
-Status run_groups(const Upsampling& op, UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
-                  const CudaContext& context) {
-  using namespace detail;
-  const auto run = [&](auto* kernel, int columns, int threads) {
-    task.parts = task.pitch / V;
-    const std::int64_t groups = ceil_divide(task.x.out, columns) * task.parts;
-    int rows = Policy::rows;
-    do {
-      task.distribute(groups, task.y.out, rows);
-      rows /= 2;
-    } while (rows > 0 && !task.fills(device));
-    return launch("Upsampling", kernel, {ceil_divide(task.items, threads), threads}, context, x, y, task);
-  };
-  switch (op.mode) {
-    case Interpolation::nearest: return run(nearest<T, N, V>, N, nearest_threads);
-    case Interpolation::linear: {
-      constexpr int columns = N > 8 ? 8 : N;
-      return run(interpolated<T, 2, columns, V>, columns, interpolated_threads);
-    }
-    case Interpolation::cubic: return run(interpolated<T, 4, CubicN, V>, CubicN, interpolated_threads);
+/// What a piece of a row takes of the input, at most; a multiple of 16 so that it begins and ends in whole vectors.
+template <int Taps>
+std::int64_t window_of(const SampledAxis& axis) {
+  const std::int64_t columns = std::min<std::int64_t>(32 * detail::staged_columns<Taps>, axis.out);
+  const std::int64_t window = std::min(axis.in, (columns - 1) * axis.step / axis.divisor + Taps + 1) + 16;
+  return ceil_divide(window, 16) * 16;
+}
+
+std::int64_t window_of(const Upsampling& op, const SampledAxis& axis) {
+  return op.mode == Interpolation::cubic ? window_of<4>(axis) : window_of<2>(axis);
+}
+
+Status fits_staged(const Upsampling& op, const Problem& problem) {
+  constexpr std::int64_t shared_bytes = 48 << 10;
+  if (op.mode == Interpolation::nearest || problem.inputs[0].layout != Layout::linear) {
+    return unsupported("takes the linear layout, linear or cubic");
   }
-  return {};
+  constexpr auto longest = shared_bytes / static_cast<std::int64_t>(sizeof(float)) / detail::staged_warps;
+  const std::int64_t window = window_of(op, sampled_axes(op, problem)[2]);
+  if (window > longest) {
+    return unsupported("takes up to " + std::to_string(longest) + " elements for 256 columns, found " +
+                       std::to_string(window));
+  }
+  return fits_packed(op, problem);
+}
+
+template <class T, int Taps>
+Status run_pieces(const Upsampling& op, const Problem& problem, const UpsamplingTask& task, const DeviceTraits& device,
+                  const T* x, T* y, const CudaContext& context) {
+  using namespace detail;
+  constexpr int most_lines = 16;
+  constexpr int N = sizeof(T) == 4 ? 1 : 4 / static_cast<int>(sizeof(T));
+  StagedTask staged_task{.task = task,
+                         .lines = task.planes * task.z.out * task.y.out,
+                         .lines_each = 1,
+                         .pieces = static_cast<int>(ceil_divide(task.x.out, 32 * staged_columns<Taps>)),
+                         .window = static_cast<int>(window_of(op, sampled_axes(op, problem)[2]))};
+  const std::int64_t warps = std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor / 32;
+  staged_task.lines_each = static_cast<int>(
+      std::clamp<std::int64_t>(staged_task.lines * staged_task.pieces / warps, 1, most_lines));
+  const std::int64_t items = ceil_divide(staged_task.lines, staged_task.lines_each) * staged_task.pieces;
+  const Grid grid{.blocks = ceil_divide(items, staged_warps),
+                  .threads = staged_threads,
+                  .cluster = 1,
+                  .shared_bytes = staged_task.window * static_cast<int>(sizeof(float)) * staged_warps};
+  const bool wide = is_aligned(x, 16) && task.x.in % widest<T> == 0;
+  const bool even = is_aligned(y, N * sizeof(T)) && task.x.out % N == 0;
+  const auto run = [&](auto* kernel) { return launch("Upsampling staged", kernel, grid, context, x, y, staged_task); };
+  if (even) return run(wide ? staged<T, Taps, N, true> : staged<T, Taps, N, false>);
+  return run(wide ? staged<T, Taps, 1, true> : staged<T, Taps, 1, false>);
+}
+
+Status run_staged(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+  return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+    if (op.mode == Interpolation::cubic) return run_pieces<T, 4>(op, problem, task, device, x, y, context);
+    return run_pieces<T, 2>(op, problem, task, device, x, y, context);
+  });
+}
+
+/// A thread for as many rows as leave threads enough.
+void distribute(UpsamplingTask& task, int columns, int channels, const DeviceTraits& device) {
+  task.parts = task.pitch / channels;
+  const std::int64_t groups = ceil_divide(task.x.out, columns) * task.parts;
+  int rows = Policy::rows;
+  do {
+    task.distribute(groups, task.y.out, rows);
+    rows /= 2;
+  } while (rows > 0 && !task.fills(device));
+}
+
+/// N columns to a thread, or V channels.
+template <class T, int N, int V>
+Status run_nearest(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
+  using namespace detail;
+  distribute(task, N, V, device);
+  return launch("Upsampling nearest", nearest<T, N, V>, {ceil_divide(task.items, nearest_threads), nearest_threads},
+                context, x, y, task);
+}
+
+/// V channels to a thread.
+template <class T, int V>
+Status run_channels(const Upsampling& op, UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
+                    const CudaContext& context) {
+  using namespace detail;
+  if (op.mode == Interpolation::nearest) return run_nearest<T, 1, V>(task, device, x, y, context);
+  distribute(task, 1, V, device);
+  auto* kernel = op.mode == Interpolation::cubic ? interpolated<T, 4, V> : interpolated<T, 2, V>;
+  return launch("Upsampling interpolated", kernel,
+                {ceil_divide(task.items, interpolated_threads), interpolated_threads}, context, x, y, task);
 }
 
 Status run_any(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-    return run_groups<T, 1, 1, 1>(op, task, device, x, y, context);
+    return run_channels<T, 1>(op, task, device, x, y, context);
   });
+}
+
+Status fits_vectors(const Upsampling& op, const Problem& problem) {
+  if (op.mode != Interpolation::nearest && problem.inputs[0].layout == Layout::linear) {
+    return unsupported("takes nearest, or a channel-vector layout");
+  }
+  return fits_packed(op, problem);
 }
 
 Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   constexpr std::size_t vector_bytes = 16;
-  const Layout layout = problem.inputs[0].layout;
-  const std::int64_t width = problem.outputs[0].extents[problem.outputs[0].extents.rank() - 1];
+  const bool is_linear = problem.inputs[0].layout == Layout::linear;
+  const bool aligned =
+      is_aligned(buffers.outputs[0], vector_bytes) && (is_linear || is_aligned(buffers.inputs[0], vector_bytes));
+  if (!aligned) return run_any(op, problem, buffers, context);
   return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-    const bool aligned = is_aligned(y, vector_bytes) && (layout == Layout::linear || is_aligned(x, vector_bytes));
-    constexpr int cubic_columns = widest<T> < 4 ? widest<T> : 4;
-    if (layout == Layout::linear && aligned && width % widest<T> == 0) {
-      return run_groups<T, widest<T>, 1, cubic_columns>(op, task, device, x, y, context);
+    if (is_linear) {
+      constexpr int narrow = sizeof(T) == 1 ? 4 : 2;
+      if (task.x.out % widest<T> == 0) return run_nearest<T, widest<T>, 1>(task, device, x, y, context);
+      if (task.x.out % narrow == 0) return run_nearest<T, narrow, 1>(task, device, x, y, context);
+    } else if constexpr (sizeof(T) < 4) {
+      return run_channels<T, widest<T>>(op, task, device, x, y, context);
     }
-    constexpr int narrow = sizeof(T) == 1 ? 4 : 2;
-    if (layout == Layout::linear && aligned && width % narrow == 0) {
-      return run_groups<T, narrow, 1, narrow>(op, task, device, x, y, context);
-    }
-    if constexpr (sizeof(T) < 4) {
-      if (layout != Layout::linear && aligned) return run_groups<T, 1, widest<T>, 1>(op, task, device, x, y, context);
-    }
-    return run_groups<T, 1, 1, 1>(op, task, device, x, y, context);
+    return run_nearest<T, 1, 1>(task, device, x, y, context);
   });
 }
 
 Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   using namespace detail;
   if (!is_aligned(buffers.inputs[0], 8) || !is_aligned(buffers.outputs[0], 16)) {
-    return run_vectors(op, problem, buffers, context);
+    return op.mode == Interpolation::nearest ? run_vectors(op, problem, buffers, context)
+                                             : run_any(op, problem, buffers, context);
   }
   return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
     const auto axes = sampled_axes(op, problem);
@@ -191,7 +262,8 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
 
 std::span<const Variant<Upsampling>> cuda_kernels(const Upsampling& /*op*/) {
   static constexpr std::array variants{Variant<Upsampling>{"doubled", fits_doubled, run_doubled},
-                                       Variant<Upsampling>{"vectors", fits_packed, run_vectors},
+                                       Variant<Upsampling>{"staged", fits_staged, run_staged},
+                                       Variant<Upsampling>{"vectors", fits_vectors, run_vectors},
                                        Variant<Upsampling>{"scalar", fits_any, run_any}};
   return variants;
 }

@@ -1,0 +1,145 @@
+// Upsampling by linear or cubic interpolation, by any factor, of the linear layout. A warp makes a piece of one row of
+// the output after the other: it adds up the rows of the input that this takes, in shared memory, where gathering the
+// neighbours of each column is cheap.
+#pragma once
+
+#include "ops/upsampling/interpolated.cuh"
+
+namespace graft {
+namespace detail {
+
+inline constexpr int staged_threads = 128;
+inline constexpr int staged_warps = staged_threads / 32;
+/// Columns that a lane makes of each row.
+template <int Taps>
+inline constexpr int staged_columns = Taps == 2 ? 8 : 4;
+
+struct StagedTask {
+  UpsamplingTask task;
+  std::int64_t lines;  ///< Rows of the output.
+  int lines_each;      ///< Of a warp.
+  int pieces;          ///< Of a row, 32 * staged_columns wide.
+  int window;          ///< Elements of a row of the input that a piece takes at most.
+};
+
+/// N neighbouring columns are stored at once. Wide: rows are read 128 bits at a time.
+template <class T, int Taps, int N, bool Wide>
+__global__ void __launch_bounds__(staged_threads) staged(const T* x, T* y, const StagedTask staged) {
+  constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
+  constexpr int C = staged_columns<Taps>;
+  constexpr int G = C / N;  // groups of N columns, 32 * N columns apart
+  constexpr int W = Wide ? widest<T> : 1;
+  extern __shared__ float4 shared[];
+  const UpsamplingTask& task = staged.task;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  float* row_sum = reinterpret_cast<float*>(shared) + warp * staged.window;
+  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * staged_warps + warp;
+  const std::int64_t share = staged.pieces == 1 ? item : divide(item, staged.pieces);
+  const int first = static_cast<int>(item - share * staged.pieces) * 32 * C;
+  std::int64_t line = share * staged.lines_each;
+  const std::int64_t end = ::min(line + staged.lines_each, staged.lines);
+  if (line >= end) return;
+
+  const int begin_x = task.x.clamp(task.x.at(first).index - (Taps / 2 - 1)) / W * W;
+  const int end_x = task.x.clamp(task.x.at(::min(first + 32 * C, task.x.out) - 1).index + Taps / 2) + 1;
+  int at[G][N][Taps];
+  float weight[G][N][Taps];
+#pragma unroll
+  for (int g = 0; g < G; ++g) {
+    const int column = first + (g * 32 + lane) * N;
+    WalkedAxis::Place place = task.x.at(::min(column, task.x.out - 1));
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const TapsAlong<Taps> taps(task.x, place, task.cubic_a);
+#pragma unroll
+      for (int t = 0; t < Taps; ++t) {
+        at[g][n][t] = ::min(taps.index[t], end_x - 1) - begin_x;
+        weight[g][n][t] = taps.weight[t];
+        if constexpr (is_i8) weight[g][n][t] *= N == 1 ? task.x_scale : task.ratio;
+      }
+      task.x.advance(place);
+    }
+  }
+
+  const std::int64_t in_slice = task.in_row * task.y.in;
+  const std::int64_t section = divide(line, task.y.out);
+  int row = static_cast<int>(line - section * task.y.out);
+  std::int64_t plane = divide(section, task.z.out);
+  int slice = static_cast<int>(section - plane * task.z.out);
+  WalkedAxis::Place along_y = task.y.at(row);
+  WalkedAxis::Place along_z = task.z.at(slice);
+  T* to = y + line * task.out_row + first;
+  for (; line < end; ++line, to += task.out_row) {
+    const T* volume = x + plane * task.z.in * in_slice + begin_x;
+    const TapsAlong<Taps> ys(task.y, along_y, task.cubic_a);
+    const TapsAlong<Taps> zs(task.z, along_z, task.cubic_a);
+    const bool one_row = along_y.remainder == 0;
+    const bool one_slice = along_z.remainder == 0;
+    for (int v = lane * W; v < end_x - begin_x; v += 32 * W) {
+      float sum[W];
+#pragma unroll
+      for (int k = 0; k < Taps; ++k) {
+        if (k > 0 && one_slice) break;
+        Vector<T, W> loaded[Taps];
+#pragma unroll
+        for (int t = 0; t < Taps; ++t) {
+          if (t == 0 || !one_row) {
+            loaded[t] = Vector<T, W>::load(volume + zs.index[k] * in_slice + ys.index[t] * task.in_row + v);
+          }
+        }
+#pragma unroll
+        for (int t = 0; t < Taps; ++t) {
+          if (t > 0 && one_row) break;
+          const float factor = (one_slice ? 1.F : zs.weight[k]) * (one_row ? 1.F : ys.weight[t]);
+          float values[W];
+          loaded[t].unpack(values);
+#pragma unroll
+          for (int w = 0; w < W; ++w) sum[w] = k + t == 0 ? factor * values[w] : fmaf(factor, values[w], sum[w]);
+        }
+      }
+      if constexpr (W == 1) {
+        row_sum[v] = sum[0];
+      } else {
+#pragma unroll
+        for (int w = 0; w < W; w += 4) {
+          *reinterpret_cast<float4*>(row_sum + v + w) = make_float4(sum[w], sum[w + 1], sum[w + 2], sum[w + 3]);
+        }
+      }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int g = 0; g < G; ++g) {
+      if (first + g * 32 * N >= task.x.out) break;
+      float result[N];
+#pragma unroll
+      for (int n = 0; n < N; ++n) {
+        result[n] = weight[g][n][0] * row_sum[at[g][n][0]];
+#pragma unroll
+        for (int t = 1; t < Taps; ++t) result[n] = fmaf(weight[g][n][t], row_sum[at[g][n][t]], result[n]);
+      }
+      const int column = (g * 32 + lane) * N;
+      if (first + column < task.x.out) {
+        if constexpr (is_i8 && N == 1)
+          to[column] = quantize_device(result[0], task.y_scale);
+        else
+          Vector<T, N>::pack(result).store_streaming(to + column);
+      }
+    }
+    __syncwarp();
+    task.y.advance(along_y);
+    if (++row == task.y.out) {
+      row = 0;
+      along_y = task.y.at(0);
+      task.z.advance(along_z);
+      if (++slice == task.z.out) {
+        slice = 0;
+        along_z = task.z.at(0);
+        ++plane;
+      }
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace graft
