@@ -129,6 +129,72 @@ __global__ void __launch_bounds__(doubled_threads)
   }
 }
 
+/// The same for channel-vector layouts: V channels of one column to V channels of two.
+template <class T, int V, int R>
+__global__ void __launch_bounds__(doubled_threads)
+    doubled_channels(const T* x, T* y, const UpsamplingTask task, DoubledWeights along_y, DoubledWeights along_x) {
+  constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
+  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * doubled_threads + threadIdx.x;
+  if (item >= task.items) return;
+  const Share share = Share::of(item, task);
+  const auto group = static_cast<int>(share.group);
+  const int column = static_cast<int>(task.by_parts(static_cast<unsigned>(group)));
+  const int channel = (group - column * task.parts) * V;
+  const int first = share.strip * R;
+  const int height = task.y.in;
+  const int width = task.x.in;
+  const int channels_left = task.channels_from(share.plane, channel);
+  const T* from = x + share.plane * height * task.in_row + channel;
+  T* to = y + (share.plane * height + first) * 2 * task.out_row + 2LL * column * task.pitch + channel;
+  const int columns[3] = {::max(column - 1, 0) * task.pitch, column * task.pitch,
+                          ::min(column + 1, width - 1) * task.pitch};
+  const float even = along_x.even_at(column);
+  const float odd = along_x.odd_at(column, width);
+
+  Vector<T, V> loaded[R + 2][3];
+  const auto load_row = [&](int j) {
+    const T* row = from + static_cast<std::int64_t>(::min(::max(first + j - 1, 0), height - 1)) * task.in_row;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) loaded[j][i] = Vector<T, V>::load(row + columns[i]);
+  };
+  load_row(0);
+  load_row(1);
+  float held[2][2][V];
+#pragma unroll
+  for (int j = 0; j < R + 2; ++j) {
+    if (j + 2 < R + 2) load_row(j + 2);
+    float(&now)[2][V] = held[j % 2];
+    const float(&previous)[2][V] = held[1 - j % 2];
+    {
+      float values[3][V];
+#pragma unroll
+      for (int i = 0; i < 3; ++i) loaded[j][i].unpack(values[i]);
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        now[0][v] = between<is_i8>(values[0][v], values[1][v], even);
+        now[1][v] = between<is_i8>(values[1][v], values[2][v], odd);
+      }
+    }
+    const auto store = [&](int row, float f) {
+      if (first + row / 2 >= height) return;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float results[V];
+#pragma unroll
+        for (int v = 0; v < V; ++v) results[v] = between<is_i8>(previous[i][v], now[i][v], f);
+        T* address = to + row * task.out_row + i * task.pitch;
+        if constexpr (is_i8)
+          pack_scaled(results, task.ratio).first(channels_left).store_streaming(address);
+        else
+          Vector<T, V>::pack(results).first(channels_left).store_streaming(address);
+      }
+    };
+    const int k = first + j - 1;  // this row
+    if (j >= 2) store(2 * j - 3, along_y.odd_at(k - 1, height));
+    if (j >= 1 && j <= R) store(2 * j - 2, along_y.even_at(k));
+  }
+}
+
 /// a, b, ... to a, a, b, b, ...
 template <class T, int K>
 [[nodiscard]] __device__ Vector<T, 2 * K> each_twice(const Vector<T, K>& vector) {

@@ -95,6 +95,7 @@ struct UpsamplingTask {
   QuickDivision by_groups = {};
   QuickDivision by_strips = {};
   QuickDivision by_slices = {};
+  QuickDivision by_parts = {};
   // Channel-vector layouts: `blocks` ranges of `pitch` channels hold `channels` of them, and padding.
   std::int64_t blocks = 1;
   int channels = 0;
@@ -112,6 +113,7 @@ struct UpsamplingTask {
   /// A thread for every `row_count` of `axis_rows` rows of each of `group_count` groups.
   void distribute(std::int64_t group_count, int axis_rows, int row_count) {
     groups = group_count;
+    by_parts = QuickDivision::by(parts);
     rows = row_count;
     strips = static_cast<int>(ceil_divide(axis_rows, rows));
     items = planes * z.out * groups * strips;

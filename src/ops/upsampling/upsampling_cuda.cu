@@ -57,14 +57,15 @@ template <class T>
 constexpr int doubled_columns = widest<T> / 2;
 
 Status fits_doubled(const Upsampling& op, const Problem& problem) {
-  if (op.mode == Interpolation::cubic || problem.inputs[0].layout != Layout::linear) {
-    return unsupported("takes the linear layout, nearest or linear");
+  const bool is_linear = problem.inputs[0].layout == Layout::linear;
+  if (op.mode == Interpolation::cubic || (op.mode == Interpolation::nearest && !is_linear)) {
+    return unsupported("takes linear interpolation, and nearest in the linear layout");
   }
   const auto axes = sampled_axes(op, problem);
   if (axes[0].out > 1 || !is_doubled(op, axes[1]) || !is_doubled(op, axes[2])) {
     return unsupported("takes two axes of twice the size");
   }
-  if (problem.inputs[0].dtype == DType::i8 && axes[2].in % doubled_columns<std::int8_t> != 0) {
+  if (is_linear && problem.inputs[0].dtype == DType::i8 && axes[2].in % doubled_columns<std::int8_t> != 0) {
     return unsupported("takes rows of a multiple of 8 elements of i8");
   }
   return fits_packed(op, problem);
@@ -230,31 +231,44 @@ Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& 
 
 Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   using namespace detail;
-  if (!is_aligned(buffers.inputs[0], 8) || !is_aligned(buffers.outputs[0], 16)) {
+  if (!is_aligned(buffers.inputs[0], 16) || !is_aligned(buffers.outputs[0], 16)) {
     return op.mode == Interpolation::nearest ? run_vectors(op, problem, buffers, context)
                                              : run_any(op, problem, buffers, context);
   }
+  const bool is_linear = problem.inputs[0].layout == Layout::linear;
   return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+    constexpr int R = Policy::doubled_rows;
     const auto axes = sampled_axes(op, problem);
     const DoubledWeights along_y = DoubledWeights::make(axes[1], op.coordinate_mode);
     const DoubledWeights along_x = DoubledWeights::make(axes[2], op.coordinate_mode);
-    const auto run = [&]<int K>(std::integral_constant<int, K>) {
-      constexpr int R = Policy::doubled_rows;
-      task.distribute(task.x.in / K, task.y.in, R);
+    // Small tensors take a thread for each row.
+    const auto distribute_rows = [&](std::int64_t groups) {
+      task.distribute(groups, task.y.in, R);
       const bool small = !task.fills(device);
-      if (small) task.distribute(task.x.in / K, task.y.in, 1);
-      const Grid grid{ceil_divide(task.items, doubled_threads), doubled_threads};
-      if (op.mode == Interpolation::nearest) {
-        auto* kernel = small ? doubled_nearest<T, K, 1> : doubled_nearest<T, K, R>;
-        return launch("Upsampling doubled", kernel, grid, context, x, y, task);
-      }
-      auto* kernel = small ? doubled_linear<T, K, 1> : doubled_linear<T, K, R>;
-      return launch("Upsampling doubled", kernel, grid, context, x, y, task, along_y, along_x);
+      if (small) task.distribute(groups, task.y.in, 1);
+      return small;
     };
-    if constexpr (!std::is_same_v<T, std::int8_t>) {
-      if (task.x.in % doubled_columns<T> != 0) return run(std::integral_constant<int, 1>{});
+    const auto run = [&](auto* kernel, const auto&... weights) {
+      const Grid grid{ceil_divide(task.items, doubled_threads), doubled_threads};
+      return launch("Upsampling doubled", kernel, grid, context, x, y, task, weights...);
+    };
+    const auto run_columns = [&]<int K>(std::integral_constant<int, K>) {
+      const bool small = distribute_rows(task.x.in / K);
+      if (op.mode == Interpolation::nearest) return run(small ? doubled_nearest<T, K, 1> : doubled_nearest<T, K, R>);
+      return run(small ? doubled_linear<T, K, 1> : doubled_linear<T, K, R>, along_y, along_x);
+    };
+    if constexpr (sizeof(T) < 4) {
+      if (!is_linear) {
+        constexpr int V = 8;
+        task.parts = task.pitch / V;
+        const bool small = distribute_rows(std::int64_t{task.x.in} * task.parts);
+        return run(small ? doubled_channels<T, V, 1> : doubled_channels<T, V, R>, along_y, along_x);
+      }
     }
-    return run(std::integral_constant<int, doubled_columns<T>>{});
+    if constexpr (!std::is_same_v<T, std::int8_t>) {
+      if (task.x.in % doubled_columns<T> != 0) return run_columns(std::integral_constant<int, 1>{});
+    }
+    return run_columns(std::integral_constant<int, doubled_columns<T>>{});
   });
 }
 
