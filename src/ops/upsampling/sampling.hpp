@@ -1,4 +1,5 @@
-// Where the elements of Upsampling's output lie in its input, in exact arithmetic. Shared by reference and CUDA kernels.
+// Where the elements of Upsampling's output lie in its input, in exact arithmetic. Shared by reference and CUDA
+// kernels.
 #pragma once
 
 #include <array>
@@ -41,6 +42,6 @@ struct SampledAxis {
 /// The spatial axes, innermost last; an axis in front that x does not have has one element. For "nearest", positions
 /// are such that rounding them down gives the nearest element.
 [[nodiscard]] std::array<SampledAxis, Upsampling::max_spatial> sampled_axes(const Upsampling& op,
-                                                                           const Problem& problem);
+                                                                            const Problem& problem);
 
 }  // namespace graft

@@ -86,8 +86,8 @@ struct UpsamplingTask {
   std::int64_t planes = 0;
   std::int64_t in_row = 0;   ///< Elements.
   std::int64_t out_row = 0;  ///< Elements.
-  int pitch = 1;         ///< Elements from one column to the next.
-  int parts = 1;         ///< Groups of a column: vectors of channels.
+  int pitch = 1;             ///< Elements from one column to the next.
+  int parts = 1;             ///< Groups of a column: vectors of channels.
   std::int64_t groups = 0;
   int strips = 0;
   int rows = 0;

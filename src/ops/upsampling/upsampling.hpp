@@ -47,7 +47,8 @@ struct Upsampling {
       "torch.nn.functional.interpolate, ONNX Resize; cubic: Keys 1981, Cubic Convolution Interpolation for Digital "
       "Image Processing";
   static constexpr auto why_plugin =
-      "TensorRT's Resize has no int8 input and output and rounds coordinates to float; plugins named UpsamplePlugin and "
+      "TensorRT's Resize has no int8 input and output and rounds coordinates to float; plugins named UpsamplePlugin "
+      "and "
       "ResizeNearest_TRT are no part of TensorRT 11";
   static constexpr int max_spatial = 3;
   static constexpr std::int64_t largest_size = std::int64_t{1} << 30;  ///< Products of two stay within 64 bits.
@@ -82,8 +83,8 @@ struct Upsampling {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// Nothing where a scale for all axes meets an unknown rank, and for cubic interpolation of other than two axes, which
-  /// ONNX Runtime does not have.
+  /// Nothing where a scale for all axes meets an unknown rank, and for cubic interpolation of other than two axes,
+  /// which ONNX Runtime does not have.
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
   [[nodiscard]] static std::vector<DropIn> drop_ins();
 };

@@ -69,7 +69,8 @@ namespace graft {
     for (const Mode& how : modes) {
       const bool is_nearest = how.attributes[0].second == AttributeValue(std::string("nearest"));
       if (layout != flat) {
-        for (const std::int64_t channels : {1, 8, 33, 64}) add({dtype, layout, {2, channels, 5, 4}}, how, "x2", by({2}));
+        for (const std::int64_t channels : {1, 8, 33, 64})
+          add({dtype, layout, {2, channels, 5, 4}}, how, "x2", by({2}));
         add({dtype, layout, {1, 40, 7, 9}}, how, "x1_3_x0_6", by({1.3F, 0.6F}));
         add({dtype, layout, {2, 40, 5, 4}}, how, "to_9x3", to({9, 3}));
         add({dtype, layout, {0, 40, 5, 4}}, how, "x2", by({2}));
@@ -174,17 +175,18 @@ namespace graft {
   const Attributes nearest = resampling("nearest", "asymmetric", 2);
   const TensorDesc usual{.extents = {16, 256, 64, 64}};
   const TensorDesc small{.extents = {1, 64, 56, 56}};
-  std::vector<TimedCase> all = in_formats(
-      linear_formats, {{.attributes = bilinear, .inputs = {usual}, .of_copy = 0.93},
-                       {.attributes = nearest, .inputs = {usual}, .of_copy = 0.95},
-                       {.attributes = resampling("linear", "half_pixel", 2), .inputs = {usual}},
-                       {.attributes = resampling("linear", "half_pixel", 1.5F), .inputs = {usual}},
-                       {.attributes = resampling("linear", "half_pixel", 0.5F), .inputs = {usual}},
-                       {.attributes = resampling("linear", "half_pixel", 2), .inputs = {{.extents = {16, 256, 57, 57}}}},
-                       {.attributes = resampling("cubic", "half_pixel", 2), .inputs = {{.extents = {16, 64, 64, 64}}}},
-                       {.attributes = bilinear, .inputs = {{.extents = {4, 32, 16, 64, 64}}}},
-                       {.attributes = bilinear, .inputs = {small}},
-                       {.attributes = nearest, .inputs = {small}}});
+  std::vector<TimedCase> all =
+      in_formats(linear_formats,
+                 {{.attributes = bilinear, .inputs = {usual}, .of_copy = 0.93},
+                  {.attributes = nearest, .inputs = {usual}, .of_copy = 0.95},
+                  {.attributes = resampling("linear", "half_pixel", 2), .inputs = {usual}},
+                  {.attributes = resampling("linear", "half_pixel", 1.5F), .inputs = {usual}},
+                  {.attributes = resampling("linear", "half_pixel", 0.5F), .inputs = {usual}},
+                  {.attributes = resampling("linear", "half_pixel", 2), .inputs = {{.extents = {16, 256, 57, 57}}}},
+                  {.attributes = resampling("cubic", "half_pixel", 2), .inputs = {{.extents = {16, 64, 64, 64}}}},
+                  {.attributes = bilinear, .inputs = {{.extents = {4, 32, 16, 64, 64}}}},
+                  {.attributes = bilinear, .inputs = {small}},
+                  {.attributes = nearest, .inputs = {small}}});
   const std::vector<TimedCase> in_vectors =
       in_formats(vector_formats, {{.attributes = bilinear, .inputs = {usual}, .of_copy = 0.93},
                                   {.attributes = nearest, .inputs = {usual}, .of_copy = 0.95},

@@ -145,8 +145,8 @@ Status run_pieces(const Upsampling& op, const Problem& problem, const Upsampling
                          .pieces = static_cast<int>(ceil_divide(task.x.out, 32 * staged_columns<Taps>)),
                          .window = static_cast<int>(window_of(op, sampled_axes(op, problem)[2]))};
   const std::int64_t warps = std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor / 32;
-  staged_task.lines_each = static_cast<int>(
-      std::clamp<std::int64_t>(staged_task.lines * staged_task.pieces / warps, 1, most_lines));
+  staged_task.lines_each =
+      static_cast<int>(std::clamp<std::int64_t>(staged_task.lines * staged_task.pieces / warps, 1, most_lines));
   const std::int64_t items = ceil_divide(staged_task.lines, staged_task.lines_each) * staged_task.pieces;
   const Grid grid{.blocks = ceil_divide(items, staged_warps),
                   .threads = staged_threads,
@@ -160,10 +160,12 @@ Status run_pieces(const Upsampling& op, const Problem& problem, const Upsampling
 }
 
 Status run_staged(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
-  return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-    if (op.mode == Interpolation::cubic) return run_pieces<T, 4>(op, problem, task, device, x, y, context);
-    return run_pieces<T, 2>(op, problem, task, device, x, y, context);
-  });
+  return with_task(op, problem, buffers,
+                   [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+                     if (op.mode == Interpolation::cubic)
+                       return run_pieces<T, 4>(op, problem, task, device, x, y, context);
+                     return run_pieces<T, 2>(op, problem, task, device, x, y, context);
+                   });
 }
 
 /// A thread for as many rows as leave threads enough.
@@ -199,9 +201,10 @@ Status run_channels(const Upsampling& op, UpsamplingTask& task, const DeviceTrai
 }
 
 Status run_any(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
-  return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-    return run_channels<T, 1>(op, task, device, x, y, context);
-  });
+  return with_task(op, problem, buffers,
+                   [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+                     return run_channels<T, 1>(op, task, device, x, y, context);
+                   });
 }
 
 Status fits_vectors(const Upsampling& op, const Problem& problem) {
@@ -217,16 +220,18 @@ Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& 
   const bool aligned =
       is_aligned(buffers.outputs[0], vector_bytes) && (is_linear || is_aligned(buffers.inputs[0], vector_bytes));
   if (!aligned) return run_any(op, problem, buffers, context);
-  return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-    if (is_linear) {
-      constexpr int narrow = sizeof(T) == 1 ? 4 : 2;
-      if (task.x.out % widest<T> == 0) return run_nearest<T, widest<T>, 1>(task, device, x, y, context);
-      if (task.x.out % narrow == 0) return run_nearest<T, narrow, 1>(task, device, x, y, context);
-    } else if constexpr (sizeof(T) < 4) {
-      return run_channels<T, widest<T>>(op, task, device, x, y, context);
-    }
-    return run_nearest<T, 1, 1>(task, device, x, y, context);
-  });
+  return with_task(op, problem, buffers,
+                   [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+                     if (is_linear) {
+                       constexpr int narrow = sizeof(T) == 1 ? 4 : 2;
+                       if (task.x.out % widest<T> == 0)
+                         return run_nearest<T, widest<T>, 1>(task, device, x, y, context);
+                       if (task.x.out % narrow == 0) return run_nearest<T, narrow, 1>(task, device, x, y, context);
+                     } else if constexpr (sizeof(T) < 4) {
+                       return run_channels<T, widest<T>>(op, task, device, x, y, context);
+                     }
+                     return run_nearest<T, 1, 1>(task, device, x, y, context);
+                   });
 }
 
 Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
@@ -236,49 +241,50 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
                                              : run_any(op, problem, buffers, context);
   }
   const bool is_linear = problem.inputs[0].layout == Layout::linear;
-  return with_task(op, problem, buffers, [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-    constexpr int R = Policy::doubled_rows;
-    const auto axes = sampled_axes(op, problem);
-    const DoubledWeights along_y = DoubledWeights::make(axes[1], op.coordinate_mode);
-    const DoubledWeights along_x = DoubledWeights::make(axes[2], op.coordinate_mode);
-    // Small tensors take a thread for each row.
-    const auto distribute_rows = [&](std::int64_t groups) {
-      task.distribute(groups, task.y.in, R);
-      const bool small = !task.fills(device);
-      if (small) task.distribute(groups, task.y.in, 1);
-      return small;
-    };
-    const auto run = [&](auto* kernel, const auto&... weights) {
-      const Grid grid{ceil_divide(task.items, doubled_threads), doubled_threads};
-      return launch("Upsampling doubled", kernel, grid, context, x, y, task, weights...);
-    };
-    const auto run_columns = [&]<int K>(std::integral_constant<int, K>) {
-      const bool small = distribute_rows(task.x.in / K);
-      if (op.mode == Interpolation::nearest) return run(small ? doubled_nearest<T, K, 1> : doubled_nearest<T, K, R>);
-      return run(small ? doubled_linear<T, K, 1> : doubled_linear<T, K, R>, along_y, along_x);
-    };
-    if constexpr (sizeof(T) < 4) {
-      if (!is_linear) {
-        constexpr int V = 8;
-        task.parts = task.pitch / V;
-        const bool small = distribute_rows(std::int64_t{task.x.in} * task.parts);
-        return run(small ? doubled_channels<T, V, 1> : doubled_channels<T, V, R>, along_y, along_x);
-      }
-    }
-    if constexpr (!std::is_same_v<T, std::int8_t>) {
-      if (task.x.in % doubled_columns<T> != 0) return run_columns(std::integral_constant<int, 1>{});
-    }
-    return run_columns(std::integral_constant<int, doubled_columns<T>>{});
-  });
+  return with_task(op, problem, buffers,
+                   [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+                     constexpr int R = Policy::doubled_rows;
+                     const auto axes = sampled_axes(op, problem);
+                     const DoubledWeights along_y = DoubledWeights::make(axes[1], op.coordinate_mode);
+                     const DoubledWeights along_x = DoubledWeights::make(axes[2], op.coordinate_mode);
+                     // Small tensors take a thread for each row.
+                     const auto distribute_rows = [&](std::int64_t groups) {
+                       task.distribute(groups, task.y.in, R);
+                       const bool small = !task.fills(device);
+                       if (small) task.distribute(groups, task.y.in, 1);
+                       return small;
+                     };
+                     const auto run = [&](auto* kernel, const auto&... weights) {
+                       const Grid grid{ceil_divide(task.items, doubled_threads), doubled_threads};
+                       return launch("Upsampling doubled", kernel, grid, context, x, y, task, weights...);
+                     };
+                     const auto run_columns = [&]<int K>(std::integral_constant<int, K>) {
+                       const bool small = distribute_rows(task.x.in / K);
+                       if (op.mode == Interpolation::nearest)
+                         return run(small ? doubled_nearest<T, K, 1> : doubled_nearest<T, K, R>);
+                       return run(small ? doubled_linear<T, K, 1> : doubled_linear<T, K, R>, along_y, along_x);
+                     };
+                     if constexpr (sizeof(T) < 4) {
+                       if (!is_linear) {
+                         constexpr int V = 8;
+                         task.parts = task.pitch / V;
+                         const bool small = distribute_rows(std::int64_t{task.x.in} * task.parts);
+                         return run(small ? doubled_channels<T, V, 1> : doubled_channels<T, V, R>, along_y, along_x);
+                       }
+                     }
+                     if constexpr (!std::is_same_v<T, std::int8_t>) {
+                       if (task.x.in % doubled_columns<T> != 0) return run_columns(std::integral_constant<int, 1>{});
+                     }
+                     return run_columns(std::integral_constant<int, doubled_columns<T>>{});
+                   });
 }
 
 }  // namespace
 
 std::span<const Variant<Upsampling>> cuda_kernels(const Upsampling& /*op*/) {
-  static constexpr std::array variants{Variant<Upsampling>{"doubled", fits_doubled, run_doubled},
-                                       Variant<Upsampling>{"staged", fits_staged, run_staged},
-                                       Variant<Upsampling>{"vectors", fits_vectors, run_vectors},
-                                       Variant<Upsampling>{"scalar", fits_any, run_any}};
+  static constexpr std::array variants{
+      Variant<Upsampling>{"doubled", fits_doubled, run_doubled}, Variant<Upsampling>{"staged", fits_staged, run_staged},
+      Variant<Upsampling>{"vectors", fits_vectors, run_vectors}, Variant<Upsampling>{"scalar", fits_any, run_any}};
   return variants;
 }
 
