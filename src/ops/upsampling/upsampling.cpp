@@ -51,15 +51,15 @@ std::optional<Ratio> simplest_ratio(float value) {
 std::array<SampledAxis, Upsampling::max_spatial> sampled_axes(const Upsampling& op, const Problem& problem) {
   const Extents& in = problem.inputs[0].extents;
   const Extents& out = problem.outputs[0].extents;
-  const int spatial = in.rank() - 2;
+  const std::size_t spatial = static_cast<std::size_t>(in.rank()) - 2;
   std::array<SampledAxis, Upsampling::max_spatial> axes{};
-  for (int i = 0; i < spatial; ++i) {
-    SampledAxis& axis = axes[static_cast<std::size_t>(Upsampling::max_spatial - spatial + i)];
-    axis.in = in[2 + i];
-    axis.out = out[2 + i];
+  for (std::size_t i = 0; i < spatial; ++i) {
+    SampledAxis& axis = axes[Upsampling::max_spatial - spatial + i];
+    axis.in = in[static_cast<int>(i) + 2];
+    axis.out = out[static_cast<int>(i) + 2];
     Ratio scale{axis.out, axis.in};
     if (!op.scales.empty()) {
-      scale = simplest_ratio(op.scales[op.scales.size() == 1 ? 0 : static_cast<std::size_t>(i)]).value_or(Ratio{});
+      scale = simplest_ratio(op.scales[op.scales.size() == 1 ? 0 : i]).value_or(Ratio{});
     }
     switch (op.coordinate_mode) {
       case CoordinateMode::half_pixel:
