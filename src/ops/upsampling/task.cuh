@@ -124,7 +124,7 @@ struct UpsamplingTask {
     }
   }
   [[nodiscard]] bool fills(const DeviceTraits& device) const {
-    return items >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
+    return items >= std::int64_t{1} * device.multiprocessors * device.threads_per_multiprocessor;
   }
 };
 

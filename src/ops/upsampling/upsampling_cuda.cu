@@ -10,8 +10,11 @@ namespace {
 
 /// Rows of the output that a thread makes, if there are threads enough; rows of the input for "doubled".
 struct Policy {
-  static constexpr int rows = 8;
-  static constexpr int doubled_rows = 4;
+  static constexpr int rows = 32;
+  static constexpr int doubled_rows = 2;
+  static constexpr int doubled_rows_i8 = 3;
+  static constexpr int doubled_channel_rows = 4;
+  static constexpr int interpolated_columns = 4;  ///< More take more registers, and more of a row is waited for.
 };
 
 /// Packed i8 hold results of at most 2^21 steps before they saturate.
@@ -84,6 +87,14 @@ UpsamplingTask make_task(const Upsampling& op, const Problem& problem) {
     task.blocks = ceil_divide(x.extents[1], 32);
     task.planes = x.extents[0] * task.blocks;
     task.pitch = 32;
+  }
+  const std::int64_t lines = task.planes * axes[0].out * axes[1].out;
+  if (x.layout == Layout::linear && axes[0].is_identity() && axes[1].is_identity() &&
+      lines <= Upsampling::largest_size) {
+    // Only rows are resampled: those of all planes are alike.
+    task.planes = 1;
+    task.z = WalkedAxis::make({});
+    task.y.in = task.y.out = static_cast<int>(lines);
   }
   task.in_row = axes[2].in * task.pitch;
   task.out_row = axes[2].out * task.pitch;
@@ -195,8 +206,17 @@ Status run_channels(const Upsampling& op, UpsamplingTask& task, const DeviceTrai
   using namespace detail;
   if (op.mode == Interpolation::nearest) return run_nearest<T, 1, V>(task, device, x, y, context);
   distribute(task, 1, V, device);
-  auto* kernel = op.mode == Interpolation::cubic ? interpolated<T, 4, V> : interpolated<T, 2, V>;
+  auto* kernel = op.mode == Interpolation::cubic ? interpolated<T, 4, 1, V> : interpolated<T, 2, 1, V>;
   return launch("Upsampling interpolated", kernel,
+                {ceil_divide(task.items, interpolated_threads), interpolated_threads}, context, x, y, task);
+}
+
+/// Linear interpolation, several columns to a thread.
+template <class T>
+Status run_columns(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
+  using namespace detail;
+  distribute(task, Policy::interpolated_columns, 1, device);
+  return launch("Upsampling interpolated", interpolated<T, 2, Policy::interpolated_columns, 1>,
                 {ceil_divide(task.items, interpolated_threads), interpolated_threads}, context, x, y, task);
 }
 
@@ -208,8 +228,10 @@ Status run_any(const Upsampling& op, const Problem& problem, const Buffers& buff
 }
 
 Status fits_vectors(const Upsampling& op, const Problem& problem) {
-  if (op.mode != Interpolation::nearest && problem.inputs[0].layout == Layout::linear) {
-    return unsupported("takes nearest, or a channel-vector layout");
+  const Extents& out = problem.outputs[0].extents;
+  if (op.mode != Interpolation::nearest && problem.inputs[0].layout == Layout::linear &&
+      (op.mode == Interpolation::cubic || out[out.rank() - 1] % Policy::interpolated_columns != 0)) {
+    return unsupported("takes, of the linear layout, nearest, and linear interpolation to rows of a multiple of 4");
   }
   return fits_packed(op, problem);
 }
@@ -222,6 +244,9 @@ Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& 
   if (!aligned) return run_any(op, problem, buffers, context);
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+                     if (is_linear && op.mode == Interpolation::linear) {
+                       return run_columns(task, device, x, y, context);
+                     }
                      if (is_linear) {
                        constexpr int narrow = sizeof(T) == 1 ? 4 : 2;
                        if (task.x.out % widest<T> == 0)
@@ -243,13 +268,12 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
   const bool is_linear = problem.inputs[0].layout == Layout::linear;
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-                     constexpr int R = Policy::doubled_rows;
                      const auto axes = sampled_axes(op, problem);
                      const DoubledWeights along_y = DoubledWeights::make(axes[1], op.coordinate_mode);
                      const DoubledWeights along_x = DoubledWeights::make(axes[2], op.coordinate_mode);
                      // Small tensors take a thread for each row.
-                     const auto distribute_rows = [&](std::int64_t groups) {
-                       task.distribute(groups, task.y.in, R);
+                     const auto distribute_rows = [&](std::int64_t groups, int rows) {
+                       task.distribute(groups, task.y.in, rows);
                        const bool small = !task.fills(device);
                        if (small) task.distribute(groups, task.y.in, 1);
                        return small;
@@ -259,7 +283,8 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
                        return launch("Upsampling doubled", kernel, grid, context, x, y, task, weights...);
                      };
                      const auto run_columns = [&]<int K>(std::integral_constant<int, K>) {
-                       const bool small = distribute_rows(task.x.in / K);
+                       constexpr int R = sizeof(T) == 1 ? Policy::doubled_rows_i8 : Policy::doubled_rows;
+                       const bool small = distribute_rows(task.x.in / K, R);
                        if (op.mode == Interpolation::nearest)
                          return run(small ? doubled_nearest<T, K, 1> : doubled_nearest<T, K, R>);
                        return run(small ? doubled_linear<T, K, 1> : doubled_linear<T, K, R>, along_y, along_x);
@@ -268,7 +293,8 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
                        if (!is_linear) {
                          constexpr int V = 8;
                          task.parts = task.pitch / V;
-                         const bool small = distribute_rows(std::int64_t{task.x.in} * task.parts);
+                         constexpr int R = Policy::doubled_channel_rows;
+                         const bool small = distribute_rows(std::int64_t{task.x.in} * task.parts, R);
                          return run(small ? doubled_channels<T, V, 1> : doubled_channels<T, V, R>, along_y, along_x);
                        }
                      }
@@ -282,9 +308,10 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
 }  // namespace
 
 std::span<const Variant<Upsampling>> cuda_kernels(const Upsampling& /*op*/) {
-  static constexpr std::array variants{
-      Variant<Upsampling>{"doubled", fits_doubled, run_doubled}, Variant<Upsampling>{"staged", fits_staged, run_staged},
-      Variant<Upsampling>{"vectors", fits_vectors, run_vectors}, Variant<Upsampling>{"scalar", fits_any, run_any}};
+  static constexpr std::array variants{Variant<Upsampling>{"doubled", fits_doubled, run_doubled},
+                                       Variant<Upsampling>{"vectors", fits_vectors, run_vectors},
+                                       Variant<Upsampling>{"staged", fits_staged, run_staged},
+                                       Variant<Upsampling>{"scalar", fits_any, run_any}};
   return variants;
 }
 
