@@ -13,6 +13,7 @@ namespace graft {
 namespace {
 
 constexpr int depthwise_threads = 256;
+constexpr std::int64_t most_window = 96;  // of 64 channels, in shared memory
 
 /// A tensor is `images` of height x width pixels with `channels` each side by side: planes of one channel (linear),
 /// images of all (hwc8), blocks of 32 (chw32).
@@ -41,77 +42,68 @@ struct DepthwiseTask {
   int row_dilation;
   int column_dilation;
 
-  // Vectors: a block takes `lanes` vectors of several strips. Linear: a thread takes one strip.
+  // Vectors: a block takes `lanes` vectors of the same channels for several strips. Linear: a thread takes one strip.
   int lanes;
   int lane_tiles;
   int strips;
   Divisor by_strips;
-  std::int64_t count;  ///< Strips of all images.
+  std::int64_t count;  ///< Vectors: strips of the whole batch for the same channels. Linear: strips of all images.
 };
 
 /// Strips along a row: Strip results of the vectors' 16 bytes of channels. Kernel and Stride are 0 where they are not
 /// known.
+///
+/// Sums of i8 are exact in f32 too: most_window products of at most 2^14.
 template <class T, int Kernel, int Stride, int Strip>
 __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const DepthwiseTask task) {
-  using Sum = SumOf<T>;
   constexpr int count = widest<T>;
   using V = Vector<T, count>;
   const int window_height = Kernel > 0 ? Kernel : task.kernel_height;
   const int window_width = Kernel > 0 ? Kernel : task.kernel_width;
   const int step = Stride > 0 ? Stride : task.column_stride;
   const int window = window_height * window_width;
-  extern __shared__ float filters[];  // [window][lanes * count], whole numbers for i8
+  extern __shared__ float4 filters[];  // [window][lanes * count]
   const int thread = static_cast<int>(threadIdx.x);
   const int tile = static_cast<int>(blockIdx.x) % task.lane_tiles;
   const std::int64_t first_strip =
       static_cast<std::int64_t>(blockIdx.x / static_cast<unsigned>(task.lane_tiles)) * (depthwise_threads / task.lanes);
-  const int first_channel = tile * task.lanes * count;
   const int width = task.lanes * count;
+  const int first_channel = tile * width;
 
   const auto own = first_strip + thread / task.lanes;
   const bool active = thread < depthwise_threads / task.lanes * task.lanes && own < task.count;
   const int lane = thread % task.lanes;
-  const int at = first_channel + lane * count;  // in the image
-  // Images of a block of threads may differ where they are blocks of channels, so filters are found by image.
-  const std::int64_t row_and_image = active ? own / task.strips : 0;
-  const int strip = static_cast<int>(own - row_and_image * task.strips);
-  const std::int64_t image = row_and_image / task.out_height;
-  const int y_row = static_cast<int>(row_and_image - image * task.out_height);
-  const int channel = static_cast<int>(image % task.images_of_batch) * task.channels + at;
+  const int channel = first_channel + lane * count;
+  const std::int64_t row_and_item = active ? own / task.strips : 0;
+  const int strip = static_cast<int>(own - row_and_item * task.strips);
+  const std::int64_t item = row_and_item / task.out_height;
+  const int y_row = static_cast<int>(row_and_item - item * task.out_height);
+  const bool blocked = task.images_of_batch > 1;  // an image is one tile's channels
+  const std::int64_t image = blocked ? item * task.images_of_batch + tile : item;
+  const int at = blocked ? lane * count : channel;
 
-  const bool shared_filters = task.images_of_batch == 1;
   const T* const weight = static_cast<const T*>(task.weight);
-  if (shared_filters) {
-    for (int i = thread; i < window * width; i += depthwise_threads) {
-      const int c = first_channel + i % width;
-      filters[i] =
-          c < task.all_channels
-              ? static_cast<float>(weight[(static_cast<std::int64_t>(c) * window + i / width) * task.weight_pitch])
-              : 0.F;
-    }
-    __syncthreads();
+  for (int i = thread; i < window * width; i += depthwise_threads) {
+    const int c = first_channel + i % width;
+    const T* filter = weight + (static_cast<std::int64_t>(c) * window + i / width) * task.weight_pitch;
+    reinterpret_cast<float*>(filters)[i] = c < task.all_channels ? static_cast<float>(*filter) : 0.F;
   }
+  __syncthreads();
   if (!active || at >= task.channels) return;
 
-  Sum sums[Strip][count] = {};
+  float sums[Strip][count] = {};
   const int x_row = y_row * task.row_stride - task.row_pad;
   const int x_column = strip * Strip * step - task.column_pad;
   const T* const from = static_cast<const T*>(task.x) + image * task.height * task.width * task.channels + at;
-  const auto add = [&](Sum(&sum)[count], const float(&values)[count], int tap) {
-    if (shared_filters) {
-      const float* filter = filters + tap * width + lane * count;
+  const auto add = [&](float(&sum)[count], const float(&values)[count], int tap) {
+    const float4* filter = filters + (tap * width + lane * count) / 4;
 #pragma unroll
-      for (int i = 0; i < count; ++i) sum[i] += static_cast<Sum>(values[i] * filter[i]);
-    } else {
-#pragma unroll
-      for (int i = 0; i < count; ++i) {
-        const bool exists = channel + i < task.all_channels;
-        const float filter =
-            exists ? static_cast<float>(
-                         weight[(static_cast<std::int64_t>(channel + i) * window + tap) * task.weight_pitch])
-                   : 0.F;
-        sum[i] += static_cast<Sum>(values[i] * filter);
-      }
+    for (int i = 0; i < count / 4; ++i) {
+      const float4 four = filter[i];
+      sum[4 * i] += values[4 * i] * four.x;
+      sum[4 * i + 1] += values[4 * i + 1] * four.y;
+      sum[4 * i + 2] += values[4 * i + 2] * four.z;
+      sum[4 * i + 3] += values[4 * i + 3] * four.w;
     }
   };
 #pragma unroll
@@ -162,7 +154,7 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
     alignas(16) T results[count];
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const float value = task.epilogue.apply(static_cast<float>(sums[t][i]), factors[i], biases[i]);
+      const float value = task.epilogue.apply(sums[t][i], factors[i], biases[i]);
       const bool exists = channel + i < task.all_channels;
       if constexpr (std::is_same_v<T, std::int8_t>)
         results[i] = exists ? quantize_device(value, task.epilogue.y_scale) : T(0);
@@ -228,15 +220,16 @@ Status launch_vectors(DepthwiseTask task, const CudaContext& context) {
   constexpr int strip = std::is_same_v<T, std::int8_t> ? 2 : 4;
   constexpr int most_lanes = 8;  // 128 bytes side by side
   const int vectors = task.channels / widest<T>;
-  task.lane_tiles = static_cast<int>(ceil_divide(vectors, most_lanes));
-  task.lanes = static_cast<int>(ceil_divide(vectors, task.lane_tiles));
+  const auto tiles = static_cast<int>(ceil_divide(vectors, most_lanes));
+  task.lanes = static_cast<int>(ceil_divide(vectors, tiles));
+  task.lane_tiles = tiles * task.images_of_batch;
   task.strips = static_cast<int>(ceil_divide(task.out_width, strip));
   task.count *= std::int64_t{task.strips} * task.out_height;
   const int window = task.kernel_height * task.kernel_width;
   const Grid grid{.blocks = ceil_divide(task.count, depthwise_threads / task.lanes) * task.lane_tiles,
                   .threads = depthwise_threads,
                   .cluster = 1,
-                  .shared_bytes = task.images_of_batch == 1 ? window * task.lanes * widest<T> * 4 : 0};
+                  .shared_bytes = window * task.lanes * widest<T> * 4};
   return launch("Convolution depthwise", depthwise_vectors<T, Kernel, Stride, strip>, grid, context, task);
 }
 
@@ -268,7 +261,6 @@ Status depthwise_fits(const Convolution& op, const Problem& problem) {
   if (x.layout == Layout::linear && !is_usual(plan)) {
     return unsupported("takes linear tensors with windows of 3 x 3 or 5 x 5, steps of 1 or 2 and no dilation");
   }
-  constexpr std::int64_t most_window = 96;  // of 64 channels, in shared memory
   if (plan.window() > most_window) return unsupported("takes windows of up to 96 elements");
   constexpr std::int64_t most = std::numeric_limits<int>::max() / 2;
   const std::int64_t reach_height = (height.kernel - 1) * height.dilation + height.in + height.pad;
@@ -316,7 +308,7 @@ Status depthwise_run(const Convolution& op, const Problem& problem, const Buffer
                      .strips = 1,
                      .by_strips = {},
                      .count = 0};
-  task.count = plan.batch * task.images_of_batch;
+  task.count = to.layout == Layout::linear ? plan.batch * plan.channels : plan.batch;
   const auto by_window = [&](auto run) {
     const bool two = width.stride == 2;
     if (width.kernel == 3) return two ? run.template operator()<3, 2>() : run.template operator()<3, 1>();
