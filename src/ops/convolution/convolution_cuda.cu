@@ -4,7 +4,8 @@
 namespace graft {
 
 std::span<const Variant<Convolution>> cuda_kernels(const Convolution& /*op*/) {
-  static constexpr std::array variants{Variant<Convolution>{"wgmma", wgmma_fits, wgmma_run, 90},
+  static constexpr std::array variants{Variant<Convolution>{"depthwise", depthwise_fits, depthwise_run},
+                                       Variant<Convolution>{"wgmma", wgmma_fits, wgmma_run, 90},
                                        Variant<Convolution>{"tensor_core", tensor_core_fits, tensor_core_run},
                                        Variant<Convolution>{"tf32", tf32_fits, tf32_run},
                                        Variant<Convolution>{"f32", f32_fits, f32_run},
