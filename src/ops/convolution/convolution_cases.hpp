@@ -171,10 +171,12 @@ struct ConvolutionSizes {
   refuse(usual, {}, "does not take i32")->inputs[0].dtype = DType::i32;
 
   const auto add_large = [&](DType dtype, Layout layout, const ConvolutionSizes& sizes) {
-    const std::vector<float> weights(static_cast<std::size_t>(sizes.terms() * sizes.outputs), 0.01F);
+    // One step, a power of two, which every type holds exactly.
+    const std::vector<float> weights(static_cast<std::size_t>(sizes.terms() * sizes.outputs), 1.F / 64);
     OperatorCase& added = cases.emplace_back(convolution_case(
         dtype, layout, sizes,
-        {{"num_output", sizes.outputs}, {"kernel_weights", weights}, {"weight_scale", std::vector{0.01F}}}, "_large"));
+        {{"num_output", sizes.outputs}, {"kernel_weights", weights}, {"weight_scale", std::vector{1.F / 64}}},
+        "_large"));
     added.inputs.resize(1);
     added.large = true;
   };
