@@ -65,7 +65,13 @@ def assert_same(found, expected, **limits):
         if value.dtype.kind in "iub":
             np.testing.assert_array_equal(found[name], value, err_msg=name)
         else:
-            np.testing.assert_allclose(found[name], value, err_msg=name, **(limits or tolerance))
+            allowed = limits or tolerance
+            # Terms of a sum round as the largest results do: those of a convolution reach 13, and cancel to 0.04.
+            finite = np.abs(value[np.isfinite(value)])
+            largest = max(1.0, float(finite.max(initial=0)))
+            np.testing.assert_allclose(
+                found[name], value, err_msg=name, rtol=allowed["rtol"], atol=allowed["atol"] * largest
+            )
 
 
 exports = sorted((golden / "exports").glob("*.onnx"))
