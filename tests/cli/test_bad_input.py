@@ -107,7 +107,7 @@ def test_contradicting_shapes(graft, tmp_path, out):
     [
         ({"epsilon": -1.0}, "epsilon"),
         ({"epsilon_mode": "sideways"}, "sideways"),
-        ({"axes": 1}, "axes"),
+        ({"axes": [0.5]}, "axes"),
         ({"slope": 0.1}, "slope"),
     ],
 )
