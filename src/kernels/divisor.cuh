@@ -3,8 +3,8 @@
 
 namespace graft {
 
-/// Of numerators from 0 to 2^31 - 1 by 1 to 2^31 - 1 (Granlund and Montgomery 1994, Division by Invariant Integers using
-/// Multiplication).
+/// Of numerators from 0 to 2^31 - 1 by 1 to 2^31 - 1 (Granlund and Montgomery 1994, Division by Invariant Integers
+/// using Multiplication).
 class Divisor {
  public:
   Divisor() = default;

@@ -80,8 +80,10 @@ std::string pool_axis(Body& body, const SpatialPyramidPooling& op, const std::st
       const std::string sum = body.call("ReduceSum<keepdims=1>", {piece, axes});
       pooled = body.binary("Div", sum, body.add("Cast<to=1>(" + bin.divisor + ")"));
     } else {
-      const std::string type = op.mode == PoolingMode::max ? "ReduceMax" : "ReduceMean";
-      pooled = body.call(type + "<axes=[" + a + "], keepdims=1>", {piece});
+      std::string type = op.mode == PoolingMode::max ? "ReduceMax<axes=[" : "ReduceMean<axes=[";
+      type += a;
+      type += "], keepdims=1>";
+      pooled = body.call(type, {piece});
     }
     pieces += (i == 0 ? "" : ", ") + pooled;
   }
