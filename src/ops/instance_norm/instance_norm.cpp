@@ -2,7 +2,6 @@
 #include "ops/instance_norm/instance_norm.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace graft {
 namespace {
@@ -50,7 +49,7 @@ TensorDesc InstanceNorm::constant(std::size_t port, std::span<const TensorDesc> 
 void InstanceNorm::fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const {
   std::vector<float> values = port == scale_port ? scales : bias;
   if (values.empty()) values.assign(static_cast<std::size_t>(desc.extents[0]), port == scale_port ? 1.F : 0.F);
-  std::memcpy(bytes, values.data(), values.size() * sizeof(float));
+  std::ranges::copy(std::as_bytes(std::span(values)), bytes);  // no values where there are no channels
 }
 
 std::optional<Function> InstanceNorm::function(const FunctionInputs& inputs) const {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace graft {
 namespace {
@@ -50,7 +49,7 @@ TensorDesc Normalize::constant(std::size_t /*port*/, std::span<const TensorDesc>
 void Normalize::fill_constant(std::size_t /*port*/, const TensorDesc& desc, std::byte* bytes) const {
   std::vector<float> values = weights;
   if (values.empty()) values.assign(static_cast<std::size_t>(desc.extents[0]), 1.F);
-  std::memcpy(bytes, values.data(), values.size() * sizeof(float));
+  std::ranges::copy(std::as_bytes(std::span(values)), bytes);  // no values where there are no channels
 }
 
 std::optional<Function> Normalize::function(const FunctionInputs& inputs) const {
