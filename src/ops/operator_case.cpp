@@ -8,6 +8,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "core/hash.hpp"
 #include "ops/reference.hpp"
 
 namespace graft {
@@ -58,13 +59,6 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
     }
   }
   return 0;
-}
-
-/// 32 bits that depend on the text alone, on every platform (FNV-1a).
-std::uint32_t hash_of(std::string_view text) {
-  std::uint32_t hash = 2166136261U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return hash;
 }
 
 template <class Element>

@@ -7,6 +7,7 @@
 
 #include "adapters/tensorrt/convert.hpp"
 #include "adapters/tensorrt/logger.hpp"
+#include "core/hash.hpp"
 
 namespace graft::tensorrt {
 namespace {
@@ -77,9 +78,7 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
 }  // namespace
 
 std::int32_t tactic_of(std::string_view variant) {
-  std::uint32_t hash = 2166136261U;  // FNV-1a: the same in every library that has the variant
-  for (const char c : variant) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return static_cast<std::int32_t>(hash >> 1U | 1U);  // TensorRT wants them positive
+  return static_cast<std::int32_t>(hash_of(variant) >> 1U | 1U);  // TensorRT wants them positive
 }
 
 Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op)

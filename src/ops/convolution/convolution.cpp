@@ -15,12 +15,6 @@ constexpr std::size_t most_axes = ConvolutionPlan::axes;
 
 Status refuse(std::string message) { return invalid_argument("Convolution: " + std::move(message)); }
 
-std::string list_text(std::span<const std::int64_t> values) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
-  return text + "]";
-}
-
 /// One number for all channels, one for each, or none, which means `otherwise`.
 float number_for(const std::vector<float>& numbers, std::int64_t channel, float otherwise) {
   if (numbers.empty()) return otherwise;
@@ -35,7 +29,7 @@ std::size_t axes_of_lists(const Convolution& op) {
 Status check_axes(const Convolution& op, std::size_t axes) {
   const auto check_list = [&](const char* name, const std::vector<std::int64_t>& list, bool twice) -> Status {
     if (list.empty() || list.size() == axes || (twice && list.size() == 2 * axes)) return {};
-    return refuse("attribute `" + std::string(name) + "`: found " + list_text(list) +
+    return refuse("attribute `" + std::string(name) + "`: found " + to_string(AttributeValue(list)) +
                   ", allowed is a number for each " + "of the " + std::to_string(axes) + " spatial axes of x");
   };
   if (Status status = check_list("kernel", op.kernel, false); !status.ok()) return status;
@@ -119,7 +113,7 @@ Status Convolution::check_attributes() const {
   constexpr auto most = std::int64_t{1} << 31;  // keeps products of two within 64 bits
   for (const auto* list : {&kernel, &stride, &pad, &dilation}) {
     if (std::any_of(list->begin(), list->end(), [](std::int64_t number) { return number >= most; })) {
-      return refuse("found " + list_text(*list) + ", allowed is less than 2147483648");
+      return refuse("found " + to_string(AttributeValue(*list)) + ", allowed is less than 2147483648");
     }
   }
   if (num_output > 0 && num_output % group != 0) {
@@ -311,7 +305,7 @@ std::optional<Function> Convolution::function(const FunctionInputs& inputs) cons
   } else if (!pad.empty()) {
     std::vector<std::int64_t> both = pad;
     both.insert(both.end(), pad.begin(), pad.end());
-    attributes += ", pads=" + list_text(both);
+    attributes += ", pads=" + to_string(AttributeValue(both));
     name += "_padded_by";
     for (const std::int64_t number : pad) name += "_" + std::to_string(number);
   }
@@ -346,7 +340,7 @@ std::optional<std::string> Convolution::native_form(const FunctionInputs& inputs
   if (pad.size() == kernel.size()) pads.insert(pads.end(), pad.begin(), pad.end());
   std::string text = "y = Conv<group=" + std::to_string(group);
   const auto add = [&](const char* name, const std::vector<std::int64_t>& list) {
-    if (!list.empty()) text += std::string(", ") + name + "=" + list_text(list);
+    if (!list.empty()) text += std::string(", ") + name + "=" + to_string(AttributeValue(list));
   };
   add("kernel_shape", kernel);
   add("strides", stride);

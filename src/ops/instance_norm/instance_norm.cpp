@@ -1,7 +1,7 @@
 // Definition of InstanceNorm: rules, what stands in for missing inputs, ONNX function, drop-ins.
 #include "ops/instance_norm/instance_norm.hpp"
 
-#include <algorithm>
+#include "ops/channel_values.hpp"
 
 namespace graft {
 namespace {
@@ -41,15 +41,12 @@ TensorDesc InstanceNorm::constant(std::size_t port, std::span<const TensorDesc> 
   const std::vector<float>& values = port == scale_port ? scales : bias;
   const Extents& x = given[0].extents;
   const std::int64_t channels = x.rank() > 1 ? x[1] : 0;
-  return {.dtype = DType::f32,
-          .layout = Layout::linear,
-          .extents = {values.empty() ? channels : static_cast<std::int64_t>(values.size())}};
+  return channel_values(values, channels);
 }
 
 void InstanceNorm::fill_constant(std::size_t port, const TensorDesc& desc, std::byte* bytes) const {
-  std::vector<float> values = port == scale_port ? scales : bias;
-  if (values.empty()) values.assign(static_cast<std::size_t>(desc.extents[0]), port == scale_port ? 1.F : 0.F);
-  std::ranges::copy(std::as_bytes(std::span(values)), bytes);  // no values where there are no channels
+  const bool is_scale = port == scale_port;
+  fill_channel_values(is_scale ? scales : bias, is_scale ? 1.F : 0.F, desc, bytes);
 }
 
 std::optional<Function> InstanceNorm::function(const FunctionInputs& inputs) const {

@@ -1,36 +1,14 @@
 // Reference kernel of L2Normalize.
-#include "ops/inverse_norm.hpp"
 #include "ops/l2_normalize/l2_normalize.hpp"
-#include "ops/reduction.hpp"
-#include "ops/reference.hpp"
+#include "ops/norm_reference.hpp"
 
 namespace graft {
+
 Status run(const L2Normalize& op, const Problem& problem, const Buffers& buffers, const CpuContext& context) {
   ReductionPlan plan;
   if (Status status = plan_reduction(problem.inputs[0].extents, op.axes, plan); !status.ok()) return status;
-  const InverseNorm inverse_norm{op.epsilon, op.epsilon_mode};
-  return dispatch(problem.inputs[0].dtype, [&](auto element) -> Status {
-    using Element = decltype(element);
-    const auto* x = static_cast<const Element*>(buffers.inputs[0]);
-    auto* y = static_cast<Element*>(buffers.outputs[0]);
-    context.parallel_for(plan.kept_count, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t vector = begin; vector < end; ++vector) {
-        const std::int64_t base = offset_of(vector, plan.kept_extents, plan.kept_strides);
-        const auto at = [&](std::int64_t i) { return base + offset_of(i, plan.reduced_extents, plan.reduced_strides); };
-        double sum = 0;
-        for (std::int64_t i = 0; i < plan.reduced_count; ++i) {
-          const double value = load(x[at(i)], op.x_scale);
-          sum += value * value;
-        }
-        // Every kernel holds the sum in f32, so it overflows alike.
-        const double factor = inverse_norm(static_cast<double>(static_cast<float>(sum)));
-        for (std::int64_t i = 0; i < plan.reduced_count; ++i) {
-          y[at(i)] = store<Element>(load(x[at(i)], op.x_scale) * factor, op.y_scale);
-        }
-      }
-    });
-    return {};
-  });
+  const auto no_weight = [](std::int64_t /*i*/) { return 1.; };
+  return normalize_cpu(op, plan, {op.epsilon, op.epsilon_mode}, no_weight, problem, buffers, context);
 }
 
 }  // namespace graft

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/channel_values.hpp"
+
 namespace graft {
 namespace {
 
@@ -41,15 +43,11 @@ Status Normalize::check(const Problem& problem) const {
 TensorDesc Normalize::constant(std::size_t /*port*/, std::span<const TensorDesc> given) const {
   const Extents& x = given[0].extents;
   const std::int64_t needed = channel_shared ? 1 : x.rank() > 1 ? x[1] : 0;
-  return {.dtype = DType::f32,
-          .layout = Layout::linear,
-          .extents = {weights.empty() ? needed : static_cast<std::int64_t>(weights.size())}};
+  return channel_values(weights, needed);
 }
 
 void Normalize::fill_constant(std::size_t /*port*/, const TensorDesc& desc, std::byte* bytes) const {
-  std::vector<float> values = weights;
-  if (values.empty()) values.assign(static_cast<std::size_t>(desc.extents[0]), 1.F);
-  std::ranges::copy(std::as_bytes(std::span(values)), bytes);  // no values where there are no channels
+  fill_channel_values(weights, 1.F, desc, bytes);
 }
 
 std::optional<Function> Normalize::function(const FunctionInputs& inputs) const {
