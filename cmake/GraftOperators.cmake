@@ -103,50 +103,42 @@ function(graft_add_plugin_library name)
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}")
 endfunction()
 
-# graft_operator_cases(<result> <list>): the source that defines graft::operator_cases() for the operators on the list. It
-# includes every operator's <op>_cases.hpp, so an operator without cases does not compile.
-function(graft_operator_cases result list)
+# graft_list_operators(<list> KIND <kind> TYPE <type> ENTRY <expression> RESULT <result>): the source that defines
+# graft::operator_<kind>(), which returns a <type> for each operator on the list. It includes every operator's
+# <op>_cases.hpp, so an operator without cases does not compile. In the expression DEFINITION stands for the definition.
+function(graft_list_operators list)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "KIND;TYPE;ENTRY;RESULT" "")
   graft_read_operators("${list}")
   set(includes "")
   set(entries "")
   foreach(op definition IN ZIP_LISTS operator_folders operator_definitions)
+    string(REPLACE "DEFINITION" "${definition}" entry "${ARG_ENTRY}")
     string(APPEND includes "#include \"${operator_root}/${op}/${op}_cases.hpp\"\n")
-    string(APPEND entries "      {&graft::operator_type<${definition}>(), cases(${definition}{})},\n")
+    string(APPEND entries "      {&graft::operator_type<${definition}>(), ${entry}},\n")
   endforeach()
-  set(source "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_cases.cpp")
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_${ARG_KIND}.cpp")
   file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [=[
 // Generated from the operator list by cmake/GraftOperators.cmake.
 #include "ops/operator_case.hpp"
 @includes@
-const std::vector<graft::OperatorCases>& graft::operator_cases() {
-  static const std::vector<graft::OperatorCases> list{
+const std::vector<graft::@ARG_TYPE@>& graft::operator_@ARG_KIND@() {
+  static const std::vector<graft::@ARG_TYPE@> list{
 @entries@  };
   return list;
 }
 ]=])
+  set(${ARG_RESULT} "${source}" PARENT_SCOPE)
+endfunction()
+
+# graft_operator_cases(<result> <list>): the source that defines graft::operator_cases() for the operators on the list.
+function(graft_operator_cases result list)
+  graft_list_operators("${list}" KIND cases TYPE OperatorCases ENTRY "cases(DEFINITION{})" RESULT source)
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()
 
 # graft_operator_timings(<result> <list>): the source that defines graft::operator_timings(), what is timed of the operators
 # on the list. Apart from their cases, so that a program which times them need not make those.
 function(graft_operator_timings result list)
-  graft_read_operators("${list}")
-  set(includes "")
-  set(entries "")
-  foreach(op definition IN ZIP_LISTS operator_folders operator_definitions)
-    string(APPEND includes "#include \"${operator_root}/${op}/${op}_cases.hpp\"\n")
-    string(APPEND entries "      {&graft::operator_type<${definition}>(), graft::timings_of<${definition}>()},\n")
-  endforeach()
-  set(source "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_timings.cpp")
-  file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [=[
-// Generated from the operator list by cmake/GraftOperators.cmake.
-#include "ops/operator_case.hpp"
-@includes@
-const std::vector<graft::OperatorTimings>& graft::operator_timings() {
-  static const std::vector<graft::OperatorTimings> list{
-@entries@  };
-  return list;
-}
-]=])
+  graft_list_operators("${list}" KIND timings TYPE OperatorTimings ENTRY "graft::timings_of<DEFINITION>()" RESULT source)
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()
