@@ -282,10 +282,11 @@ class OperatorOf final : public Operator {
     if constexpr (has_optional_inputs) {
       const auto missing = all.problem().inputs.subspan(given);
       if (missing.empty()) return {};
-      return constants_->find_or_make(
-          missing,
-          [&](std::size_t index, std::byte* bytes) { definition_.fill_constant(given + index, missing[index], bytes); },
-          addresses.subspan(given, missing.size()));
+      const auto fill = [&](std::size_t index, std::byte* bytes) {
+        definition_.fill_constant(given + index, missing[index], bytes);
+      };
+      // By reference, so that std::function allocates nothing in enqueue.
+      return constants_->find_or_make(missing, std::cref(fill), addresses.subspan(given, missing.size()));
     }
 #endif
     return {};

@@ -25,6 +25,8 @@ struct TensorDesc {
   [[nodiscard]] std::int64_t storage_count() const;
   /// Bytes in memory; saturates at the largest 64-bit integer.
   [[nodiscard]] std::int64_t storage_bytes() const;
+
+  friend bool operator==(const TensorDesc& a, const TensorDesc& b) = default;
 };
 
 /// "f16 hwc8 1x3x8x8"; the layout is left out where it is linear.

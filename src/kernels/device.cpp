@@ -39,10 +39,6 @@ class RelaxedCapture {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-bool same(const TensorDesc& a, const TensorDesc& b) {
-  return a.dtype == b.dtype && a.layout == b.layout && a.extents == b.extents;
-}
-
 Status copy_to_device(const std::vector<std::byte>& host, DeviceMemory& result) {
   const RelaxedCapture relaxed;
   void* address = nullptr;
@@ -85,7 +81,7 @@ Status DeviceConstants::find_or_make(std::span<const TensorDesc> descs, const Fi
   if (Status status = cuda_status(cudaGetDevice(&device), "cudaGetDevice"); !status.ok()) return status;
   const std::lock_guard lock(state_->mutex);
   const auto found = std::find_if(state_->sets.begin(), state_->sets.end(), [&](const State::Set& set) {
-    return set.device == device && std::equal(set.descs.begin(), set.descs.end(), descs.begin(), descs.end(), same);
+    return set.device == device && std::equal(set.descs.begin(), set.descs.end(), descs.begin(), descs.end());
   });
   if (found != state_->sets.end()) {
     for (std::size_t i = 0; i < addresses.size(); ++i) addresses[i] = found->memory[i].get();

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,25 @@ def graft():
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+def interrupted_leaves_nothing(tmp_path, number, *arguments):
+    """Sends the signal to the program while it works: it ends by it, with nothing in tmp_path/out or among the
+    temporary files. The arguments name a file in tmp_path/out."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "out").mkdir()
+    process = subprocess.Popen(
+        [PROGRAM, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )
+    time.sleep(0.7)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert not list((tmp_path / "out").iterdir())
+    assert not list((tmp_path / "tmp").iterdir())
 
 
 needs_plugin_library = pytest.mark.skipif(not PLUGIN_LIBRARY.is_file(), reason="this build has no plugin library")

@@ -5,10 +5,9 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from conftest import DIGITS, PROGRAM, SOURCE
+from conftest import DIGITS, PROGRAM, SOURCE, interrupted_leaves_nothing
 
 FIGURES = {"us", "warm_us", "of_copy", "tflop_s"}
 
@@ -138,20 +137,9 @@ def test_report_that_was_there_stays_when_the_run_fails(graft, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_leaves_nothing(tmp_path, number):
-    (tmp_path / "tmp").mkdir()
-    (tmp_path / "out").mkdir()
-    process = subprocess.Popen(
-        [PROGRAM, "bench", "--op", "all", "--device", "cpu", "--report", tmp_path / "out" / "r.html"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    interrupted_leaves_nothing(
+        tmp_path, number, "bench", "--op", "all", "--device", "cpu", "--report", tmp_path / "out" / "r.html"
     )
-    time.sleep(0.7)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    assert not list((tmp_path / "out").iterdir())
-    assert not list((tmp_path / "tmp").iterdir())
 
 
 def test_library_that_was_not_built(tmp_path):

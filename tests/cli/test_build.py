@@ -1,14 +1,20 @@
 # graft build with the real TensorRT-RTX, which builds without a GPU.
-import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, PROGRAM, needs_plugin_library, save
+from conftest import (
+    DIGITS,
+    DIGITS_SHAPES,
+    PLUGIN_LIBRARY,
+    PROGRAM,
+    interrupted_leaves_nothing,
+    needs_plugin_library,
+    save,
+)
 from onnx import helper
 
 TARGETS = ["--target", "sm89,sm120", "--shapes", DIGITS_SHAPES]
@@ -134,20 +140,9 @@ def test_interrupt_leaves_nothing(tmp_path, number):
         nodes.append(helper.make_node("Sigmoid", [f"c{i}"], [f"s{i}"]))
         previous = f"s{i}"
     model = save(tmp_path / "m.onnx", nodes, [("x", [1, 64, 64, 64])], [(previous, None)], [weight])
-    (tmp_path / "tmp").mkdir()
-    (tmp_path / "out").mkdir()
-    process = subprocess.Popen(
-        [PROGRAM, "build", model, "-o", tmp_path / "out" / "e", "--target", "sm75,sm80,sm86,sm89,sm120", "-v"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    interrupted_leaves_nothing(
+        tmp_path, number, "build", model, "-o", tmp_path / "out" / "e", "--target", "sm75,sm80,sm86,sm89,sm120", "-v"
     )
-    time.sleep(0.7)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    assert not list((tmp_path / "out").iterdir())
-    assert not list((tmp_path / "tmp").iterdir())
 
 
 @needs_plugin_library
