@@ -1,6 +1,7 @@
 // Test data, reference results and their comparison, for operators of any type and layout.
 #include "ops/operator_case.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -101,19 +102,22 @@ std::vector<TimedCase> in_formats(const std::vector<Format>& formats, const std:
   return result;
 }
 
+const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs) {
+  for (const TypeRow& row : type.type_rows) {
+    const auto is_format_of = [](const TensorDesc& desc, const Format& format) {
+      return format == Format(desc.dtype, desc.layout);
+    };
+    if (std::equal(inputs.begin(), inputs.end(), row.formats.begin(), is_format_of)) return &row;
+  }
+  return nullptr;
+}
+
 std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs) {
   std::vector<Shape> shapes;
   for (const TensorDesc& desc : inputs) shapes.emplace_back(desc.extents.begin(), desc.extents.end());
   std::vector<Shape> results;
   check(op.infer_shapes(shapes, results));
-  const TypeRow* row = nullptr;
-  for (const TypeRow& candidate : op.type().type_rows) {
-    bool matches = true;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      matches = matches && candidate.formats[i] == Format(inputs[i].dtype, inputs[i].layout);
-    }
-    if (matches) row = &candidate;
-  }
+  const TypeRow* row = matching_row(op.type(), inputs);
   std::vector<TensorDesc> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
     std::vector<std::int64_t> extents;
@@ -204,35 +208,82 @@ std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<c
   return results;
 }
 
-LargestError largest_error(const HostTensor& found, std::span<const float> expected, float scale) {
-  LargestError error;
+namespace {
+
+/// Between which results `compare` allows, and the one that is right.
+struct Allowed {
+  double low;
+  double rounded;
+  double high;
+};
+
+template <class Element>
+Allowed allowed_for(double exact, double tolerance, float scale, double absolute) {
+  // The f32 result may also lose what lies under its smallest number.
+  const double slack =
+      std::isfinite(exact) ? std::abs(exact) * tolerance + absolute + std::numeric_limits<float>::denorm_min() : 0;
+  return {as_number(store<Element>(exact - slack, scale)), as_number(store<Element>(exact, scale)),
+          as_number(store<Element>(exact + slack, scale))};
+}
+
+/// From a number of the type to the next one away from zero.
+template <class Element>
+double step_at(double value) {
+  if constexpr (std::same_as<Element, std::int8_t>) return 1;
+  constexpr int digits = std::same_as<Element, float> ? 24 : std::same_as<Element, Eigen::half> ? 11 : 8;
+  constexpr int lowest = std::same_as<Element, Eigen::half> ? -13 : -125;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  return std::ldexp(1., std::max(exponent, lowest) - digits);
+}
+
+}  // namespace
+
+Errors& Errors::operator+=(const Errors& other) {
+  results += other.results;
+  off += other.off;
+  beyond += other.beyond;
+  steps = std::max(steps, other.steps);
+  of_bound = std::max(of_bound, other.of_bound);
+  beyond_size = std::max(beyond_size, other.beyond_size);
+  from_tie = std::max(from_tie, other.from_tie);
+  return *this;
+}
+
+Errors errors_of(const HostTensor& found, std::span<const float> expected, double tolerance, float scale,
+                 double absolute) {
+  Errors errors;
   double largest = 0;
-  double difference = 0;
   check(dispatch(found.desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
     const auto* stored = reinterpret_cast<const Element*>(found.bytes.data());
     for_each_element(found.desc, [&](std::int64_t at, std::int64_t linear) {
       if (linear < 0) return;
+      const double value = as_number(stored[at]);
       const double exact = static_cast<double>(expected[static_cast<std::size_t>(linear)]);
-      const double rounded = as_number(store<Element>(exact, scale));
-      if (!std::isfinite(exact) || !std::isfinite(rounded)) return;
-      double step = 1;
-      if constexpr (!std::same_as<Element, std::int8_t>) {
-        constexpr int digits = std::same_as<Element, float> ? 24 : std::same_as<Element, Eigen::half> ? 11 : 8;
-        constexpr int lowest = std::same_as<Element, Eigen::half> ? -13 : -125;
-        int exponent = 0;
-        std::frexp(rounded, &exponent);
-        step = std::ldexp(1., std::max(exponent, lowest) - digits);
-      }
-      const double apart = std::abs(as_number(stored[at]) - rounded);
-      error.steps = std::max(error.steps, apart / step);
-      difference = std::max(difference, apart);
+      const auto [low, rounded, high] = allowed_for<Element>(exact, tolerance, scale, absolute);
+      if (!std::isfinite(value) || !std::isfinite(rounded)) return;
+      ++errors.results;
       largest = std::max(largest, std::abs(rounded));
+      const double apart = std::abs(value - rounded);
+      if (apart == 0) return;
+      ++errors.off;
+      const double steps = apart / step_at<Element>(rounded);
+      errors.steps = std::max(errors.steps, steps);
+      errors.of_bound = std::max(errors.of_bound, (value - rounded) / ((value < rounded ? low : high) - rounded));
+      if (steps > 1) {
+        ++errors.beyond;
+        errors.beyond_size = std::max(errors.beyond_size, std::abs(rounded));
+      }
+      if constexpr (std::same_as<Element, std::int8_t>) {
+        const double quotient = exact / static_cast<double>(scale);
+        errors.from_tie = std::max(errors.from_tie, std::abs(quotient - (value + rounded) / 2));
+      }
     });
     return {};
   }));
-  if (largest > 0) error.of_largest = difference / largest;
-  return error;
+  if (largest > 0) errors.beyond_size /= largest;
+  return errors;
 }
 
 std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance, float scale,
@@ -245,11 +296,7 @@ std::string compare(const HostTensor& found, std::span<const float> expected, do
     for_each_element(found.desc, [&](std::int64_t at, std::int64_t linear) {
       const double value = as_number(stored[at]);
       const double exact = linear < 0 ? 0 : static_cast<double>(expected[static_cast<std::size_t>(linear)]);
-      // The f32 result may also lose what lies under its smallest number.
-      const double slack =
-          std::isfinite(exact) ? std::abs(exact) * tolerance + absolute + std::numeric_limits<float>::denorm_min() : 0;
-      const double low = as_number(store<Element>(exact - slack, scale));
-      const double high = as_number(store<Element>(exact + slack, scale));
+      const auto [low, rounded, high] = allowed_for<Element>(exact, tolerance, scale, absolute);
       if (value >= low && value <= high) return;
       if (std::isnan(value) && std::isnan(low)) return;
       if (++wrong == 1) {

@@ -85,6 +85,9 @@ struct HostTensor {
   std::vector<std::byte> bytes;  ///< storage_bytes() of them.
 };
 
+/// The type row that these inputs fit, of which optional ones may be left out; null where there is none.
+[[nodiscard]] const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs);
+
 /// The output descriptions that infer_shapes and the type rows give. Throws std::invalid_argument where there are none.
 [[nodiscard]] std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs);
 
@@ -101,12 +104,22 @@ struct HostTensor {
 [[nodiscard]] std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance,
                                   float scale, double absolute = 0);
 
-struct LargestError {
-  double steps = 0;       ///< In steps of the output's type at the rounded expected value.
-  double of_largest = 0;  ///< As a part of the largest magnitude expected.
+/// How far results are from the expected values rounded to the output's type, where both are finite.
+struct Errors {
+  std::int64_t results = 0;
+  std::int64_t off = 0;     ///< Not the rounded expected value.
+  std::int64_t beyond = 0;  ///< Further from it than one step of the type, a unit in its last place.
+  double steps = 0;         ///< The largest distance, in such steps.
+  double of_bound = 0;      ///< The largest distance as a part of what compare allows.
+  double beyond_size = 0;   ///< The largest result that is further off than a step, as a part of the tensor's largest.
+  double from_tie = 0;      ///< i8: how far from halfway between two steps an expected value is whose result is off.
+
+  /// Of both.
+  Errors& operator+=(const Errors& other);
 };
-/// Of the finite expected values; how far a result is from them where compare only says whether it is too far.
-[[nodiscard]] LargestError largest_error(const HostTensor& found, std::span<const float> expected, float scale);
+/// For arguments as compare takes them.
+[[nodiscard]] Errors errors_of(const HostTensor& found, std::span<const float> expected, double tolerance, float scale,
+                               double absolute = 0);
 
 /// The attribute `<port>_scale`, 1 where there is none.
 [[nodiscard]] float scale_of(const Operator& op, std::string_view port);

@@ -26,17 +26,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_elements = 100'000;
 
-const TypeRow* row_of(const OperatorCase& test) {
-  for (const TypeRow& row : test.op->type().type_rows) {
-    bool matches = true;
-    for (std::size_t i = 0; i < test.inputs.size(); ++i) {
-      matches = matches && row.formats[i] == Format(test.inputs[i].dtype, test.inputs[i].layout);
-    }
-    if (matches) return &row;
-  }
-  return nullptr;
-}
-
 /// For each type row a few cases with other attributes each, of an ordinary size.
 std::vector<const OperatorCase*> chosen_cases(const OperatorCases& all) {
   std::vector<const OperatorCase*> chosen;
@@ -50,7 +39,9 @@ std::vector<const OperatorCase*> chosen_cases(const OperatorCases& all) {
         if (!test.refused.empty() || test.large || test.shift != 0) continue;
         if (elements == 0 || elements > most_elements || x.rank() < 1) continue;
         if (of_images && (x.rank() < 3 || x.rank() > 5)) continue;
-        if (taken.size() == enough || row_of(test) != &row || !taken.insert(test.op.get()).second) continue;
+        if (taken.size() == enough || matching_row(*all.type, test.inputs) != &row ||
+            !taken.insert(test.op.get()).second)
+          continue;
         chosen.push_back(&test);
       }
     }
