@@ -15,7 +15,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from graft.bench.judge import TINY_BYTES, Row, judge  # noqa: E402
+from graft.bench.judge import LARGE_OPERATIONS, TINY_BYTES, Row, judge  # noqa: E402
 
 HEADER = """<!-- Written by bench/document.py from the result of `graft bench --op all`; `make bench` makes both. -->
 # Performance of the operators
@@ -113,6 +113,42 @@ def tables_of(rows: list[Row]) -> str:
     return "\n".join(parts)
 
 
+def ratio(of: Row | None, to: dict[str, Any] | None, wanted: float) -> str:
+    """Of speeds; in bold if it is less than what is wanted."""
+    if of is None or to is None or "us" not in of or "us" not in to:
+        return ""
+    value = to["us"] / of["us"]
+    return bold(number(value, 2), value < wanted)
+
+
+def beside_cudnn(rows: list[Row]) -> str:
+    """A line for each layer, with every batch that it was timed at: f16 beside cuDNN's, and i8 beside f16."""
+    layers: dict[tuple[str, ...], dict[tuple[int, str], Row]] = {}
+    for row in rows:
+        if row["operations"] and kind_of(row) in ("f16 hwc8", "i8 chw32"):
+            x, weight = (desc["shape"] for desc in row["inputs"][:2])
+            layer = (shape_text(x[1:]), shape_text(weight), attributes_of(row))
+            layers.setdefault(layer, {})[x[0], row["dtype"]] = row
+    batches = sorted({batch for cases in layers.values() for batch, _ in cases})
+    lines = []
+    for (shape, weight, attributes), cases in layers.items():
+        cells = {"input": shape, "weight": weight, "attributes": attributes}
+        for batch in batches:
+            f16, i8 = cases.get((batch, "f16")), cases.get((batch, "i8"))
+            eager = f16["peers"].get("eager") if f16 else None
+            is_large = i8 is not None and i8["operations"] >= LARGE_OPERATIONS
+            cells[f"f16 / cuDNN, batch {batch}"] = ratio(f16, eager, f16["to_reach"]["of_eager"] if f16 else 0)
+            cells[f"i8 / f16, batch {batch}"] = ratio(i8, f16, 1 if is_large else 0)
+        lines.append(cells)
+    if not lines:
+        return ""
+    return (
+        "### Beside cuDNN\n\nRatios of speeds: f16 (channels last) to the fastest kernel that cuDNN finds by trying "
+        "(`cudnn.benchmark`), and i8 to Graft's own f16.\nBold: f16 below what it has to reach, or i8 slower than f16 where "
+        f"it is asked to be faster, from {LARGE_OPERATIONS / 1e9:.0f} billion operations on.\n\n{table(lines)}\n"
+    )
+
+
 Profiles = dict[str, list[dict[str, Any]]]
 
 
@@ -196,7 +232,7 @@ def main() -> None:
         {row["operator"] for row in rows}, key=[row["operator"] for row in sorted(rows, key=lambda r: r["index"])].index
     ):
         own = sorted((row for row in rows if row["operator"] == operator), key=lambda row: row["index"])
-        text += f"## {operator}\n\n{tables_of(own)}\n"
+        text += f"## {operator}\n\n{beside_cudnn(own)}{tables_of(own)}\n"
         speed[operator] = speed_of(own)
     if result["left_out"]:
         text += "## Not timed\n\nThe run was cut off by its time limit before these.\n\n"

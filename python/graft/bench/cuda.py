@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +17,11 @@ from graft.bench.peers import peer
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
 REPEATS = 31
-CHOICE_REPEATS = 5  # to choose between variants, some of which may take a hundred times as long
+CHOICE_REPEATS = 5  # to choose between variants
+NO_CHOICE_SECONDS, NO_CHOICE_FACTOR = (
+    0.02,
+    10,
+)  # one run that takes longer, and this much longer than the best, is enough
 WARM_REPEATS = 101  # of a few microseconds each, in which the clock's steps show
 HEAD_START = 300_000  # cycles for which the device is busy; more than any peer's host takes to queue a call
 FLUSH_BYTES = 256 << 20
@@ -106,14 +111,16 @@ class CudaBench:
         times: dict[str, float] = {}
         problem: GraftError | None = None
         for variant in call.cuda_variants():
+            run = partial(call.run_cuda, workspace.data_ptr(), stream(), variant)
             try:
-                call.run_cuda(workspace.data_ptr(), stream(), variant)
+                first = seconds_of(run)
             except GraftError as error:  # made for another generation of GPUs
                 problem = error
                 continue
             if not choose:
                 return variant
-            run = partial(call.run_cuda, workspace.data_ptr(), stream(), variant)
+            if times and first > max(NO_CHOICE_SECONDS, NO_CHOICE_FACTOR * min(times.values())):
+                continue
             times[variant] = self._seconds(run, repeats=CHOICE_REPEATS)
         if not times:
             raise problem or GraftError("no CUDA variant takes the case")
@@ -156,9 +163,6 @@ class CudaBench:
             return
         del expected, found
         for name in self.peers:
-            # Neither adds anything to a convolution but a fused activation: both call cuDNN.
-            if name == "compiled" and case["operations"]:
-                continue
             try:
                 run = function
                 if name == "compiled":
@@ -170,6 +174,14 @@ class CudaBench:
 
     def tidy(self) -> None:
         torch.cuda.empty_cache()
+
+
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Of one run, whatever is made at the first one included."""
+    begun = time.perf_counter()
+    call()
+    torch.cuda.synchronize()
+    return time.perf_counter() - begun
 
 
 def stream() -> int:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -50,19 +50,38 @@ def normalize(a: Attributes) -> Function:
 
 
 def padding(a: Attributes) -> Function | None:
-    mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}.get(a["mode"])
-    if mode is None:
-        return None
     rank = len(a["pads"]) // 2
     begins, ends = a["pads"][:rank], a["pads"][rank:]
-    # PyTorch wants pairs from the last axis on; other modes than constant take spatial axes only.
-    first = 0 if mode == "constant" else 2
-    if any(begins[:first]) or any(ends[:first]):
-        return None
-    pairs = [pad for axis in reversed(range(first, rank)) for pad in (begins[axis], ends[axis])]
-    if mode == "constant":
+    if a["mode"] == "symmetric":
+        return lambda x: with_mirrored_edges(x, begins, ends)
+    if a["mode"] == "constant":
+        pairs = pairs_from_last(range(rank), begins, ends)
         return lambda x: F.pad(x, pairs, value=a["value"])
-    return lambda x: F.pad(x, pairs, mode=mode)
+    # PyTorch's other modes take the axes after the second one.
+    padded = [axis for axis in range(rank) if begins[axis] or ends[axis]]
+    others = [axis for axis in range(rank) if axis not in padded]
+    order = list(range(rank)) if not set(padded) & {0, 1} else others + padded
+    if set(padded) & set(order[:2]):
+        return None
+    mode = {"reflect": "reflect", "edge": "replicate", "wrap": "circular"}[a["mode"]]
+    pairs = pairs_from_last(order[2:], begins, ends)
+    if order == list(range(rank)):
+        return lambda x: F.pad(x, pairs, mode=mode)
+    back = [order.index(axis) for axis in range(rank)]
+    return lambda x: F.pad(x.permute(order), pairs, mode=mode).permute(back)
+
+
+def pairs_from_last(axes: Iterable[int], begins: list[int], ends: list[int]) -> list[int]:
+    return [pad for axis in reversed(list(axes)) for pad in (begins[axis], ends[axis])]
+
+
+def with_mirrored_edges(x: torch.Tensor, begins: list[int], ends: list[int]) -> torch.Tensor:
+    for axis, (begin, end) in enumerate(zip(begins, ends)):
+        if begin or end:
+            before = x.narrow(axis, 0, begin).flip(axis)
+            after = x.narrow(axis, x.shape[axis] - end, end).flip(axis)
+            x = torch.cat((before, x, after), axis)
+    return x
 
 
 def upsampling(a: Attributes) -> Function | None:

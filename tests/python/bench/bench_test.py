@@ -182,6 +182,19 @@ def test_document_lists_every_miss_with_its_reason(tmp_path):
     assert {row["type"] for row in speed["LeakyReLU"]} == {"f32", "f16"}
 
 
+def test_document_has_layers_beside_cudnn(tmp_path):
+    def layer(dtype, layout, batch, us, **more):
+        inputs = [{"dtype": dtype, "layout": layout, "shape": shape} for shape in ([batch, 64, 9, 9], [32, 64, 3, 3])]
+        return convolution(dtype, us, inputs=inputs, **more)
+
+    f16 = layer("f16", "hwc8", 8, 125.0, peers={"eager": peer(100.0, tflop_s=1000.0)})
+    f16_alone = layer("f16", "hwc8", 32, 125.0, peers={"eager": {"failed": "why"}})
+    text = document(tmp_path, result(f16, layer("i8", "chw32", 8, 100.0), f16_alone))
+    lines = text.split("### Beside cuDNN")[1].splitlines()
+    assert "| input | weight | f16 / cuDNN, batch 8 | i8 / f16, batch 8 |" in lines
+    assert "| 64x9x9 | 32x64x3x3 | **0.80** | 1.25 |" in lines
+
+
 NCU = """==PROF== Connected
 "ID","Kernel Name","gpu__time_duration.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed",\
 "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",\
