@@ -88,6 +88,49 @@ def speed_section(name):
     return "\n## Measured\n\n" + table(rows[0].keys(), (row.values() for row in rows))
 
 
+def share(count, total):
+    return "none" if count == 0 else f"{100 * count / total:.2g} %"
+
+
+def error_row(row):
+    """A result is off if it is not the expected value rounded to its type."""
+    cells = [row["dtype"], f"{row['results']:,}"]
+    if row["dtype"] == "f32":
+        return [*cells, "", "", "", f"{row['of_bound']:.2f}", ""]
+    by_one = share(row["off"] - row["beyond"], row["results"])
+    cells += [by_one, share(row["beyond"], row["results"]), f"{row['steps']:.3g}"]
+    if row["dtype"] == "i8":
+        return [*cells, "", f"{row['from_tie']:.1g}" if row["off"] else ""]
+    return [*cells, f"{row['of_bound']:.2f}", ""]
+
+
+def accuracy_section(op):
+    """From the file that the GPU tests write."""
+    figures = ROOT / "docs" / "ops" / "accuracy.json"
+    measured = json.loads(figures.read_text()) if figures.is_file() else {"rows": []}
+    rows = [row for row in measured["rows"] if row["operator"] == op["name"]]
+    if not rows:
+        return "\n## Errors measured\n\nNot measured yet.\n"
+    rows.sort(key=lambda row: ["f32", "f16", "bf16", "i8"].index(row["dtype"]))
+    folder = op["file"].removesuffix(".md")
+    text = (
+        "\n## Errors measured\n\n"
+        "Every result of every kernel in the cases of the tests, beside the reference in double precision.\n"
+        f"{measured['device']}, commit {measured['commit']}. A unit is one in the last place of the correctly rounded result; "
+        "of i8, a step of `y_scale`.\nThe bound is what the test allows: what rounding in f32 may come to in sums of that "
+        f"length\n([cases](../../src/ops/{folder}/{folder}_cases.hpp)), and the rounding of the result.\n\n"
+    )
+    head = ("type", "results", "off by one unit", "by more", "largest, in units", "largest, of the bound")
+    text += table((*head, "off only so near to a tie, in units"), map(error_row, rows))
+    cancelling = [f"{row['dtype']} {row['beyond_size']:.1g}" for row in rows if row["dtype"] != "f32" and row["beyond"]]
+    if cancelling:
+        text += (
+            "\nWhere terms cancel, a small result can be off by more. The largest that was, as a part of the largest result of "
+            f"its tensor:\n{', '.join(cancelling)}.\n"
+        )
+    return text
+
+
 def operator_page(op):
     inputs = [port for port in op["ports"] if not port["output"]]
     parts = [
@@ -128,7 +171,7 @@ def operator_page(op):
         )
         for function in op["functions"]:
             parts.append(f"`{function['name']}`\n```\n{function['body'].strip()}\n```\n")
-    return "\n".join(parts) + speed_section(op["name"])
+    return "\n".join(parts) + accuracy_section(op) + speed_section(op["name"])
 
 
 def index_page(operators):
