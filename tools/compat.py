@@ -39,8 +39,9 @@ One `libgraft_plugins.so`, compiled once, is tried with every TensorRT that can 
 NOTES = """
 TensorRT-RTX 1.4 to 1.6 have a plugin registry, but neither their ONNX parser nor their network interface adds a plugin to a network:
 there a model runs through the functions that Graft leaves in it. RTX 1.4 ended the int8 engines with a CUDA error while it looked for
-the GPU of the machine, which has none; 1.5 and later do not. The lean runtime has no builder. The full TensorRT 10 and 11 share
-the plugin interfaces tried here; PyPI does not hold them, so they are not in the table.
+the GPU of the machine, which has none; 1.5 and later do not. In all three the function engine of a convolution in int8 ends with an
+internal error of theirs: a check in their cuDNN layer takes f32, f16, bf16 and fp8 only. RTX 1.7 builds it. The lean runtime has no
+builder. The full TensorRT 10 and 11 share the plugin interfaces tried here; PyPI does not hold them, so they are not in the table.
 """
 
 
