@@ -88,20 +88,28 @@ def speed_section(name):
     return "\n## Measured\n\n" + table(rows[0].keys(), (row.values() for row in rows))
 
 
-def share(count, total):
-    return "none" if count == 0 else f"{100 * count / total:.2g} %"
+def largest_error(row):
+    """A result is off if it is not the expected value rounded to its type."""
+    if row["dtype"] == "f32":
+        return f"{row['of_bound']:.2g} of the bound" if row["off"] else "none"
+    parts = []
+    if row["off"] > row["beyond"]:
+        tie = f", for values at most {row['from_tie']:.1g} from a tie" if row["dtype"] == "i8" else ""
+        parts.append(f"1 unit{tie}")
+    if row["beyond"]:
+        parts.append(
+            f"{row['beyond_error']:.1g} of the tensor's largest result where terms cancel, in results of at most "
+            f"{row['beyond_size']:.1g} of it"
+        )
+    return "; ".join(parts) or "none"
 
 
 def error_row(row):
-    """A result is off if it is not the expected value rounded to its type."""
-    cells = [row["dtype"], f"{row['results']:,}"]
-    if row["dtype"] == "f32":
-        return [*cells, "", "", "", f"{row['of_bound']:.2f}", ""]
-    by_one = share(row["off"] - row["beyond"], row["results"])
-    cells += [by_one, share(row["beyond"], row["results"]), f"{row['steps']:.3g}"]
-    if row["dtype"] == "i8":
-        return [*cells, "", f"{row['from_tie']:.1g}" if row["off"] else ""]
-    return [*cells, f"{row['of_bound']:.2f}", ""]
+    def share(count):
+        return "none" if count == 0 else f"{count:,} ({100 * count / row['results']:.1g} %)"
+
+    counts = ("", "") if row["dtype"] == "f32" else (share(row["off"] - row["beyond"]), share(row["beyond"]))
+    return row["dtype"], f"{row['results']:,}", *counts, largest_error(row)
 
 
 def accuracy_section(op):
@@ -113,22 +121,13 @@ def accuracy_section(op):
         return "\n## Errors measured\n\nNot measured yet.\n"
     rows.sort(key=lambda row: ["f32", "f16", "bf16", "i8"].index(row["dtype"]))
     folder = op["file"].removesuffix(".md")
-    text = (
+    return (
         "\n## Errors measured\n\n"
-        "Every result of every kernel in the cases of the tests, beside the reference in double precision.\n"
+        "Of every result of every kernel in the cases of the tests, beside the reference in double precision;\n"
         f"{measured['device']}, commit {measured['commit']}. A unit is one in the last place of the correctly rounded result; "
-        "of i8, a step of `y_scale`.\nThe bound is what the test allows: what rounding in f32 may come to in sums of that "
-        f"length\n([cases](../../src/ops/{folder}/{folder}_cases.hpp)), and the rounding of the result.\n\n"
-    )
-    head = ("type", "results", "off by one unit", "by more", "largest, in units", "largest, of the bound")
-    text += table((*head, "off only so near to a tie, in units"), map(error_row, rows))
-    cancelling = [f"{row['dtype']} {row['beyond_size']:.1g}" for row in rows if row["dtype"] != "f32" and row["beyond"]]
-    if cancelling:
-        text += (
-            "\nWhere terms cancel, a small result can be off by more. The largest that was, as a part of the largest result of "
-            f"its tensor:\n{', '.join(cancelling)}.\n"
-        )
-    return text
+        "of i8, one step.\nThe bound on f32 is that of the test: what rounding may come to in sums of that length\n"
+        f"([cases](../../src/ops/{folder}/{folder}_cases.hpp)).\n\n"
+    ) + table(("type", "results", "off by one unit", "off by more", "largest error"), map(error_row, rows))
 
 
 def operator_page(op):

@@ -243,9 +243,9 @@ Errors& Errors::operator+=(const Errors& other) {
   results += other.results;
   off += other.off;
   beyond += other.beyond;
-  steps = std::max(steps, other.steps);
   of_bound = std::max(of_bound, other.of_bound);
   beyond_size = std::max(beyond_size, other.beyond_size);
+  beyond_error = std::max(beyond_error, other.beyond_error);
   from_tie = std::max(from_tie, other.from_tie);
   return *this;
 }
@@ -262,27 +262,28 @@ Errors errors_of(const HostTensor& found, std::span<const float> expected, doubl
       const double value = as_number(stored[at]);
       const double exact = static_cast<double>(expected[static_cast<std::size_t>(linear)]);
       const auto [low, rounded, high] = allowed_for<Element>(exact, tolerance, scale, absolute);
-      if (!std::isfinite(value) || !std::isfinite(rounded)) return;
+      if (!std::isfinite(value) || !std::isfinite(rounded) || !std::isfinite(exact)) return;
       ++errors.results;
-      largest = std::max(largest, std::abs(rounded));
-      const double apart = std::abs(value - rounded);
-      if (apart == 0) return;
+      largest = std::max(largest, std::abs(exact));
+      if (value == rounded) return;
       ++errors.off;
-      const double steps = apart / step_at<Element>(rounded);
-      errors.steps = std::max(errors.steps, steps);
       errors.of_bound = std::max(errors.of_bound, (value - rounded) / ((value < rounded ? low : high) - rounded));
-      if (steps > 1) {
+      constexpr bool is_i8 = std::same_as<Element, std::int8_t>;
+      const double unit = is_i8 ? static_cast<double>(scale) : 1;
+      if (std::abs(value - rounded) > step_at<Element>(rounded)) {
         ++errors.beyond;
-        errors.beyond_size = std::max(errors.beyond_size, std::abs(rounded));
-      }
-      if constexpr (std::same_as<Element, std::int8_t>) {
-        const double quotient = exact / static_cast<double>(scale);
-        errors.from_tie = std::max(errors.from_tie, std::abs(quotient - (value + rounded) / 2));
+        errors.beyond_size = std::max(errors.beyond_size, std::abs(exact));
+        errors.beyond_error = std::max(errors.beyond_error, std::abs(value * unit - exact));
+      } else if (is_i8) {
+        errors.from_tie = std::max(errors.from_tie, std::abs(exact / unit - (value + rounded) / 2));
       }
     });
     return {};
   }));
-  if (largest > 0) errors.beyond_size /= largest;
+  if (errors.beyond > 0 && largest > 0) {
+    errors.beyond_size /= largest;
+    errors.beyond_error /= largest;
+  }
   return errors;
 }
 

@@ -109,10 +109,10 @@ struct Errors {
   std::int64_t results = 0;
   std::int64_t off = 0;     ///< Not the rounded expected value.
   std::int64_t beyond = 0;  ///< Further from it than one step of the type, a unit in its last place.
-  double steps = 0;         ///< The largest distance, in such steps.
   double of_bound = 0;      ///< The largest distance as a part of what compare allows.
-  double beyond_size = 0;   ///< The largest result that is further off than a step, as a part of the tensor's largest.
-  double from_tie = 0;      ///< i8: how far from halfway between two steps an expected value is whose result is off.
+  double beyond_size = 0;   ///< The largest expected value whose result is beyond, as a part of the tensor's largest;
+  double beyond_error = 0;  ///< and the largest distance from such a value, as the same part.
+  double from_tie = 0;  ///< i8: steps from the middle of two to an expected value whose result is off, but not beyond.
 
   /// Of both.
   Errors& operator+=(const Errors& other);

@@ -140,8 +140,8 @@ class Accuracy : public ::testing::Environment {
     for (const auto& [key, row] : rows_) {
       file << separator << R"( {"operator": ")" << key.first << R"(", "dtype": ")" << to_string(key.second)
            << R"(", "results": )" << row.results << R"(, "off": )" << row.off << R"(, "beyond": )" << row.beyond
-           << R"(, "steps": )" << row.steps << R"(, "of_bound": )" << row.of_bound << R"(, "beyond_size": )"
-           << row.beyond_size << R"(, "from_tie": )" << row.from_tie << "}";
+           << R"(, "of_bound": )" << row.of_bound << R"(, "beyond_size": )" << row.beyond_size
+           << R"(, "beyond_error": )" << row.beyond_error << R"(, "from_tie": )" << row.from_tie << "}";
       separator = ",\n";
     }
     file << "\n]}\n";

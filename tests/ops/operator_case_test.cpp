@@ -120,20 +120,19 @@ TEST(OperatorCases, ErrorsAreCountedInStepsOfTheType) {
   const Errors errors = errors_of(found, std::vector<float>{1, 1, 1, 1}, 0x1p-8, 1);
   EXPECT_EQ(errors.results, 3);  // infinity is for compare to judge
   EXPECT_EQ(errors.off, 2);
-  EXPECT_EQ(errors.beyond, 0);  // steps below 1 are half as large
-  EXPECT_EQ(errors.steps, 1);
+  EXPECT_EQ(errors.beyond, 0);              // steps below 1 are half as large
   EXPECT_DOUBLE_EQ(errors.of_bound, 0.25);  // a step of 2^-10 of the allowed 2^-8
 
   const auto far = tensor_of<std::uint16_t>(DType::f16, {one + 3, 0x4400});
   const Errors more = errors_of(far, std::vector<float>{1, 4}, 0x1p-8, 1);
   EXPECT_EQ(more.beyond, 1);
-  EXPECT_EQ(more.steps, 3);
   EXPECT_DOUBLE_EQ(more.beyond_size, 0.25);
+  EXPECT_DOUBLE_EQ(more.beyond_error, 3 * 0x1p-10 / 4);
 
   Errors both = errors;
   both += more;
   EXPECT_EQ(both.results, 5);
-  EXPECT_EQ(both.steps, 3);
+  EXPECT_EQ(both.beyond, 1);
 }
 
 TEST(OperatorCases, ErrorsOfF32AreAPartOfTheBound) {
