@@ -6,8 +6,10 @@
 
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/mma.cuh"
 #include "kernels/vector.cuh"
 #include "ops/spatial_pyramid_pooling/pyramid.cuh"
+#include "ops/spatial_pyramid_pooling/reduction.cuh"
 
 namespace graft {
 namespace detail {
@@ -20,128 +22,88 @@ struct PlanesPolicy {
   /// leave others the time to load.
   static constexpr std::int64_t enough_threads = 1024;
   static constexpr int least_threads = 64;
+  static constexpr std::int64_t staged_bytes = 12288;  ///< Of short planes, in a block.
+  static constexpr std::int64_t enough_blocks = 8;     ///< On a multiprocessor, from which on one takes several planes.
   static constexpr std::int64_t short_plane = 256;  ///< Accesses up to which twice as many threads take several planes.
   static constexpr int most_shared = 46 * 1024;     ///< Besides the pyramid.
   static constexpr std::int64_t long_plane = 65536;  ///< Bytes from which on several blocks may share one.
-};
-
-struct Maximum {
-  [[nodiscard]] static __device__ float identity() { return -INFINITY; }
-  [[nodiscard]] static __device__ float apply(float a, float b) {
-#if __CUDA_ARCH__ >= 800
-    float result;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-    return result;
-#else
-    return a != a || a > b ? a : b;
-#endif
-  }
-  [[nodiscard]] static __device__ float finish(float value, float /*count*/) { return value; }
-};
-
-struct Average {
-  [[nodiscard]] static __device__ float identity() { return 0; }
-  [[nodiscard]] static __device__ float apply(float a, float b) { return a + b; }
-  [[nodiscard]] static __device__ float finish(float value, float count) { return value / count; }
 };
 
 /// How planes are cut into blocks and threads.
 struct PlanesPlan {
   const void* x = nullptr;
   void* y = nullptr;
-  float* partials = nullptr;  ///< Cells of each block, where several share a plane.
+  void* partials = nullptr;  ///< Strips of each block, where several share a plane.
   int planes = 0;
   int height = 0;
   int width = 0;
   int block_planes = 1;
-  int log2_blocks = 0;      ///< That share a plane.
-  int log2_pieces = 0;      ///< Of a cell's rows, in a block.
-  int step = 1;             ///< Columns that a thread reduces to one value before they go to shared memory.
-  Divisor by_row = {};      ///< Accesses of a row.
-  Divisor by_plane = {};    ///< Pieces of a plane, in a block.
-  Divisor by_columns = {};  ///< Cells of a row.
-  Divisor by_bins = {};
+  int log2_blocks = 0;     ///< That share a plane.
+  int log2_pieces = 0;     ///< Of a cell's rows, in a block.
+  int accesses = 0;        ///< Of a row.
+  int staged_vectors = 0;  ///< 16 bytes each, of shared memory before all else.
+  int column_stride = 0;   ///< Elements from one piece of a cell of rows to the next.
+  int strip_stride = 0;    ///< From one cell of rows to the next.
+  int log2_step = 0;       ///< Of the columns that a thread reduces to one before they go to shared memory: N or one.
+  Divisor by_row = {};     ///< By `accesses`.
+  Divisor by_plane = {};   ///< Pieces of a plane, in a block.
+  Divisor by_row_cells = {};
+  Divisor by_axis_bins = {};
   Divisor by_channels = {};
-  int log2_cell_lanes = 0;
-  int log2_bin_lanes = 0;
+  int log2_bin_lanes = 0;  ///< That share a bin along a row.
   float x_scale = 1;
   float y_scale = 1;
 };
 
-/// For all lanes of a warp at once.
-template <class Reduce>
-__device__ float reduce_lanes(float value, int log2_lanes) {
-  for (int distance = (1 << log2_lanes) / 2; distance > 0; distance /= 2) {
-    value = Reduce::apply(value, __shfl_xor_sync(0xFFFFFFFFU, value, distance));
-  }
-  return value;
-}
-
-template <class T>
-__device__ T to_output(float value, float x_scale, float y_scale) {
-  if constexpr (std::is_same_v<T, std::int8_t>) return quantize_device(value * x_scale, y_scale);
-  return static_cast<T>(value);
-}
-
 /// Kernel arguments lie in constant memory, which serves the lanes of a warp one address after the other. Shared memory
 /// does not mind. No barrier here.
-__device__ inline void copy_to_shared(const Pyramid& argument, Pyramid& copy) {
-  static_assert(sizeof(Pyramid) % sizeof(int) == 0);
-  const Pyramid* address = &argument;
+__device__ inline void copy_to_shared(const PyramidAxes& argument, PyramidAxes& copy) {
+  static_assert(sizeof(PyramidAxes) % sizeof(int) == 0);
+  const PyramidAxes* address = &argument;
   asm volatile("" : "+l"(address));  // otherwise the compiler knows it for an argument
   const auto* from = reinterpret_cast<const int*>(address);
   auto* to = reinterpret_cast<int*>(&copy);
-  for (unsigned i = threadIdx.x; i < sizeof(Pyramid) / sizeof(int); i += blockDim.x) to[i] = from[i];
+  for (unsigned i = threadIdx.x; i < sizeof(PyramidAxes) / sizeof(int); i += blockDim.x) to[i] = from[i];
 }
 
-/// From the cells of `planes` planes, the first of which is number `first`, to y.
-template <class T, class Reduce>
-__device__ void reduce_cells_to_bins(const Pyramid& pyramid, const PlanesPlan& plan, const float* cells, int first,
-                                     int planes) {
-  const int lanes = 1 << plan.log2_bin_lanes;
-  const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int work = planes * pyramid.bins;
-  const int columns = pyramid.columns.cells;
-  // Whole warps go on together, for they exchange values.
-  for (int start = 0; start < work; start += static_cast<int>(blockDim.x) >> plan.log2_bin_lanes) {
-    const int task = start + (static_cast<int>(threadIdx.x) >> plan.log2_bin_lanes);
-    const int plane = plan.by_bins.quotient(task);
-    const int bin = task - plane * pyramid.bins;
-    int number = 0;
-    while (number + 1 < pyramid.levels && bin >= pyramid.level[number + 1].first_bin) ++number;
+/// From strips of `planes` planes, the first of which is number `first`, to y. For 2^n threads. A strip is a cell's
+/// rows of one bin's columns: strips[cell of rows][plane][bin along a row, level after level].
+template <class T, class Reduce, class V>
+__device__ void reduce_strips_to_bins(const Pyramid& pyramid, const PyramidAxes& axes, const PlanesPlan& plan,
+                                      const V* strips, int first, int planes) {
+  const int threads = static_cast<int>(blockDim.x);
+  int thread = static_cast<int>(threadIdx.x);
+  for (int number = 0; number < pyramid.levels; ++number) {
     const PyramidLevel& level = pyramid.level[number];
-    const int index = bin - level.first_bin;
-    const int row = index / level.side;
-    const int row_bin = level.first_axis_bin + row;
-    const int column_bin = level.first_axis_bin + index - row * level.side;
-    float value = Reduce::identity();
-    if (task < work) {
-      const float* from = cells + plane * pyramid.rows.cells * columns;
-      for (int i = pyramid.rows.first[row_bin]; i < pyramid.rows.last[row_bin]; ++i) {
-        for (int j = pyramid.columns.first[column_bin] + lane; j < pyramid.columns.last[column_bin]; j += lanes) {
-          value = Reduce::apply(value, from[i * columns + j]);
-        }
-      }
+    const int side = level.side;
+    const int work = planes * side * side;
+    for (int task = thread; task < work; task += threads) {
+      const int plane = level.by_bins.quotient(task);
+      const int bin = task - plane * side * side;
+      const int row = level.by_side.quotient(bin);
+      const int row_bin = level.first_axis_bin + row;
+      const int column_bin = level.first_axis_bin + bin - row * side;
+      const V* from = strips + plane * pyramid.axis_bins + column_bin;
+      V value = Reduce::template identity<V>();
+      const int end = axes.rows.last[row_bin];
+      for (int i = axes.rows.first[row_bin]; i < end; ++i) value = Reduce::apply(value, from[i * plan.strip_stride]);
+      const int item = plan.by_channels.quotient(first + plane);
+      const int channel = first + plane - item * pyramid.channels;
+      const std::int64_t at = (std::int64_t{item} * pyramid.bins + level.first_bin) * pyramid.channels +
+                              std::int64_t{channel} * (side * side) + bin;
+      const int count = level.divisor > 0 ? level.divisor : axes.rows.length(row_bin) * axes.columns.length(column_bin);
+      const float finished = Reduce::finish(static_cast<float>(value), static_cast<float>(count));
+      static_cast<T*>(plan.y)[at] = to_output<T>(finished, plan.x_scale, plan.y_scale);
     }
-    value = reduce_lanes<Reduce>(value, plan.log2_bin_lanes);
-    if (task >= work || lane != 0) continue;
-    const int item = plan.by_channels.quotient(first + plane);
-    const int channel = first + plane - item * pyramid.channels;
-    const std::int64_t at = (std::int64_t{item} * pyramid.bins + level.first_bin) * pyramid.channels +
-                            std::int64_t{channel} * level.side * level.side + index;
-    const int count =
-        level.divisor > 0 ? level.divisor : pyramid.rows.length(row_bin) * pyramid.columns.length(column_bin);
-    value = Reduce::finish(value, static_cast<float>(count));
-    static_cast<T*>(plan.y)[at] = to_output<T>(value, plan.x_scale, plan.y_scale);
+    // The next level begins with the warps that this one left without work.
+    thread = (thread - ((work + 31) & ~31)) & (threads - 1);
   }
 }
 
-/// One piece of a column of vectors, from `begin` to `end`.
+/// `count` rows of a column of vectors.
 template <class T, int N, class Reduce>
-__device__ void reduce_rows(const T* from, int width, int count, float (&values)[N]) {
+__device__ void reduce_rows(const T* from, int width, int count, Columns<T, Reduce, N>& columns) {
   constexpr int R = PlanesPolicy::rows_in_flight;
-#pragma unroll
-  for (float& value : values) value = Reduce::identity();
   for (int row = 0; row < count; row += R) {
     Vector<T, N> loads[R];
 #pragma unroll
@@ -150,33 +112,79 @@ __device__ void reduce_rows(const T* from, int width, int count, float (&values)
     }
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-      if (row + r >= count) continue;
-      float each[N];
-      loads[r].unpack(each);
-#pragma unroll
-      for (int i = 0; i < N; ++i) values[i] = Reduce::apply(values[i], each[i]);
+      if (row + r < count) columns.add(loads[r]);
     }
   }
 }
 
+/// The same in shared memory, from byte `at` on, which need not be a multiple of four. Elements past the end of a row
+/// are whatever follows.
 template <class T, int N, class Reduce>
+__device__ void reduce_staged_rows(const unsigned* staged, unsigned at, unsigned row_bytes, int count,
+                                   Columns<T, Reduce, N>& columns) {
+  static_assert(N * sizeof(T) == sizeof(unsigned));
+  Vector<T, N> vector;
+  if (row_bytes % 4 == 0) {
+    const unsigned* from = staged + at / 4;
+#pragma unroll 4
+    for (int row = 0; row < count; ++row) {
+      vector.word(0) = from[static_cast<unsigned>(row) * (row_bytes / 4)];
+      columns.add(vector);
+    }
+  } else {
+#pragma unroll 4
+    for (int row = 0; row < count; ++row) {
+      const unsigned* from = staged + at / 4;
+      vector.word(0) = __funnelshift_r(from[0], from[1], 8 * (at % 4));
+      columns.add(vector);
+      at += row_bytes;
+    }
+  }
+}
+
+/// Asks for all planes of a block at once. Returns where in shared memory the first begins.
+template <class T>
+__device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* staged) {
+  constexpr int bytes = 16;  // of a copy
+  const std::int64_t plane_bytes = std::int64_t{plan.height} * plan.width * static_cast<int>(sizeof(T));
+  const std::int64_t begin = first * plane_bytes;
+  const int before = static_cast<int>(begin & (bytes - 1));
+  const char* from = static_cast<const char*>(plan.x) + begin - before;
+  const int count = before + planes * static_cast<int>(plane_bytes);
+  for (int i = static_cast<int>(threadIdx.x) * bytes; i < count; i += static_cast<int>(blockDim.x) * bytes) {
+    copy_async(shared_address(staged) + i, from + i, ::min(bytes, count - i));
+  }
+  commit_copies();
+  return before;
+}
+
+/// Staged: by way of shared memory, word by word.
+template <class T, int N, class Reduce, bool Staged>
 __global__ void __launch_bounds__(PlanesPolicy::most_threads)
-    pool_planes(const __grid_constant__ Pyramid argument, const __grid_constant__ PlanesPlan plan) {
+    pool_planes(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
+  using Stored = typename Reduce::template Stored<T>;
+  using Value = typename Reduce::template Value<T>;
   const int threads = static_cast<int>(blockDim.x);
-  extern __shared__ float shared[];
-  __shared__ Pyramid pyramid;
-  copy_to_shared(argument, pyramid);
+  extern __shared__ uint4 shared_vectors[];
+  __shared__ PyramidAxes axes;
   const int blocks = 1 << plan.log2_blocks;
   const int part = static_cast<int>(blockIdx.x) & (blocks - 1);
   const int first = static_cast<int>(blockIdx.x >> plan.log2_blocks) * plan.block_planes;
   const int planes = ::min(plan.block_planes, plan.planes - first);
-  const int row_cells = argument.rows.cells;
-  const int column_cells = argument.columns.cells;
+  const int row_cells = pyramid.axes.rows.cells;
   const int pieces = 1 << plan.log2_pieces;
-  const int accesses = plan.width / N;
-  const int kept = plan.width / plan.step;  // columns in shared memory
-  float* columns = shared;                  // [plane][cell of rows][piece][column]
-  float* cells = shared + plan.block_planes * row_cells * pieces * kept;
+  const int accesses = plan.accesses;
+  auto* staged = reinterpret_cast<unsigned*>(shared_vectors);
+  auto* strips = reinterpret_cast<Value*>(shared_vectors + plan.staged_vectors);
+  // Each cell of rows of each plane, in pieces.
+  auto* columns = reinterpret_cast<Stored*>(strips + row_cells * plan.strip_stride);
+  [[maybe_unused]] int before = 0;
+  if constexpr (Staged) before = stage<T>(plan, first, planes, staged);
+  copy_to_shared(pyramid.axes, axes);
+  if constexpr (Staged) {
+    wait_for_copies<0>();
+    __syncthreads();
+  }
 
   for (int task = static_cast<int>(threadIdx.x); task < planes * row_cells * pieces * accesses; task += threads) {
     const int slot = plan.by_row.quotient(task);  // plane, cell and piece
@@ -186,72 +194,85 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
     const int cell = piece_of_plane >> plan.log2_pieces;
     const int piece = (part << plan.log2_pieces) + (piece_of_plane & (pieces - 1));
     const int log2_shares = plan.log2_blocks + plan.log2_pieces;
-    const int cell_begin = argument.rows.borders[cell];
-    const std::int64_t length = argument.rows.borders[cell + 1] - cell_begin;
+    const PyramidAxis& rows = Staged ? axes.rows : pyramid.axes.rows;  // not yet in shared memory otherwise
+    const int cell_begin = rows.borders[cell];
+    const std::conditional_t<Staged, int, std::int64_t> length = rows.borders[cell + 1] - cell_begin;
     const int begin = cell_begin + static_cast<int>(length * piece >> log2_shares);
     const int end = cell_begin + static_cast<int>(length * (piece + 1) >> log2_shares);
-    const T* from =
-        static_cast<const T*>(plan.x) + (std::int64_t{first + plane} * plan.height + begin) * plan.width + column;
-    float values[N];
-    reduce_rows<T, N, Reduce>(from, plan.width, end - begin, values);
-    if (plan.step == N) {
-#pragma unroll
-      for (int i = 1; i < N; ++i) values[0] = Reduce::apply(values[0], values[i]);
-      columns[task] = values[0];
+    Columns<T, Reduce, N> sums;
+    if constexpr (Staged) {
+      const int row_bytes = plan.width * static_cast<int>(sizeof(T));
+      const int at = before + (plane * plan.height + begin) * row_bytes + column * static_cast<int>(sizeof(T));
+      reduce_staged_rows(staged, static_cast<unsigned>(at), static_cast<unsigned>(row_bytes), end - begin, sums);
     } else {
-#pragma unroll
-      for (int i = 0; i < N; ++i) columns[slot * kept + column + i] = values[i];
+      const T* from =
+          static_cast<const T*>(plan.x) + (std::int64_t{first + plane} * plan.height + begin) * plan.width + column;
+      reduce_rows(from, plan.width, end - begin, sums);
+    }
+    Stored* to = columns + slot * plan.column_stride;
+    if (plan.log2_step > 0) {
+      to[task - slot * accesses] = static_cast<Stored>(sums.total());
+    } else {
+      sums.store(to + column);
     }
   }
   __syncthreads();
 
-  const int lanes = 1 << plan.log2_cell_lanes;
-  const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int work = planes * row_cells * column_cells;
-  for (int start = 0; start < work; start += threads >> plan.log2_cell_lanes) {
-    const int task = start + (static_cast<int>(threadIdx.x) >> plan.log2_cell_lanes);
-    const int row = plan.by_columns.quotient(task);  // plane and cell
-    const int cell = task - row * column_cells;
-    float value = Reduce::identity();
-    if (task < work) {
-      const int begin = pyramid.columns.borders[cell] / plan.step;
-      const int end = pyramid.columns.borders[cell + 1] / plan.step;
-      for (int piece = 0; piece < pieces; ++piece) {
-        const float* from = columns + ((row << plan.log2_pieces) + piece) * kept;
-        for (int i = begin + lane; i < end; i += lanes) value = Reduce::apply(value, from[i]);
+  // A warp takes one bin along the rows, so that its lanes go the same way.
+  const int slots = planes * row_cells;
+  const int log2_slots = 5 - plan.log2_bin_lanes;  // of a warp
+  const int lane = static_cast<int>(threadIdx.x) & ((1 << plan.log2_bin_lanes) - 1);
+  const int work = ((slots + (1 << log2_slots) - 1) >> log2_slots) * pyramid.axis_bins;
+  for (int task = static_cast<int>(threadIdx.x) / 32; task < work; task += threads / 32) {
+    const int group = plan.by_axis_bins.quotient(task);
+    const int bin = task - group * pyramid.axis_bins;
+    const int slot = (group << log2_slots) + (static_cast<int>(threadIdx.x % 32) >> plan.log2_bin_lanes);
+    const int begin = axes.columns.borders[axes.columns.first[bin]] >> plan.log2_step;
+    const int end = axes.columns.borders[axes.columns.last[bin]] >> plan.log2_step;
+    const Stored* from = columns + (::min(slot, slots - 1) << plan.log2_pieces) * plan.column_stride;
+    Value value = Reduce::template identity<Value>();
+    for (int piece = 0; piece < pieces; ++piece) {
+#pragma unroll 4
+      for (int i = begin + lane; i < end; i += 1 << plan.log2_bin_lanes) {
+        value = Reduce::apply(value, static_cast<Value>(from[i]));
       }
+      from += plan.column_stride;
     }
-    value = reduce_lanes<Reduce>(value, plan.log2_cell_lanes);
-    if (task < work && lane == 0) {
-      if (blocks > 1) {
-        plan.partials[static_cast<std::int64_t>(blockIdx.x) * work + task] = value;
-      } else {
-        cells[task] = value;
-      }
+    value = reduce_lanes<Reduce>(value, plan.log2_bin_lanes);
+    if (slot >= slots || lane != 0) continue;
+    const int plane = plan.by_row_cells.quotient(slot);
+    const int at = (slot - plane * row_cells) * plan.strip_stride + plane * pyramid.axis_bins + bin;
+    if (blocks > 1) {
+      static_cast<Value*>(plan.partials)[static_cast<std::int64_t>(blockIdx.x) * row_cells * plan.strip_stride + at] =
+          value;
+    } else {
+      strips[at] = value;
     }
   }
   if (blocks > 1) return;
   __syncthreads();
-  reduce_cells_to_bins<T, Reduce>(pyramid, plan, cells, first, planes);
+  reduce_strips_to_bins<T, Reduce>(pyramid, axes, plan, strips, first, planes);
 }
 
 /// Where several blocks shared a plane: a block for each plane.
 template <class T, class Reduce>
 __global__ void __launch_bounds__(PlanesPolicy::most_threads)
-    pool_partials(const __grid_constant__ Pyramid argument, const __grid_constant__ PlanesPlan plan) {
-  extern __shared__ float shared[];
-  __shared__ Pyramid pyramid;
-  copy_to_shared(argument, pyramid);
-  const int cells = argument.rows.cells * argument.columns.cells;
+    pool_partials(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
+  using Value = typename Reduce::template Value<T>;
+  extern __shared__ uint4 shared_vectors[];
+  __shared__ PyramidAxes axes;
+  copy_to_shared(pyramid.axes, axes);
+  auto* strips = reinterpret_cast<Value*>(shared_vectors);
+  const int count = pyramid.axes.rows.cells * plan.strip_stride;
   const int blocks = 1 << plan.log2_blocks;
-  const float* from = plan.partials + static_cast<std::int64_t>(blockIdx.x) * blocks * cells;
-  for (int cell = static_cast<int>(threadIdx.x); cell < cells; cell += static_cast<int>(blockDim.x)) {
-    float value = Reduce::identity();
-    for (int block = 0; block < blocks; ++block) value = Reduce::apply(value, from[block * cells + cell]);
-    shared[cell] = value;
+  const Value* from = static_cast<const Value*>(plan.partials) + static_cast<std::int64_t>(blockIdx.x) * blocks * count;
+  for (int strip = static_cast<int>(threadIdx.x); strip < count; strip += static_cast<int>(blockDim.x)) {
+    Value value = Reduce::template identity<Value>();
+    for (int block = 0; block < blocks; ++block) value = Reduce::apply(value, from[block * count + strip]);
+    strips[strip] = value;
   }
   __syncthreads();
-  reduce_cells_to_bins<T, Reduce>(pyramid, plan, shared, static_cast<int>(blockIdx.x), 1);
+  reduce_strips_to_bins<T, Reduce>(pyramid, axes, plan, strips, static_cast<int>(blockIdx.x), 1);
 }
 
 [[nodiscard]] inline int log2_at_least(std::int64_t value) {
@@ -260,26 +281,33 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   return log;
 }
 
-}  // namespace detail
-
-/// Bytes of shared memory of a block that takes one plane in one piece, column by column.
-[[nodiscard]] inline std::int64_t planes_shared(const Pyramid& pyramid, std::int64_t width) {
-  return (pyramid.rows.cells * width + pyramid.rows.cells * pyramid.columns.cells) * std::int64_t{sizeof(float)};
+/// Elements of which each row begins four bytes, times an odd number, after the one before, so that lanes may go down
+/// a column without meeting in a bank of shared memory.
+[[nodiscard]] inline std::int64_t odd_words(std::int64_t elements, std::int64_t size) {
+  return (ceil_divide(elements * size, 4) | 1) * 4 / size;
 }
 
+/// Floats of shared memory of a block that takes one plane in one piece, column by column.
+[[nodiscard]] inline std::int64_t plane_shared(const Pyramid& pyramid, std::int64_t width) {
+  return pyramid.axes.rows.cells * (odd_words(width, 4) + (pyramid.axis_bins | 1)) * std::int64_t{sizeof(float)};
+}
+
+}  // namespace detail
+
 [[nodiscard]] inline bool planes_fit(const Pyramid& pyramid, std::int64_t width) {
-  return planes_shared(pyramid, width) <= detail::PlanesPolicy::most_shared;
+  return detail::plane_shared(pyramid, width) <= detail::PlanesPolicy::most_shared;
 }
 
 /// In vectors of N elements. `partials`: room for `room` floats, for planes that blocks share.
-template <class T, int N, class Reduce>
+template <class T, int N, class Reduce, bool Staged>
 [[nodiscard]] Status run_planes(const SpatialPyramidPooling& op, const Pyramid& pyramid, const Extents& extents,
                                 const T* x, T* y, float* partials, std::int64_t room, const DeviceTraits& device,
                                 const CudaContext& context) {
   using namespace detail;
   using Policy = PlanesPolicy;
-  const int row_cells = pyramid.rows.cells;
-  const int cells = row_cells * pyramid.columns.cells;
+  using Stored = typename Reduce::template Stored<T>;
+  const int row_cells = pyramid.axes.rows.cells;
+  const int strips = row_cells * pyramid.axis_bins;  // of one plane
   PlanesPlan plan{.x = x,
                   .y = y,
                   .partials = partials,
@@ -288,59 +316,86 @@ template <class T, int N, class Reduce>
                   .width = static_cast<int>(extents[3])};
   plan.x_scale = op.x_scale;
   plan.y_scale = op.y_scale;
-  const auto divides = [&](int border) { return border % N == 0; };
-  plan.step =
-      std::all_of(pyramid.columns.borders, pyramid.columns.borders + pyramid.columns.cells + 1, divides) ? N : 1;
-  const int accesses = plan.width / N;
+  plan.accesses = static_cast<int>(ceil_divide(plan.width, N));
+  const PyramidAxis& axis = pyramid.axes.columns;
+  if (std::all_of(axis.borders, axis.borders + axis.cells + 1, [](int border) { return border % N == 0; })) {
+    plan.log2_step = log2_at_least(N);
+  }
+  plan.column_stride = static_cast<int>(odd_words((plan.accesses * N) >> plan.log2_step, sizeof(Stored)));
   const std::int64_t planes = plan.planes;
-  const std::int64_t plane_accesses = std::int64_t{plan.height} * accesses;
+  const std::int64_t plane_accesses = std::int64_t{plan.height} * plan.accesses;
+  const std::int64_t plane_bytes = std::int64_t{plan.height} * plan.width * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t enough_threads = device.multiprocessors * Policy::enough_threads;
-  int threads = Policy::most_threads;
-  const int least_threads = plane_accesses <= Policy::short_plane ? 2 * Policy::least_threads : Policy::least_threads;
-  while (threads > least_threads && planes * threads / 2 >= enough_threads) threads /= 2;
+  const auto staged_vectors = [&](std::int64_t block_planes) {
+    // A block may begin in a vector, and its last word may be read together with the next.
+    return Staged ? ceil_divide(block_planes * plane_bytes, 16) + 2 : 0;
+  };
+  const auto strip_stride = [&](std::int64_t block_planes) {
+    return plan.log2_blocks > 0 ? pyramid.axis_bins : (block_planes * pyramid.axis_bins) | 1;
+  };
+  const auto shared_of = [&](std::int64_t block_planes, int log2_pieces) {
+    const std::int64_t columns = (block_planes * row_cells << log2_pieces) * plan.column_stride;
+    return staged_vectors(block_planes) * 16 + row_cells * strip_stride(block_planes) * std::int64_t{sizeof(float)} +
+           columns * static_cast<std::int64_t>(sizeof(Stored));
+  };
 
   // Blocks share long planes if there are few, and take several short ones if there are many.
-  const std::int64_t block_accesses = std::int64_t{threads} * Policy::rows_in_flight;
-  if (plane_accesses * std::int64_t{N * sizeof(T)} >= Policy::long_plane) {
-    while (planes * threads << plan.log2_blocks < enough_threads &&
-           (planes << (plan.log2_blocks + 1)) * cells <= room &&
-           plane_accesses >> (plan.log2_blocks + 1) >= block_accesses) {
-      ++plan.log2_blocks;
-    }
-  }
-  const auto shared_of = [&](std::int64_t block_planes, int log2_pieces) {
-    const std::int64_t columns = (std::int64_t{row_cells} << log2_pieces) * (plan.width / plan.step);
-    return block_planes * (columns + cells) * std::int64_t{sizeof(float)};
-  };
   std::int64_t block_planes = 1;
-  if (plan.log2_blocks == 0) {
-    block_planes = std::clamp<std::int64_t>(block_accesses / plane_accesses, 1,
-                                            std::max<std::int64_t>(planes * threads / enough_threads, 1));
+  int threads = Policy::most_threads;
+  if constexpr (Staged) {
+    const std::int64_t enough_blocks = device.multiprocessors * Policy::enough_blocks;
+    block_planes = std::clamp<std::int64_t>(Policy::staged_bytes / plane_bytes, 1,
+                                            std::max<std::int64_t>(planes / enough_blocks, 1));
+    while (block_planes > 1 && shared_of(block_planes, 0) > Policy::most_shared) --block_planes;
+    if (planes >= enough_blocks * block_planes || block_planes * plane_accesses < Policy::short_plane) threads /= 2;
+  } else {
+    const int least_threads = plane_accesses <= Policy::short_plane ? 2 * Policy::least_threads : Policy::least_threads;
+    while (threads > least_threads && planes * threads / 2 >= enough_threads) threads /= 2;
+    const std::int64_t block_accesses = std::int64_t{threads} * Policy::rows_in_flight;
+    if (plane_bytes >= Policy::long_plane) {
+      while (planes * threads << plan.log2_blocks < enough_threads &&
+             (planes << (plan.log2_blocks + 1)) * strips <= room &&
+             plane_accesses >> (plan.log2_blocks + 1) >= block_accesses) {
+        ++plan.log2_blocks;
+      }
+    }
+    if (plan.log2_blocks == 0) {
+      block_planes = std::clamp<std::int64_t>(block_accesses / plane_accesses, 1,
+                                              std::max<std::int64_t>(planes * threads / enough_threads, 1));
+    }
+    while (block_planes > 1 && shared_of(block_planes, 0) > Policy::most_shared) --block_planes;
   }
-  while (block_planes > 1 && shared_of(block_planes, 0) > Policy::most_shared) --block_planes;
   plan.block_planes = static_cast<int>(block_planes);
-  while (block_planes * row_cells * accesses << plan.log2_pieces < threads &&
+  plan.staged_vectors = static_cast<int>(staged_vectors(block_planes));
+  plan.strip_stride = static_cast<int>(strip_stride(block_planes));
+  while (block_planes * row_cells * plan.accesses << plan.log2_pieces < threads &&
          plan.height >> (plan.log2_blocks + plan.log2_pieces) >= 2 * row_cells &&
          shared_of(block_planes, plan.log2_pieces + 1) <= Policy::most_shared) {
     ++plan.log2_pieces;
   }
+  while (plan.log2_bin_lanes < 5 && block_planes * row_cells << (plan.log2_bin_lanes + 1) <= 32) ++plan.log2_bin_lanes;
 
-  plan.by_row = Divisor(accesses);
+  plan.by_row = Divisor(plan.accesses);
   plan.by_plane = Divisor(row_cells << plan.log2_pieces);
-  plan.by_columns = Divisor(pyramid.columns.cells);
-  plan.by_bins = Divisor(pyramid.bins);
+  plan.by_row_cells = Divisor(row_cells);
+  plan.by_axis_bins = Divisor(pyramid.axis_bins);
   plan.by_channels = Divisor(pyramid.channels);
-  plan.log2_cell_lanes = std::min(log2_at_least(ceil_divide(plan.width / plan.step, pyramid.columns.cells * 2)), 5);
-  plan.log2_bin_lanes = pyramid.columns.cells > 4 ? 2 : 0;
 
   const Grid grid{ceil_divide(planes, block_planes) << plan.log2_blocks, threads, 1,
                   static_cast<int>(shared_of(block_planes, plan.log2_pieces))};
-  if (Status status = launch("SpatialPyramidPooling", pool_planes<T, N, Reduce>, grid, context, pyramid, plan);
+  if (Status status = launch("SpatialPyramidPooling", pool_planes<T, N, Reduce, Staged>, grid, context, pyramid, plan);
       !status.ok() || plan.log2_blocks == 0) {
     return status;
   }
-  const Grid last{planes, Policy::least_threads, 1, cells * static_cast<int>(sizeof(float))};
+  const Grid last{planes, Policy::least_threads, 1, strips * static_cast<int>(sizeof(float))};
   return launch("SpatialPyramidPooling", pool_partials<T, Reduce>, last, context, pyramid, plan);
+}
+
+/// Whether a plane and what is made of it have room in a block's shared memory.
+template <class T>
+[[nodiscard]] bool can_stage(const Pyramid& pyramid, const Extents& extents) {
+  const std::int64_t bytes = extents[2] * extents[3] * static_cast<std::int64_t>(sizeof(T));
+  return bytes + 48 + detail::plane_shared(pyramid, extents[3] + 3) <= detail::PlanesPolicy::most_shared;
 }
 
 }  // namespace graft

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "kernels/divisor.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
 namespace graft {
@@ -29,15 +30,22 @@ struct PyramidLevel {
   int first_axis_bin = 0;  ///< Of all levels' along one side.
   int first_bin = 0;       ///< Of all levels' of a channel.
   int divisor = 0;         ///< Of averages, where it is not the number of elements.
+  Divisor by_side = {};
+  Divisor by_bins = {};  ///< Of the level, in a channel.
+};
+
+struct PyramidAxes {
+  PyramidAxis rows;
+  PyramidAxis columns;
 };
 
 struct Pyramid {
   int levels = 0;
-  int bins = 0;  ///< Of a channel.
+  int bins = 0;       ///< Of a channel.
+  int axis_bins = 0;  ///< Of all levels, along one side.
   int channels = 0;
   PyramidLevel level[most_levels] = {};
-  PyramidAxis rows;
-  PyramidAxis columns;
+  PyramidAxes axes;
 };
 
 /// False where there are more bins or cells than a pyramid holds. Allocates nothing.
@@ -72,19 +80,25 @@ struct Pyramid {
 [[nodiscard]] inline bool make_pyramid(const SpatialPyramidPooling& op, const Extents& x, Pyramid& pyramid) {
   constexpr std::int64_t most = std::int64_t{1} << 30;
   if (op.levels.size() > most_levels || x[2] * x[3] > most || x[0] * x[1] > most) return false;
-  int axis_bins = 0;
+  PyramidAxis& rows = pyramid.axes.rows;
+  PyramidAxis& columns = pyramid.axes.columns;
+  if (!make_axis(op, x[2], rows) || !make_axis(op, x[3], columns)) return false;
   for (const std::int64_t side : op.levels) {
     PyramidLevel& level = pyramid.level[pyramid.levels++];
-    level = {static_cast<int>(side), axis_bins, pyramid.bins, 0};
+    level.side = static_cast<int>(side);
+    level.first_axis_bin = pyramid.axis_bins;
+    level.first_bin = pyramid.bins;
     if (op.binning == Binning::caffe) {
       level.divisor =
           static_cast<int>(bin_at(op.binning, x[2], side, 0).divisor * bin_at(op.binning, x[3], side, 0).divisor);
     }
-    axis_bins += static_cast<int>(side);
-    pyramid.bins += static_cast<int>(side * side);
+    level.by_side = Divisor(level.side);
+    level.by_bins = Divisor(level.side * level.side);
+    pyramid.axis_bins += level.side;
+    pyramid.bins += level.side * level.side;
   }
   pyramid.channels = static_cast<int>(x[1]);
-  return make_axis(op, x[2], pyramid.rows) && make_axis(op, x[3], pyramid.columns);
+  return true;
 }
 
 }  // namespace graft

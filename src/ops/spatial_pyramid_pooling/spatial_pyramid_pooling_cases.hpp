@@ -62,6 +62,8 @@ namespace graft {
           if (binnable) add({dtype, Layout::linear, extents}, mode, "caffe", levels);
         }
       }
+      // Many planes of few vectors.
+      add({dtype, Layout::linear, {4, 136, 32, dtype == DType::i8 ? 64 : 32}}, mode, "adaptive", {4, 2, 1});
       for (const std::int64_t shift : {1, 3}) {
         add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "adaptive", {4, 2, 1}, "_shift" + std::to_string(shift))
             .shift = shift;

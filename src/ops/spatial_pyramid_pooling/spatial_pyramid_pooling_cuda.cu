@@ -1,6 +1,7 @@
 // CUDA kernels of SpatialPyramidPooling: which of them takes which problem.
 #include "ops/spatial_pyramid_pooling/bins.cuh"
 #include "ops/spatial_pyramid_pooling/planes.cuh"
+#include "ops/spatial_pyramid_pooling/quarters.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
 namespace graft {
@@ -20,7 +21,7 @@ Status planes_fits(const Op& op, const Problem& problem) {
   }
   if (planes_fit(pyramid, extents[3])) return {};
   return unsupported("takes rows of which a block holds one for each cell, found " + std::to_string(extents[3]) +
-                     " elements in " + std::to_string(pyramid.rows.cells) + " cells");
+                     " elements in " + std::to_string(pyramid.axes.rows.cells) + " cells");
 }
 
 Status bins_fits(const Op& /*op*/, const Problem& /*problem*/) { return {}; }
@@ -47,10 +48,20 @@ Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, 
     if (Status status = current_device(device); !status.ok()) return status;
     auto* partials = static_cast<float*>(buffers.workspace);
     constexpr std::int64_t room = Op::shared_planes_workspace / sizeof(float);
-    if (extents[3] % widest<T> == 0 && is_aligned(x, vector_bytes)) {
-      return run_planes<T, widest<T>, Reduce>(op, pyramid, extents, x, y, partials, room, device, context);
+    if (is_aligned(x, vector_bytes)) {
+      detail::QuartersPlan quarters;
+      if (detail::make_quarters<T>(op, extents, device, quarters)) {
+        return run_quarters<T, Reduce>(quarters, x, y, device, context);
+      }
+      if (can_stage<T>(pyramid, extents)) {
+        constexpr int word = 4 / sizeof(T);
+        return run_planes<T, word, Reduce, true>(op, pyramid, extents, x, y, partials, room, device, context);
+      }
+      if (extents[3] % widest<T> == 0) {
+        return run_planes<T, widest<T>, Reduce, false>(op, pyramid, extents, x, y, partials, room, device, context);
+      }
     }
-    return run_planes<T, 1, Reduce>(op, pyramid, extents, x, y, partials, room, device, context);
+    return run_planes<T, 1, Reduce, false>(op, pyramid, extents, x, y, partials, room, device, context);
   });
 }
 
