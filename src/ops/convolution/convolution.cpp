@@ -71,7 +71,6 @@ RepackedSizes RepackedSizes::of(const ConvolutionPlan& plan, DType dtype) {
 
 std::size_t Convolution::workspace(const Problem& problem) const {
   const TensorDesc& from = problem.inputs[x];
-  if (from.layout == Layout::chw32) return static_cast<std::size_t>(problem.inputs[weight].storage_count());
   if (from.layout != Layout::linear || from.dtype == DType::f32) return 0;
   const RepackedSizes sizes = RepackedSizes::of(plan_convolution(*this, problem), from.dtype);
   return static_cast<std::size_t>(sizes.x_bytes + sizes.weight_bytes);

@@ -72,13 +72,13 @@ __device__ inline void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-[[nodiscard]] __device__ inline float4 load_remote(std::uint32_t address, unsigned rank) {
-  float4 v;
+[[nodiscard]] __device__ inline float2 load_remote(std::uint32_t address, unsigned rank) {
+  float2 v;
   asm volatile(
       "{\n.reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %4, %5;\n"
-      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n}"
-      : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+      "mapa.shared::cluster.u32 remote, %2, %3;\n"
+      "ld.shared::cluster.v2.f32 {%0, %1}, [remote];\n}"
+      : "=f"(v.x), "=f"(v.y)
       : "r"(address), "r"(rank)
       : "memory");
   return v;
@@ -112,13 +112,13 @@ __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std
       : "memory");
 }
 
-/// A box of a tensor of rank 4.
+/// A box of a tensor of rank 5.
 __device__ inline void copy_box(const CUtensorMap& map, std::uint32_t to, std::uint32_t barrier, int x0, int x1, int x2,
-                                int x3) {
+                                int x3, int x4) {
   asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
-      "l"(&map), "r"(barrier), "r"(x0), "r"(x1), "r"(x2), "r"(x3)
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to),
+      "l"(&map), "r"(barrier), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
       : "memory");
 }
 

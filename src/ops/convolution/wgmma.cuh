@@ -8,6 +8,8 @@
 
 #include <cuda_runtime.h>
 
+#include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/vector.cuh"
@@ -21,10 +23,32 @@ struct Finish {
   ConvolutionEpilogue epilogue;
   const float* bias = nullptr;   ///< Per output channel.
   const float* scale = nullptr;  ///< Per output channel; i8.
-  float inverse_y_scale = 0;     ///< i8: of a step that is neither huge nor tiny, otherwise 0.
-};
+  bool leaks = false;            ///< leaky_relu
+  bool bounds = false;           ///< Values stay between `low` and `high`, for i8 in steps of y.
+  float low = 0;
+  float high = 0;
+  float inverse_y_scale = 0;  ///< i8: 0 where sums must not be multiplied with it.
+  float most_factor = 0;      ///< i8: in steps of y; with more the result may be too large for rounding by addition.
 
-[[nodiscard]] inline float safe_inverse(float step) { return step > 0x1p-80F && step < 0x1p80F ? 1 / step : 0; }
+  // A sum times factor / y_scale plus bias / y_scale is off by less than 2.5 |result| + 2 |bias / y_scale| times 2^-23.
+  // For results up to 129, beyond which all are saturated, the distance to the next integer tells whether that matters.
+  static constexpr float most_bias = 128;
+  static constexpr float near_tie = .4999F;
+
+  [[nodiscard]] static Finish of(const ConvolutionEpilogue& epilogue, const float* bias, const float* scale,
+                                 std::int64_t products) {
+    Finish result{.epilogue = epilogue, .bias = bias, .scale = scale};
+    const float infinity = std::numeric_limits<float>::infinity();
+    const float step = epilogue.y_scale;
+    result.leaks = epilogue.activation == Activation::leaky_relu;
+    result.bounds = epilogue.activation == Activation::relu || epilogue.activation == Activation::relu6;
+    result.high = epilogue.activation != Activation::relu6 ? infinity : epilogue.quantized ? 6 / step : 6;
+    const bool safe = step > 0x1p-80F && step < 0x1p80F && !(result.leaks && !(std::abs(epilogue.alpha) <= 1));
+    result.inverse_y_scale = epilogue.quantized && safe ? 1 / step : 0;
+    result.most_factor = 255.F / static_cast<float>(products);  // of at most 2^14 each; the result stays below 2^22
+    return result;
+  }
+};
 
 struct Sizes {
   int pixels = 0;             ///< Of the output, all images.
@@ -33,12 +57,12 @@ struct Sizes {
   int width = 0, height = 0;  ///< Of the output.
   int stride_w = 1, stride_h = 1, pad_w = 0, pad_h = 0, dilation_w = 1, dilation_h = 1;
   int taps_w = 1, taps = 1;
-  int chunk = 128;  ///< Bytes: 128, 64 or 32.
-  int weight_chunk =
-      128;  ///< Bytes of weights that lie beside each other and are copied at once; a multiple of `chunk`.
-  int chunks_of_tap = 1;  ///< Chunks in a pixel's channels.
-  int stages = 1;         ///< Stages of depth that make a sum.
-  bool flat = false;      ///< Output pixels are input pixels: x is copied as a matrix.
+  int chunk = 128;         ///< Bytes: 128, 64 or 32.
+  int weight_chunk = 128;  ///< Bytes of weights that are copied at once; a multiple of `chunk`.
+  int chunks_of_tap = 1;   ///< Chunks in a pixel's channels.
+  int stages = 1;          ///< Stages of depth that make a sum.
+  bool flat = false;       ///< Output pixels are input pixels: x is copied as a matrix.
+  bool permuted = false;   ///< Filters are copied in an order that gives each thread neighbours of y.
   int tiles_n = 1;
   // Blocks take whole tiles first, equally many if split ones follow. What is left then, too little to give each block
   // a tile, clusters of blocks take as tiles whose depth is split between their blocks.
@@ -58,7 +82,6 @@ struct Tile {
   static constexpr int pixel_bytes = M * depth;
   static constexpr int weight_bytes = N * depth;
   static constexpr int stage_bytes = pixel_bytes + weight_bytes;
-  static constexpr int staging_bytes = 2048;     // of a warp
   static constexpr int warpgroups = Warpgroups;  // that multiply; two warps more copy
   static constexpr int warps = Warpgroups * 4;
   static constexpr int rows = M / Warpgroups;  // of a warpgroup
@@ -66,8 +89,8 @@ struct Tile {
   // registers to the others.
   static constexpr bool moves_registers = BlocksPerMultiprocessor == 1;
   static constexpr int threads = warps * 32 + (moves_registers ? 128 : 64);
-  static constexpr int shared_bytes = Stages * (stage_bytes + 16) + warps * staging_bytes;
-  static constexpr int most_split = N == 64 ? 8 : 2;
+  template <int Arrays>
+  static constexpr int shared_bytes = Stages*(stage_bytes + 16) + Warpgroups* Arrays* N * 4;
 };
 
 template <class T>
@@ -133,22 +156,28 @@ class Pieces {
   int tile_;
 };
 
-/// Chunks in their order: all of a tap's, then the next tap's.
+/// Chunks in their order: of hwc8 all of a tap's, then the next tap's; of chw32 all taps of a plane, then the next
+/// plane.
+template <bool Planes>
 struct Walk {
   int part, tap, r, s;
-  __device__ Walk(int chunk, int chunks_of_tap, int taps_w) {
-    tap = chunk / chunks_of_tap;
-    part = chunk - tap * chunks_of_tap;
-    r = tap / taps_w;
-    s = tap - r * taps_w;
+  __device__ Walk(int chunk, const Sizes& sizes) {
+    tap = Planes ? chunk % sizes.taps : chunk / sizes.chunks_of_tap;
+    part = Planes ? chunk / sizes.taps : chunk % sizes.chunks_of_tap;
+    r = tap / sizes.taps_w;
+    s = tap - r * sizes.taps_w;
   }
-  __device__ void next(int chunks_of_tap, int taps_w) {
-    if (++part < chunks_of_tap) return;
-    part = 0;
+  __device__ void next(const Sizes& sizes) {
+    if (!Planes && ++part < sizes.chunks_of_tap) return;
+    if (!Planes) part = 0;
     ++tap;
-    if (++s < taps_w) return;
+    if (++s < sizes.taps_w) return;
     s = 0;
     ++r;
+    if (!Planes || tap < sizes.taps) return;
+    tap = 0;
+    r = 0;
+    ++part;
   }
 };
 
@@ -182,32 +211,33 @@ __device__ void produce_pixels(const CUtensorMap& map, const Sizes& sizes, std::
   int w = 0;
   int h = 0;
   int image = 0;
-  Walk walk(0, sizes.chunks_of_tap, sizes.taps_w);
+  Walk<planes> walk(0, sizes);
   const auto begin = [&](const Piece& piece) {
     pixel = piece.pixel;
     const int row = pixel / sizes.width;
     w = (pixel - row * sizes.width) * sizes.stride_w - sizes.pad_w;
     image = row / sizes.height;
     h = (row - image * sizes.height) * sizes.stride_h - sizes.pad_h;
-    walk = Walk(piece.begin * chunks, sizes.chunks_of_tap, sizes.taps_w);
+    walk = Walk<planes>(piece.begin * chunks, sizes);
   };
   produce<Tile, Tile::pixel_bytes>(sizes, stages, full, empty, begin, [&](std::uint32_t to, std::uint32_t arrived) {
 #pragma unroll(planes ? 4 : 1)
     for (int i = 0; i < chunks; ++i) {
-      // Past the last tap, what lies beyond the last channel is copied, which is zeros.
-      const bool real = walk.tap < sizes.taps;
-      const int at = real ? walk.part : sizes.chunks_of_tap;
-      const int x = real ? walk.s * sizes.dilation_w : 0;
-      const int y = real ? walk.r * sizes.dilation_h : 0;
       if constexpr (planes) {
-        hopper::copy_pixels(map, to, arrived, 0, w, h, image, at, x, y);
+        // Past the last plane there are zeros.
+        hopper::copy_pixels(map, to, arrived, 0, w, h, image, walk.part, walk.s * sizes.dilation_w,
+                            walk.r * sizes.dilation_h);
       } else if (sizes.flat) {
-        hopper::copy_box(map, to, arrived, at * (chunk / 2), 0, 0, pixel);
+        hopper::copy_box(map, to, arrived, walk.tap == 0 ? walk.part * (chunk / 2) : sizes.chunks_of_tap * (chunk / 2),
+                         0, pixel, 0, 0);
       } else {
-        hopper::copy_pixels(map, to, arrived, at * (chunk / 2), w, h, image, x, y);
+        // Past the last tap, what lies beyond the last channel is copied, which is zeros.
+        const bool real = walk.tap < sizes.taps;
+        hopper::copy_pixels(map, to, arrived, (real ? walk.part : sizes.chunks_of_tap) * (chunk / 2), w, h, image,
+                            real ? walk.s * sizes.dilation_w : 0, real ? walk.r * sizes.dilation_h : 0);
       }
       to += static_cast<unsigned>(Tile::m * chunk);
-      walk.next(sizes.chunks_of_tap, sizes.taps_w);
+      walk.next(sizes);
     }
   });
 }
@@ -215,219 +245,274 @@ __device__ void produce_pixels(const CUtensorMap& map, const Sizes& sizes, std::
 template <class T, class Tile>
 __device__ void produce_weights(const CUtensorMap& map, const Sizes& sizes, std::uint32_t stages, std::uint32_t full,
                                 std::uint32_t empty) {
-  // i8 as it comes has planes of 32 channels, one of which is a chunk.
-  const bool planes = std::is_same_v<T, std::int8_t> && sizes.weight_chunk == sizes.chunk;
-  const int chunk = sizes.weight_chunk;
+  // Of chw32 the planes and taps of a filter lie behind each other and are one long row.
+  constexpr bool planes = std::is_same_v<T, std::int8_t>;
+  const int chunk = planes ? 128 : sizes.weight_chunk;
   const int chunks = Tile::depth / chunk;
-  const int chunks_of_tap = sizes.chunks_of_tap * sizes.chunk / chunk;
-  int channel = 0;
-  Walk walk(0, chunks_of_tap, sizes.taps_w);
+  int row = 0;
+  int octet = 0;
+  int depth = 0;
+  Walk<false> walk(0, sizes);
   const auto begin = [&](const Piece& piece) {
-    channel = piece.channel;
-    walk = Walk(piece.begin * chunks, chunks_of_tap, sizes.taps_w);
+    row = sizes.permuted ? 0 : piece.channel;
+    octet = sizes.permuted ? piece.channel / 8 : 0;
+    depth = piece.begin * Tile::depth;
+    if (!planes) walk = Walk<false>(piece.begin * chunks, sizes);
   };
-  produce<Tile, Tile::weight_bytes>(sizes, stages + Tile::pixel_bytes, full, empty, begin,
-                                    [&](std::uint32_t to, std::uint32_t arrived) {
+  produce<Tile, Tile::weight_bytes>(
+      sizes, stages + Tile::pixel_bytes, full, empty, begin, [&](std::uint32_t to, std::uint32_t arrived) {
+        if constexpr (planes) {
+          hopper::copy_box(map, to, arrived, depth, 0, row, octet, 0);
+          depth += Tile::depth;
+        } else {
 #pragma unroll 1
-                                      for (int i = 0; i < chunks; ++i) {
-                                        // Past the last tap there are zeros.
-                                        hopper::copy_box(map, to, arrived, planes ? 0 : walk.part * (chunk / 2),
-                                                         walk.tap, planes ? walk.part : 0, channel);
-                                        to += static_cast<unsigned>(Tile::n * chunk);
-                                        walk.next(chunks_of_tap, sizes.taps_w);
-                                      }
-                                    });
+          for (int i = 0; i < chunks; ++i) {
+            // Past the last tap there are zeros.
+            hopper::copy_box(map, to, arrived, walk.part * (chunk / 2), walk.tap, row, octet, 0);
+            to += static_cast<unsigned>(Tile::n * chunk);
+            walk.next(sizes);
+          }
+        }
+      });
 }
 
-/// The factor and the bias of a channel. Past the last channel the last one's: what is made there is not stored.
+/// What a channel's sums are multiplied with, and what is added: numbers of a tile's channels in shared memory. i8 also
+/// has both in steps of y, with which almost all results are made.
 template <class T>
-struct Channel {
-  float factor = 1;
-  float bias = 0;
-  [[nodiscard]] __device__ static Channel load(int channel, const Sizes& sizes, const Finish& finish) {
-    const auto index = static_cast<unsigned>(::min(channel, sizes.channels - 1));
-    Channel result;
-    result.bias = __ldg(finish.bias + index);
-    if constexpr (std::is_same_v<T, std::int8_t>) result.factor = finish.epilogue.factor(__ldg(finish.scale + index));
-    return result;
+inline constexpr int channel_arrays = std::is_same_v<T, std::int8_t> ? 4 : 1;
+enum ChannelArray { bias_array, factor_array, quick_factor_array, quick_bias_array };
+
+/// A thread's share of those, asked for before the products and brought to shared memory after them.
+template <class T, int N>
+struct Channels {
+  static constexpr int count = (N + 127) / 128;
+  float bias[count] = {};
+  float scale[count] = {};
+
+  __device__ void load(int first, unsigned in_warpgroup, const Sizes& sizes, const Finish& finish) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const int channel = first + i * 128 + static_cast<int>(in_warpgroup);
+      const bool there = channel < sizes.channels;
+      bias[i] = there ? __ldg(finish.bias + channel) : 0.F;
+      if constexpr (std::is_same_v<T, std::int8_t>) scale[i] = there ? __ldg(finish.scale + channel) : 0.F;
+    }
   }
-  /// Of another lane of the warp.
-  [[nodiscard]] __device__ Channel of_lane(int lane) const {
-    Channel result;
-    result.bias = __shfl_sync(0xFFFFFFFFU, bias, lane);
-    if constexpr (std::is_same_v<T, std::int8_t>) result.factor = __shfl_sync(0xFFFFFFFFU, factor, lane);
-    return result;
+  __device__ void store(float* arrays, unsigned in_warpgroup, const Finish& finish) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const int at = i * 128 + static_cast<int>(in_warpgroup);
+      if (at >= N) break;
+      arrays[bias_array * N + at] = bias[i];
+      if constexpr (std::is_same_v<T, std::int8_t>) {
+        const float factor = finish.epilogue.factor(scale[i]);
+        const float quick_factor = factor * finish.inverse_y_scale;
+        const float quick_bias = bias[i] * finish.inverse_y_scale;
+        const bool safe = finish.inverse_y_scale != 0 && fabsf(quick_factor) < finish.most_factor &&
+                          fabsf(quick_bias) < Finish::most_bias;
+        arrays[factor_array * N + at] = factor;
+        arrays[quick_factor_array * N + at] = quick_factor;
+        arrays[quick_bias_array * N + at] = safe ? quick_bias : __int_as_float(0x7FFFFFFF);
+      }
+    }
   }
 };
 
-template <Activation A, int N>
-__device__ void activate_all(float (&values)[N], const ConvolutionEpilogue& epilogue) {
-  ConvolutionEpilogue known = epilogue;
-  known.activation = A;
-#pragma unroll
-  for (float& value : values) value = known.activate(value);
+__device__ inline float bounded(float value, float low, float high) {
+  asm("max.NaN.f32 %0, %0, %1;" : "+f"(value) : "f"(low));
+  asm("min.NaN.f32 %0, %0, %1;" : "+f"(value) : "f"(high));
+  return value;
 }
 
-/// Sums to what is stored; i8 in steps that are yet to be rounded.
-template <class T, int N>
-__device__ void finish(float (&values)[N], const Finish& finishing) {
-  switch (finishing.epilogue.activation) {
-    case Activation::none: break;
-    case Activation::relu: activate_all<Activation::relu>(values, finishing.epilogue); break;
-    case Activation::relu6: activate_all<Activation::relu6>(values, finishing.epilogue); break;
-    case Activation::leaky_relu: activate_all<Activation::leaky_relu>(values, finishing.epilogue); break;
-  }
-  if constexpr (std::is_same_v<T, std::int8_t>) {
-    const float step = finishing.epilogue.y_scale;
-    const float inverse = finishing.inverse_y_scale;
-    if (inverse == 0) {
-#pragma unroll
-      for (float& value : values) value = static_cast<float>(quantize_device(value, step));
-    } else {
-      // The quotient, rounded as division rounds it, in less than half of its instructions: two steps of Newton's with
-      // exact remainders (Markstein 1990).
-      const float most = 256 * step;
-#pragma unroll
-      for (float& value : values) {
-        const float dividend = fminf(fmaxf(value != value ? 0.F : value, -most), most);
-        float quotient = dividend * inverse;
-        quotient = fmaf(fmaf(-quotient, step, dividend), inverse, quotient);
-        value = fmaf(fmaf(-quotient, step, dividend), inverse, quotient);
-      }
-    }
-  }
+__device__ inline void load_eight(const float* from, float (&to)[8]) {
+  const float4 low = reinterpret_cast<const float4*>(from)[0];
+  const float4 high = reinterpret_cast<const float4*>(from)[1];
+  to[0] = low.x, to[1] = low.y, to[2] = low.z, to[3] = low.w;
+  to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
 }
 
-/// Two neighbours; i8 in the lower half of the word.
+/// Two neighbours.
 template <class T>
-[[nodiscard]] __device__ unsigned pack(float low, float high) {
+[[nodiscard]] __device__ unsigned pack(float low, float high, const Finish& finish) {
   if constexpr (std::is_same_v<T, __half>) {
-    const __half2 both = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const unsigned*>(&both);
-  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    __half2 both = __floats2half2_rn(low, high);
+    if (finish.bounds) {
+      both = __hmin2_nan(__hmax2_nan(both, __float2half2_rn(finish.low)), __float2half2_rn(finish.high));
+    }
     return *reinterpret_cast<const unsigned*>(&both);
   } else {
-    unsigned both;
-    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, 0;" : "=r"(both) : "r"(__float2int_rn(high)), "r"(__float2int_rn(low)));
-    return both;
+    __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    if (finish.bounds) {
+      both = __hmin2_nan(__hmax2_nan(both, __float2bfloat162_rn(finish.low)), __float2bfloat162_rn(finish.high));
+    }
+    return *reinterpret_cast<const unsigned*>(&both);
   }
 }
 
-/// Stores 16 bytes of a pixel's channels from `channel` on, if they are there. Those that only pad are 0.
+/// Eight channels of a pixel as they are stored. `arrays` begins at the first of them.
+template <class T, int N>
+[[nodiscard]] __device__ auto finish_eight(const Sum<T> (&sums)[8], const float* arrays, const Finish& finish) {
+  float values[8];
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    float factor[8];
+    load_eight(arrays + quick_factor_array * N, factor);
+    load_eight(arrays + quick_bias_array * N, values);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) values[i] = fmaf(static_cast<float>(sums[i]), factor[i], values[i]);
+    if (finish.leaks) {
+#pragma unroll
+      for (float& value : values) value = value >= 0 ? value : value * finish.epilogue.alpha;
+    }
+    if (finish.bounds) {
+#pragma unroll
+      for (float& value : values) value = bounded(value, finish.low, finish.high);
+    }
+    // What is too near to a tie is made again as the reference makes it.
+    unsigned near_tie = 0;
+#pragma unroll
+    for (unsigned i = 0; i < 8; ++i) {
+      const float rounded = values[i] + graft::detail::rounder;
+      if (!(fabsf(values[i] - (rounded - graft::detail::rounder)) < Finish::near_tie)) near_tie |= 1U << i;
+      values[i] = rounded;
+    }
+    uint2 result = {graft::detail::pack_i8(values), graft::detail::pack_i8(values + 4)};
+#pragma unroll 1
+    while (near_tie != 0) {
+      const int which = __ffs(static_cast<int>(near_tie)) - 1;
+      near_tie &= near_tie - 1;
+      int sum = sums[0];
+#pragma unroll
+      for (int i = 1; i < 8; ++i) sum = which == i ? sums[i] : sum;
+      const float value = finish.epilogue.apply(static_cast<float>(sum), arrays[factor_array * N + which],
+                                                arrays[bias_array * N + which]);
+      const auto byte =
+          static_cast<unsigned>(static_cast<std::uint8_t>(quantize_device(value, finish.epilogue.y_scale)));
+      const int shift = which % 4 * 8;
+      const unsigned others = ~(0xFFU << shift);
+      if (which < 4) {
+        result.x = (result.x & others) | byte << shift;
+      } else {
+        result.y = (result.y & others) | byte << shift;
+      }
+    }
+    return result;
+  } else {
+    load_eight(arrays, values);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) values[i] += sums[i];
+    if (finish.leaks) {
+#pragma unroll
+      for (float& value : values) value = value >= 0 ? value : value * finish.epilogue.alpha;
+    }
+    return uint4{pack<T>(values[0], values[1], finish), pack<T>(values[2], values[3], finish),
+                 pack<T>(values[4], values[5], finish), pack<T>(values[6], values[7], finish)};
+  }
+}
+
+/// Where the first channels of a pixel lie; `channel` is a multiple of 8.
 template <class T>
-__device__ void store_vector(T* y, const Sizes& sizes, int pixel, int channel, uint4 raw) {
-  constexpr bool planes = std::is_same_v<T, std::int8_t>;
-  if (pixel >= sizes.pixels || channel >= (planes ? sizes.pitch * 32 : sizes.pitch)) return;
-  std::int64_t at = std::int64_t{pixel} * sizes.pitch + channel;
-  if constexpr (planes) {
+[[nodiscard]] __device__ T* address(T* y, const Sizes& sizes, int pixel, int channel) {
+  if constexpr (std::is_same_v<T, std::int8_t>) {
     const int image_pixels = sizes.width * sizes.height;
     const int image = pixel / image_pixels;
     const std::int64_t plane = std::int64_t{image} * sizes.pitch + channel / 32;
-    at = (plane * image_pixels + (pixel - image * image_pixels)) * 32 + channel % 32;
-  }
-  Vector<T, widest<T>> vector{raw};
-  if (channel + widest < T >> sizes.channels) vector = vector.first(::max(sizes.channels - channel, 0));
-  vector.store(y + at);
-}
-
-/// Sums of a warp, 16 pixels x `Groups` groups of 8 channels, through the warp's own shared memory to coalesced stores.
-/// Of a group a thread has 2 neighbours of a pixel and 2 of the pixel 8 further; `channel_of(group, i)` gives the
-/// Channel of neighbour i.
-template <class T, int Groups, class ChannelOf>
-__device__ void store_groups(const Sum<T>* sums, T* y, const Sizes& sizes, const Finish& finishing, char* staging,
-                             int pixel, int channel, const ChannelOf& channel_of) {
-  constexpr bool swizzled = sizeof(T) == 2 && Groups == 8;
-  constexpr int step = Groups == 1 ? 1 : 2;
-  constexpr int row_bytes = Groups * 8 * static_cast<int>(sizeof(T));
-  const int lane = hopper::lane();
-  __syncwarp();  // what was here before has been read
-#pragma unroll
-  for (int g = 0; g < Groups; g += step) {
-    float values[step * 4];
-#pragma unroll
-    for (int i = 0; i < step * 2; ++i) {
-      const Channel<T> of = channel_of(g + i / 2, i % 2);
-      const Sum<T>* sum = sums + (g + i / 2) * 4 + i % 2;
-      values[i / 2 * 4 + i % 2] = fmaf(static_cast<float>(sum[0]), of.factor, of.bias);
-      values[i / 2 * 4 + i % 2 + 2] = fmaf(static_cast<float>(sum[2]), of.factor, of.bias);
-    }
-    finish<T>(values, finishing);
-    if constexpr (swizzled) {
-      // Units of 16 bytes change places so that 8 rows of a unit lie in different banks.
-      const int row = lane % 16;
-      const int unit = (g + lane / 16) ^ (row % 8);
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                       hopper::shared_address(staging) + static_cast<unsigned>(row * row_bytes + unit * 16)),
-                   "r"(pack<T>(values[0], values[1])), "r"(pack<T>(values[2], values[3])),
-                   "r"(pack<T>(values[4], values[5])), "r"(pack<T>(values[6], values[7]))
-                   : "memory");
-    } else {
-      using Pair = std::conditional_t<sizeof(T) == 2, std::uint32_t, std::uint16_t>;
-#pragma unroll
-      for (int i = 0; i < step * 2; ++i) {
-        *reinterpret_cast<Pair*>(staging + (lane / 4 + i % 2 * 8) * row_bytes +
-                                 ((g + i / 2) * 8 + lane % 4 * 2) * static_cast<int>(sizeof(T))) =
-            static_cast<Pair>(pack<T>(values[i * 2], values[i * 2 + 1]));
-      }
-    }
-  }
-  __syncwarp();
-  constexpr int units = row_bytes / 16;  // of a row
-#pragma unroll
-  for (int i = 0; i < 16 * units; i += 32) {
-    const int at = i + lane;
-    // Consecutive lanes take what lies beside each other: units of a pixel, or for i8 pixels of a plane's halves.
-    const bool planes = std::is_same_v<T, std::int8_t> && units > 1;
-    const int row = planes ? at / 2 % 16 : at / units;
-    const int unit = planes ? at / 32 * 2 + at % 2 : at % units;
-    if (16 * units < 32 && row >= 16) break;
-    store_vector(
-        y, sizes, pixel + row, channel + unit * widest<T>,
-        *reinterpret_cast<const uint4*>(staging + row * row_bytes + (swizzled ? unit ^ (row % 8) : unit) * 16));
+    return y + (plane * image_pixels + (pixel - image * image_pixels)) * 32 + channel % 32;
+  } else {
+    return y + std::int64_t{pixel} * sizes.pitch + channel;
   }
 }
 
-/// A warpgroup's sums in the memory that its block's cluster reads: those of a group of 8 channels behind each other,
-/// thread by thread.
+/// Channels of y with those that pad.
 template <class T>
-[[nodiscard]] __device__ int share_offset(int group, unsigned thread) {
-  return (group * 128 + static_cast<int>(thread)) * 16;
+[[nodiscard]] __device__ int stored_channels(const Sizes& sizes) {
+  return std::is_same_v<T, std::int8_t> ? sizes.pitch * 32 : sizes.pitch;
 }
 
-/// Each block of a cluster adds the shares of some channels, always in the same order, and stores them.
-template <class T, class Tile, int Groups, int Blocks>
-__device__ void store_shares(T* y, const Sizes& sizes, const Finish& finishing, const char* shares, char* staging,
-                             int pixel, int channel, int group_of_part, unsigned in_warpgroup) {
-  constexpr int own = Tile::n / 8 / Blocks;  // groups of 8 channels
-  static_assert(own % Groups == 0);
+// Sums of a thread come as part, half (8 pixels further), b, g, e: of columns g * N / 4 + b * 8 + lane % 4 * 2 + e.
+// Where filters are `permuted` those are the channels b * 32 + lane % 4 * 8 + g * 2 + e: a thread has eight neighbours.
+
+__device__ inline void warpgroup_sync(int warpgroup) {
+  if (warpgroup == 0) {
+    asm volatile("bar.sync 2, 128;" ::: "memory");
+  } else {
+    asm volatile("bar.sync 3, 128;" ::: "memory");
+  }
+}
+
+/// A whole tile.
+template <class T, class Tile, int Parts>
+__device__ void store_tile(const Sum<T> (&sums)[Parts][Tile::n / 2], T* y, const Sizes& sizes, const Finish& finishing,
+                           const float* arrays, int pixel, int channel) {
+  const int lane = hopper::lane();
+  const int own = lane % 4 * 8;
+  T* rows[Parts * 2];
+  bool there[Parts * 2];
+#pragma unroll
+  for (int row = 0; row < Parts * 2; ++row) {
+    const int at = pixel + row / 2 * 64 + row % 2 * 8 + lane / 4;
+    there[row] = at < sizes.pixels;
+    rows[row] = address(y, sizes, at, channel + own);
+  }
+  const std::int64_t step = std::is_same_v<T, std::int8_t> ? std::int64_t{sizes.width} * sizes.height * 32 : 32;
+#pragma unroll
+  for (int b = 0; b < Tile::n / 32; ++b) {
+    if (channel + b * 32 >= sizes.channels) break;
+    const bool any = channel + b * 32 + own < stored_channels<T>(sizes);
+#pragma unroll
+    for (int row = 0; row < Parts * 2; ++row) {
+      Sum<T> eight[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) eight[i] = sums[row / 2][(i / 2 * (Tile::n / 32) + b) * 4 + row % 2 * 2 + i % 2];
+      const auto vector = finish_eight<T, Tile::n>(eight, arrays + b * 32 + own, finishing);
+      if (there[row] && any) *reinterpret_cast<std::remove_const_t<decltype(vector)>*>(rows[row] + b * step) = vector;
+    }
+  }
+}
+
+/// Where the block's memory has what a thread of a cluster's block shares: two neighbours.
+template <class Tile>
+[[nodiscard]] __device__ int share_offset(int part, int half, int g, int b, int thread) {
+  const int slot = ((part * 2 + half) * (Tile::n / 32) + b) * 2 + g / 2;
+  return (slot * Tile::warps * 32 + thread) * 16 + g % 2 * 8;
+}
+
+/// Each block of a cluster adds the shares of some vectors, always in the same order, and stores them.
+template <class T, class Tile, int Blocks>
+__device__ void store_shares(T* y, const Sizes& sizes, const Finish& finishing, const char* shares, const float* arrays,
+                             int pixel, int channel) {
+  constexpr int octets = Tile::n / 8;
+  constexpr int own = Tile::m * octets / Blocks;
   const int first = static_cast<int>(hopper::cluster_rank()) * own;
   const std::uint32_t at = hopper::shared_address(shares);
 #pragma unroll 1
-  for (int done = 0; done < own; done += Groups) {
-    Sum<T> sums[Groups * 4] = {};
+  for (int item = first + static_cast<int>(threadIdx.x); item < first + own; item += Tile::warps * 32) {
+    const int octet = item % octets;
+    const int row = item / octets;
+    const int thread = row / Tile::rows * 128 + row % 64 / 16 * 32 + row % 8 * 4;
+    Sum<T> sums[8] = {};
 #pragma unroll
-    for (unsigned block = 0; block < Blocks; ++block) {
+    for (int k = 0; k < 4; ++k) {
+      const int g = sizes.permuted ? k : octet / (Tile::n / 32);
+      const int b = sizes.permuted ? octet / 4 : octet % (Tile::n / 32);
+      const int q = sizes.permuted ? octet % 4 : k;
+      const int offset = share_offset<Tile>(row % Tile::rows / 64, row % 16 / 8, g, b, thread + q);
 #pragma unroll
-      for (int g = 0; g < Groups; ++g) {
-        const int offset = share_offset<T>(group_of_part + first + done + g, in_warpgroup);
-        const float4 four = hopper::load_remote(at + static_cast<unsigned>(offset), block);
-        const float parts[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          if constexpr (std::is_same_v<T, std::int8_t>) {
-            sums[g * 4 + k] += __float_as_int(parts[k]);
-          } else {
-            sums[g * 4 + k] += parts[k];
-          }
+      for (unsigned block = 0; block < Blocks; ++block) {
+        const float2 two = hopper::load_remote(at + static_cast<unsigned>(offset), block);
+        if constexpr (std::is_same_v<T, std::int8_t>) {
+          sums[k * 2] += __float_as_int(two.x);
+          sums[k * 2 + 1] += __float_as_int(two.y);
+        } else {
+          sums[k * 2] += two.x;
+          sums[k * 2 + 1] += two.y;
         }
       }
     }
-    const int base = channel + (first + done) * 8;
-    const int lane = hopper::lane();
-    store_groups<T, Groups>(sums, y, sizes, finishing, staging, pixel, base, [&](int g, int i) {
-      return Channel<T>::load(base + g * 8 + lane % 4 * 2 + i, sizes, finishing);
-    });
+    const auto vector = finish_eight<T, Tile::n>(sums, arrays + octet * 8, finishing);
+    if (pixel + row < sizes.pixels && channel + octet * 8 < stored_channels<T>(sizes)) {
+      *reinterpret_cast<std::remove_const_t<decltype(vector)>*>(address(y, sizes, pixel + row, channel + octet * 8)) =
+          vector;
+    }
   }
 }
 
@@ -440,7 +525,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using namespace detail;
   extern __shared__ __align__(1024) char memory[];
-  char* const barriers = memory + Tile::stages * Tile::stage_bytes + Tile::warps * Tile::staging_bytes;
+  auto* const all_arrays = reinterpret_cast<float*>(memory + Tile::stages * Tile::stage_bytes);
+  float* const barriers = all_arrays + Tile::warpgroups * channel_arrays<T> * Tile::n;
   const std::uint32_t stages_at = hopper::shared_address(memory);
   const std::uint32_t full = hopper::shared_address(barriers);
   const std::uint32_t empty = full + Tile::stages * 8;
@@ -465,10 +551,9 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
   }
   if constexpr (Tile::moves_registers) hopper::take_registers<216>();
   constexpr int parts = Tile::rows / 64;  // products of 64 rows that a warpgroup makes
-  constexpr int groups = Tile::n / 8;     // of 8 channels
   const int warpgroup = warp / 4;
   const unsigned in_warpgroup = threadIdx.x % 128;
-  char* const staging = memory + Tile::stages * Tile::stage_bytes + warp * Tile::staging_bytes;
+  float* const arrays = all_arrays + warpgroup * channel_arrays<T> * Tile::n;
   const std::uint64_t descriptor = row_descriptor(sizes.chunk);
   const std::uint64_t weight_descriptor = row_descriptor(sizes.weight_chunk);
   unsigned rows_at[4];  // of the steps of a stage, in units of 16 bytes
@@ -485,18 +570,12 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
   Turn turn;
   for (Pieces<Tile> pieces(sizes); pieces.any(sizes); pieces.next(sizes)) {
     const Piece piece = pieces.get(sizes);
-    // Asked for before they are needed: of every 32 channels a lane has one.
-    Channel<T> channels[Tile::n / 32];
-    if (!piece.split) {
-#pragma unroll
-      for (int i = 0; i < Tile::n / 32; ++i) {
-        channels[i] = Channel<T>::load(piece.channel + i * 32 + hopper::lane(), sizes, finishing);
-      }
-    }
+    Channels<T, Tile::n> channels;
+    channels.load(piece.channel, in_warpgroup, sizes, finishing);
     const auto release = [&](int stage) {
       if (in_warpgroup == 0) hopper::barrier_arrive(empty + 8U * static_cast<unsigned>(stage));
     };
-    Sum<T> sums[parts][groups * 4];
+    Sum<T> sums[parts][Tile::n / 2];
     int used = turn.stage;
     for (int stage = piece.begin; stage < piece.end; ++stage) {
       hopper::barrier_wait(full + 8U * static_cast<unsigned>(turn.stage), turn.phase);
@@ -520,18 +599,12 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     }
     hopper::product_wait<0>();
     release(used);
-    const int pixel = piece.pixel + warpgroup * Tile::rows + warp % 4 * 16;
+    warpgroup_sync(warpgroup);  // the last tile's have been read
+    channels.store(arrays, in_warpgroup, finishing);
+    warpgroup_sync(warpgroup);
     if (!piece.split) {
-#pragma unroll
-      for (int part = 0; part < parts; ++part) {
-#pragma unroll
-        for (int first = 0; first < groups; first += 8) {
-          if (piece.channel + first * 8 >= sizes.channels) break;
-          store_groups<T, 8>(
-              sums[part] + first * 4, y, sizes, finishing, staging, pixel + part * 64, piece.channel + first * 8,
-              [&](int g, int i) { return channels[(first + g) / 4].of_lane(g % 4 * 8 + hopper::lane() % 4 * 2 + i); });
-        }
-      }
+      store_tile<T, Tile>(sums, y, sizes, finishing, arrays, piece.pixel + warpgroup * Tile::rows + warp % 4 * 16,
+                          piece.channel);
       continue;
     }
     asm volatile("bar.sync 1, %0;" ::"n"(Tile::warps * 32) : "memory");  // all warpgroups have used up the stages
@@ -539,29 +612,23 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
 #pragma unroll
     for (int part = 0; part < parts; ++part) {
 #pragma unroll
-      for (int g = 0; g < groups; ++g) {
-        using Four = std::conditional_t<std::is_same_v<T, std::int8_t>, int4, float4>;
-        const Sum<T>* sum = sums[part] + g * 4;
-        *reinterpret_cast<Four*>(memory + share_offset<T>((warpgroup * parts + part) * groups + g, in_warpgroup)) = {
-            sum[0], sum[1], sum[2], sum[3]};
+      for (int at = 0; at < Tile::n / 2; at += 2) {
+        using Two = std::conditional_t<std::is_same_v<T, std::int8_t>, int2, float2>;
+        const int group = at / 4;
+        *reinterpret_cast<Two*>(memory + share_offset<Tile>(part, at / 2 % 2, group / (Tile::n / 32),
+                                                            group % (Tile::n / 32), static_cast<int>(threadIdx.x))) = {
+            sums[part][at], sums[part][at + 1]};
       }
     }
     hopper::cluster_sync();
-    for (int part = 0; part < parts; ++part) {
-      const auto store = [&]<int Groups, int Blocks>(std::integral_constant<int, Groups>,
-                                                     std::integral_constant<int, Blocks>) {
-        store_shares<T, Tile, Groups, Blocks>(y, sizes, finishing, memory, staging, pixel + part * 64, piece.channel,
-                                              (warpgroup * parts + part) * groups, in_warpgroup);
-      };
-      if (Tile::n > 64 || sizes.cluster == 2) {
-        store(std::integral_constant<int, 4>{}, std::integral_constant<int, 2>{});
-      } else if constexpr (Tile::n == 64) {
-        if (sizes.cluster == 4) {
-          store(std::integral_constant<int, 2>{}, std::integral_constant<int, 4>{});
-        } else if constexpr (sizeof(T) == 2) {
-          store(std::integral_constant<int, 1>{}, std::integral_constant<int, 8>{});
-        }
-      }
+    const auto store = [&]<int Blocks>(std::integral_constant<int, Blocks>) {
+      store_shares<T, Tile, Blocks>(y, sizes, finishing, memory, arrays, piece.pixel, piece.channel);
+    };
+    switch (sizes.cluster) {
+      case 1: store(std::integral_constant<int, 1>{}); break;
+      case 2: store(std::integral_constant<int, 2>{}); break;
+      case 4: store(std::integral_constant<int, 4>{}); break;
+      default: store(std::integral_constant<int, 8>{});
     }
     hopper::cluster_sync();  // no block ends while another one reads its shares
   }

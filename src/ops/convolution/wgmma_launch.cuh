@@ -8,34 +8,15 @@
 
 #include "kernels/launch.cuh"
 #include "ops/convolution/wgmma.cuh"
+#include "ops/convolution/wgmma_patch.cuh"
 
 namespace graft::wgmma {
 
 /// How a convolution is cut up.
 struct Cut {
-  int tile = 0;         ///< Of Tiles.
-  int cluster = 1;      ///< Blocks that share a tile of those that are left over.
-  bool repack = false;  ///< i8: bring the weights into rows of channels first.
+  int tile = 0;     ///< Of Tiles.
+  int cluster = 1;  ///< Blocks that share a tile of those that are left over.
 };
-
-/// chw32 weights (row, plane, tap, 32) as rows (row, tap, plane, 32), 16 bytes a thread.
-inline __global__ void __launch_bounds__(256)
-    repack(const uint4* from, uint4* to, std::int64_t count, unsigned planes, unsigned taps) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= count) return;
-  const std::int64_t pair = i / 2;
-  const std::int64_t tap_of_row = pair / planes;
-  const std::int64_t row = tap_of_row / taps;
-  const std::int64_t plane = pair - tap_of_row * planes;
-  const std::int64_t tap = tap_of_row - row * taps;
-  to[i] = from[((row * planes + plane) * taps + tap) * 2 + i % 2];
-}
-
-/// Whether a copy can bring more than one plane of repacked weights.
-template <class T>
-[[nodiscard]] bool may_repack(const ConvolutionPlan& plan) {
-  return std::is_same_v<T, std::int8_t> && ceil_divide(plan.channels, 32) % 2 == 0;
-}
 
 /// Where the window's first tap stands for the last output, from the end of the image.
 [[nodiscard]] inline std::int64_t last_corner(const ConvolutionAxis& axis) {
@@ -86,14 +67,15 @@ inline constexpr CUtensorMapDataType map_type = std::is_same_v<T, __half>       
 [[nodiscard]] inline CUtensorMapSwizzle swizzle_of(int chunk) {
   return chunk == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
          : chunk == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                       : CU_TENSOR_MAP_SWIZZLE_32B;
+         : chunk == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                       : CU_TENSOR_MAP_SWIZZLE_NONE;
 }
 
 /// Bytes of a pixel's channels that lie beside each other, and the planes that hold the others.
-struct Channels {
+struct DenseChannels {
   cuuint64_t count, bytes, planes;
   template <class T>
-  [[nodiscard]] static Channels of(std::int64_t channels) {
+  [[nodiscard]] static DenseChannels of(std::int64_t channels) {
     if (std::is_same_v<T, std::int8_t>) return {32, 32, static_cast<cuuint64_t>(ceil_divide(channels, 32))};
     return {static_cast<cuuint64_t>(channels), static_cast<cuuint64_t>(ceil_divide(channels, 8) * 16), 1};
   }
@@ -105,7 +87,7 @@ template <class T>
   Encoders encode;
   if (Status status = encoders(encode); !status.ok()) return status;
   const auto& [depth, h, w] = plan.axis;
-  const auto channels = Channels::of<T>(plan.channels);
+  const auto channels = DenseChannels::of<T>(plan.channels);
   const auto rows = static_cast<cuuint64_t>(h.in);
   const auto columns = static_cast<cuuint64_t>(w.in);
   const cuuint64_t extents[5] = {channels.count, columns, rows, static_cast<cuuint64_t>(plan.batch), channels.planes};
@@ -122,23 +104,52 @@ template <class T>
                  "cuTensorMapEncodeIm2col");
 }
 
-/// Rows of channels as (channels, taps, planes, rows).
+/// A tensor of rank 5 whose first axis is dense; strides in bytes.
 template <class T>
-[[nodiscard]] Status map_rows(const T* from, std::int64_t channels_of_tap, std::int64_t tap_count, std::int64_t rows,
-                              int chunk, int rows_of_box, CUtensorMap& map) {
+[[nodiscard]] Status map_tensor(const T* from, const cuuint64_t (&extents)[5], const cuuint64_t (&strides)[4],
+                                const cuuint32_t (&box)[5], int chunk, CUtensorMap& map) {
   Encoders encode;
   if (Status status = encoders(encode); !status.ok()) return status;
-  const auto channels = Channels::of<T>(channels_of_tap);
-  const auto taps = static_cast<cuuint64_t>(tap_count);
-  const cuuint64_t extents[4] = {channels.count, taps, channels.planes, static_cast<cuuint64_t>(rows)};
-  const cuuint64_t strides[3] = {channels.bytes, channels.bytes * taps, channels.bytes * taps * channels.planes};
-  const cuuint32_t box[4] = {static_cast<cuuint32_t>(chunk / static_cast<int>(sizeof(T))), 1, 1,
-                             static_cast<cuuint32_t>(rows_of_box)};
-  const cuuint32_t steps[4] = {1, 1, 1, 1};
-  return encoded(encode.tiled(&map, map_type<T>, 4, const_cast<T*>(from), extents, strides, box, steps,
+  const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
+  return encoded(encode.tiled(&map, map_type<T>, 5, const_cast<T*>(from), extents, strides, box, steps,
                               CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(chunk), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                  "cuTensorMapEncodeTiled");
+}
+
+/// The pixels of hwc8 as rows of a matrix: (channels, 1, pixels, 1, 1).
+template <class T>
+[[nodiscard]] Status map_flat(const T* x, const Sizes& sizes, std::int64_t channels, int rows, CUtensorMap& map) {
+  const auto dense = DenseChannels::of<T>(channels);
+  const auto count = static_cast<cuuint64_t>(sizes.pixels);
+  const cuuint64_t all = dense.bytes * count;
+  return map_tensor(
+      x, {dense.count, 1, count, 1, 1}, {dense.bytes, dense.bytes, all, all},
+      {static_cast<cuuint32_t>(sizes.chunk / static_cast<int>(sizeof(T))), 1, static_cast<cuuint32_t>(rows), 1, 1},
+      sizes.chunk, map);
+}
+
+/// Filters, first their depth and taps: (channels, taps), of chw32 (planes x taps x 32, 1). Then their numbers:
+/// (number, 1, 1), permuted (2, octets, 4), of which a box brings the octets for each of the four pairs.
+template <class T>
+[[nodiscard]] Status map_filters(const T* weight, const ConvolutionPlan& plan, const Sizes& sizes, int columns,
+                                 CUtensorMap& map) {
+  constexpr bool planes = std::is_same_v<T, std::int8_t>;
+  const auto dense = DenseChannels::of<T>(plan.channels);
+  const auto taps = static_cast<cuuint64_t>(plan.window());
+  const cuuint64_t row = dense.bytes * dense.planes * taps;
+  const auto count = static_cast<cuuint64_t>(plan.outputs);
+  const auto rows = static_cast<cuuint32_t>(columns);
+  const cuuint64_t depth = planes ? row : dense.count;
+  const cuuint64_t taps_apart = planes ? 1 : taps;
+  const cuuint64_t tap = planes ? row : dense.bytes;
+  const auto chunk = static_cast<cuuint32_t>(sizes.weight_chunk / static_cast<int>(sizeof(T)));
+  if (!sizes.permuted) {
+    return map_tensor(weight, {depth, taps_apart, count, 1, 1}, {tap, row, row * count, row * count},
+                      {chunk, 1, rows, 1, 1}, sizes.weight_chunk, map);
+  }
+  return map_tensor(weight, {depth, taps_apart, 2, count / 8, 4}, {tap, row, row * 8, row * 2},
+                    {chunk, 1, 2, rows / 8, 4}, sizes.weight_chunk, map);
 }
 
 }  // namespace detail
@@ -173,10 +184,11 @@ template <class T>
       .taps_w = static_cast<int>(w.kernel),
       .taps = static_cast<int>(plan.window()),
       .chunk = chunk,
-      .weight_chunk = chunk,
+      .weight_chunk = std::is_same_v<T, std::int8_t> ? 128 : chunk,
       .chunks_of_tap = static_cast<int>(chunks),
       .stages = static_cast<int>(ceil_divide(plan.window() * chunks * chunk, 128)),
-      .flat = sizeof(T) == 2 && plan.window() == 1 && w.stride == 1 && h.stride == 1 && w.in == w.out && h.in == h.out};
+      .flat = sizeof(T) == 2 && plan.window() == 1 && w.stride == 1 && h.stride == 1 && w.in == w.out && h.in == h.out,
+      .permuted = plan.outputs % 8 == 0};
 }
 
 /// How `sizes` are spread over so many blocks at a time; false: a cluster finds no place.
@@ -184,16 +196,19 @@ template <class T, class Tile>
 [[nodiscard]] bool spread(Sizes& sizes, int cluster, int multiprocessors, int& blocks) {
   sizes.tiles_n = static_cast<int>(ceil_divide(sizes.channels, Tile::n));
   const int tiles = static_cast<int>(ceil_divide(sizes.pixels, Tile::m)) * sizes.tiles_n;
+  if (!sizes.permuted) {
+    // Neighbours meet in shared memory, as if it were that of a cluster.
+    sizes.split_tiles = tiles;
+    blocks = tiles;
+    return cluster == 1;
+  }
   const int clusters = multiprocessors * Tile::blocks / cluster;
   const int most = clusters * cluster;
   const int left = tiles % most;
   sizes.whole_tiles = tiles;
   blocks = std::min(tiles, most);
   if (cluster == 1) return true;
-  if (left == 0 || left > clusters || cluster > sizes.stages || cluster * 16 / static_cast<int>(sizeof(T)) > Tile::n ||
-      cluster > Tile::most_split || (cluster > 2 && left < tiles)) {
-    return false;
-  }
+  if (left == 0 || left > clusters || cluster > sizes.stages || (cluster > 2 && left < tiles)) return false;
   sizes.cluster = cluster;
   sizes.whole_tiles = tiles - left;
   sizes.split_tiles = left;
@@ -201,61 +216,116 @@ template <class T, class Tile>
   return true;
 }
 
-/// Weights of chw32 with an even number of planes as rows of channels, and their map. `sizes` learn how wide a copy of
-/// them is.
-[[nodiscard]] inline Status repack_weights(const ConvolutionPlan& plan, Sizes& sizes, const void* weight,
-                                           void* workspace, int rows_of_box, CUtensorMap& map,
-                                           const CudaContext& context) {
-  const std::int64_t planes = ceil_divide(plan.channels, 32);
-  const std::int64_t vectors = plan.outputs * plan.window() * planes * 2;
-  Status status = launch("Convolution repack", repack, {ceil_divide(vectors, 256), 256}, context,
-                         static_cast<const uint4*>(weight), static_cast<uint4*>(workspace), vectors,
-                         static_cast<unsigned>(planes), static_cast<unsigned>(plan.window()));
-  if (!status.ok()) return status;
-  sizes.weight_chunk = planes % 4 == 0 ? 128 : 64;
-  // Rows of pairs of bytes have the form that map_rows makes for 16-bit types.
-  return detail::map_rows(static_cast<const __half*>(workspace), planes * 16, plan.window(), plan.outputs,
-                          sizes.weight_chunk, rows_of_box, map);
-}
-
 template <class T, class Tile>
 [[nodiscard]] Status run_tile(const ConvolutionPlan& plan, const Cut& cut, const T* x, const T* weight, T* y,
-                              const Finish& finishing, void* workspace, int multiprocessors,
-                              const CudaContext& context) {
+                              const Finish& finishing, int multiprocessors, const CudaContext& context) {
   Sizes sizes = sizes_of<T>(plan);
   int blocks = 0;
   if (!spread<T, Tile>(sizes, cut.cluster, multiprocessors, blocks)) return unsupported("no place for clusters");
   CUtensorMap x_map;
   CUtensorMap w_map;
-  if (sizes.flat) {
-    Status status = detail::map_rows(x, plan.channels, 1, sizes.pixels, sizes.chunk, Tile::m, x_map);
-    if (!status.ok()) return status;
-  } else {
-    Status status = detail::map_pixels(x, plan, sizes.chunk, Tile::m, x_map);
-    if (!status.ok()) return status;
-  }
-  Status status =
-      cut.repack ? repack_weights(plan, sizes, weight, workspace, Tile::n, w_map, context)
-                 : detail::map_rows(weight, plan.channels, plan.window(), plan.outputs, sizes.chunk, Tile::n, w_map);
+  Status status = sizes.flat ? detail::map_flat(x, sizes, plan.channels, Tile::m, x_map)
+                             : detail::map_pixels(x, plan, sizes.chunk, Tile::m, x_map);
   if (!status.ok()) return status;
-  return launch("Convolution wgmma", convolve<T, Tile>, {blocks, Tile::threads, sizes.cluster, Tile::shared_bytes},
-                context, x_map, w_map, y, sizes, finishing);
+  if (Status mapped = detail::map_filters(weight, plan, sizes, Tile::n, w_map); !mapped.ok()) return mapped;
+  return launch("Convolution wgmma", convolve<T, Tile>,
+                {blocks, Tile::threads, sizes.cluster, Tile::template shared_bytes<detail::channel_arrays<T>>}, context,
+                x_map, w_map, y, sizes, finishing);
 }
 
-using Tiles = std::tuple<Tile<128, 256, 4, 1>, Tile<64, 64, 4, 3, 1>, Tile<128, 128, 3, 2>, Tile<128, 64, 4, 2>>;
+/// Patches of pixels: (16 bytes, w, h, chunk, image), of chw32 (16 bytes, w, h, half, plane of an image).
+template <class T>
+[[nodiscard]] Status map_patches(const T* x, const ConvolutionPlan& plan, int reach, CUtensorMap& map) {
+  constexpr bool planes = std::is_same_v<T, std::int8_t>;
+  const auto& [depth, h, w] = plan.axis;
+  const auto dense = detail::DenseChannels::of<T>(plan.channels);
+  const auto rows = static_cast<cuuint64_t>(h.in);
+  const auto columns = static_cast<cuuint64_t>(w.in);
+  const cuuint64_t chunks = dense.bytes / 16;
+  const auto side = static_cast<cuuint32_t>(reach);
+  return detail::map_tensor(x,
+                            {16 / sizeof(T), columns, rows, chunks, static_cast<cuuint64_t>(plan.batch) * dense.planes},
+                            {dense.bytes, dense.bytes * columns, 16, dense.bytes * columns * rows},
+                            {16 / static_cast<cuuint32_t>(sizeof(T)), side, side, static_cast<cuuint32_t>(chunks),
+                             planes ? static_cast<cuuint32_t>(dense.planes) : 1},
+                            16, map);
+}
+
+/// Whether patches are made for the problem.
+template <class T, class Patch>
+[[nodiscard]] bool patches_fit(const ConvolutionPlan& plan, const Sizes& sizes) {
+  const auto& [depth, h, w] = plan.axis;
+  const auto fits = [](const ConvolutionAxis& axis) {
+    return axis.kernel == Patch::window && axis.stride == 1 && axis.dilation == 1;
+  };
+  return fits(h) && fits(w) && plan.channels * static_cast<std::int64_t>(sizeof(T)) == Patch::chunks * 16 &&
+         sizes.permuted;
+}
+
+/// How the patches of the problem are spread over so many blocks at a time.
+template <class Patch>
+[[nodiscard]] PatchSizes spread_patches(const ConvolutionPlan& plan, int multiprocessors, int& blocks) {
+  const auto& [depth, h, w] = plan.axis;
+  PatchSizes patches{.tile_rows = static_cast<int>(ceil_divide(h.out, Patch::side)),
+                     .tile_columns = static_cast<int>(ceil_divide(w.out, Patch::side)),
+                     .slices = static_cast<int>(ceil_divide(plan.outputs, Patch::n)),
+                     .pad_w = static_cast<int>(w.pad),
+                     .pad_h = static_cast<int>(h.pad)};
+  patches.tiles = static_cast<int>(plan.batch) * patches.tile_rows * patches.tile_columns;
+  blocks = std::min(std::max(multiprocessors / patches.slices, 1), patches.tiles) * patches.slices;
+  return patches;
+}
+
+template <class T, class Patch>
+[[nodiscard]] Status run_patches(const ConvolutionPlan& plan, const T* x, const T* weight, T* y,
+                                 const Finish& finishing, int multiprocessors, const CudaContext& context) {
+  const Sizes sizes = sizes_of<T>(plan);
+  int blocks = 0;
+  const PatchSizes patches = spread_patches<Patch>(plan, multiprocessors, blocks);
+  CUtensorMap x_map;
+  CUtensorMap w_map;
+  if (Status status = map_patches(x, plan, Patch::reach, x_map); !status.ok()) return status;
+  if (Status status = detail::map_filters(weight, plan, sizes, Patch::n, w_map); !status.ok()) return status;
+  return launch("Convolution wgmma patches", convolve_patches<T, Patch>,
+                {blocks, Patch::threads, 1, Patch::template shared_bytes<detail::channel_arrays<T>>}, context, x_map,
+                w_map, y, sizes, patches, finishing);
+}
+
+#ifdef TRIAL_TILES
+template <class T>
+using Tiles = std::tuple<TRIAL_TILES>;
+#else
+template <class T>
+using Tiles = std::conditional_t<std::is_same_v<T, std::int8_t>,
+                                 std::tuple<Tile<128, 256, 4, 1>, Tile<64, 64, 4, 3, 1>, Tile<128, 128, 3, 2>,
+                                            Tile<128, 64, 4, 2>, Tile<64, 64, 6, 2, 1>>,
+                                 std::tuple<Tile<256, 128, 4, 1>, Tile<64, 64, 4, 3, 1>, Tile<128, 64, 4, 2>,
+                                            Tile<64, 64, 6, 2, 1>, Tile<64, 128, 8, 1, 1>, Tile<128, 128, 6, 1>>>;
+#endif
+template <class T>
+using Patches = std::conditional_t<std::is_same_v<T, std::int8_t>,
+                                   std::tuple<Patch<4, 64, 4, 8>, Patch<4, 128, 3, 6>, Patch<8, 128, 3, 4>>,
+                                   std::tuple<Patch<8, 64, 3, 6>, Patch<8, 128, 3, 5>>>;
 
 template <class T>
 [[nodiscard]] Status run(const ConvolutionPlan& plan, const Cut& cut, const T* x, const T* weight, T* y,
-                         const Finish& finishing, void* workspace, int multiprocessors, const CudaContext& context) {
-  const auto with = [&]<class Tile>(Tile) {
-    return run_tile<T, Tile>(plan, cut, x, weight, y, finishing, workspace, multiprocessors, context);
+                         const Finish& finishing, int multiprocessors, const CudaContext& context) {
+  constexpr std::size_t tiles = std::tuple_size_v<Tiles<T>>;
+  const auto at = [&]<std::size_t I>(const auto& self, std::integral_constant<std::size_t, I>) -> Status {
+    if constexpr (I == tiles + std::tuple_size_v<Patches<T>>) {
+      return unsupported("no such tile");
+    } else {
+      if (cut.tile != static_cast<int>(I)) return self(self, std::integral_constant<std::size_t, I + 1>{});
+      if constexpr (I < tiles) {
+        using Chosen = std::tuple_element_t<I, Tiles<T>>;
+        return run_tile<T, Chosen>(plan, cut, x, weight, y, finishing, multiprocessors, context);
+      } else {
+        using Chosen = std::tuple_element_t<I - tiles, Patches<T>>;
+        return run_patches<T, Chosen>(plan, x, weight, y, finishing, multiprocessors, context);
+      }
+    }
   };
-  switch (cut.tile) {
-    case 0: return with(std::tuple_element_t<0, Tiles>{});
-    case 1: return with(std::tuple_element_t<1, Tiles>{});
-    case 2: return with(std::tuple_element_t<2, Tiles>{});
-    default: return with(std::tuple_element_t<3, Tiles>{});
-  }
+  return at(at, std::integral_constant<std::size_t, 0>{});
 }
 
 }  // namespace graft::wgmma

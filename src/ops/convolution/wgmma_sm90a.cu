@@ -12,48 +12,58 @@ namespace {
 
 #if GRAFT_SM90A
 /// Microseconds of a stage and of the end of a tile, with one block on a multiprocessor and with as many as find place.
-/// Fitted to timings of every cut of 90 convolutions of ResNet-50 and VGG-16 on an H200, so that the shortest estimate
-/// is seldom more than a tenth slower than the fastest cut.
+/// Fitted to timings of every cut of 72 convolutions of ResNet-50 and VGG-16 on an H200 whose cache was cold, so that
+/// the shortest estimate is seldom more than a tenth slower than the fastest cut.
 struct TileTimes {
   double stage_alone, stage, end_alone, end;
 };
 template <class T>
-inline constexpr std::array<TileTimes, 4> times = {
-    {{.46, .68, 5.8, 3.0}, {.098, .55, .5, 1.4}, {.46, .67, 1.6, 2.4}, {.20, .39, .64, .93}}};
+inline constexpr std::array<TileTimes, 6> times = {{{.69, .69, 2.4, 2.4},
+                                                    {.25, .41, .19, .62},
+                                                    {.27, .49, .69, 1.1},
+                                                    {.18, .24, .30, 1.1},
+                                                    {.19, .19, 1.3, 1.3},
+                                                    {.34, .34, 1.7, 1.7}}};
 template <>
-inline constexpr std::array<TileTimes, 4> times<std::int8_t> = {
-    {{.81, 1.2, 5.2, 4.6}, {.30, 1.4, .71, 1.9}, {.64, 1.8, 3.3, 3.2}, {.43, 1.2, 2.3, 2.0}}};
-/// The same where weights were repacked.
-constexpr std::array<TileTimes, 4> times_of_repacked = {
-    {{.56, .73, 4.6, 4.2}, {.28, .80, .76, 1.2}, {.45, .93, 2.7, 3.3}, {.38, .66, 1.7, 1.8}}};
-constexpr double repack_time = 1.2;
-constexpr double repack_bytes_at_a_time = 2e6;  // in a microsecond
+constexpr std::array<TileTimes, 5> times<std::int8_t> = {
+    {{.68, .68, 9.8, 9.8}, {.57, .80, .44, 3.6}, {.51, 1.2, 8.1, 8.0}, {.54, 1.1, 4.0, 3.6}, {.38, .61, 3.1, 3.1}}};
+/// What a split costs, and each block that shares it.
+template <class T>
+inline constexpr std::array<double, 2> split_times = {2.0, .23};
+template <>
+constexpr std::array<double, 2> split_times<std::int8_t> = {.05, .89};
+
+/// Microseconds of patches, and of each that a block makes.
+struct PatchTimes {
+  double begin, each;
+};
+template <class T>
+inline constexpr std::array<PatchTimes, 2> patch_times = {{{1.6, .96}, {1.6, 1.68}}};
+template <>
+constexpr std::array<PatchTimes, 3> patch_times<std::int8_t> = {{{2.5, .86}, {4., 1.70}, {6., 2.3}}};
 
 /// Microseconds that a cut takes, less those that every cut takes.
 template <class T, class Tile>
 std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, int multiprocessors) {
   int blocks = 0;
   if (!wgmma::spread<T, Tile>(sizes, cut.cluster, multiprocessors, blocks)) return std::nullopt;
-  const TileTimes& time = (cut.repack ? times_of_repacked : times<T>)[static_cast<std::size_t>(cut.tile)];
+  const TileTimes& time = times<T>[static_cast<std::size_t>(cut.tile)];
   const int slots = multiprocessors * Tile::blocks;
   const auto round = [&](int tiles, int stages) {
     if (tiles == 0) return 0.;
     return tiles <= multiprocessors ? stages * time.stage_alone + time.end_alone : stages * time.stage + time.end;
   };
-  double total =
+  const double total =
       sizes.whole_tiles / slots * round(slots, sizes.stages) + round(sizes.whole_tiles % slots, sizes.stages);
-  if (sizes.split_tiles > 0) {
-    total += round(sizes.split_tiles * cut.cluster, static_cast<int>(ceil_divide(sizes.stages, cut.cluster)));
-    total += .7 + .05 * cut.cluster;
-  }
-  if (!cut.repack) return total;
-  const double weights = static_cast<double>(sizes.stages) * Tile::depth * sizes.channels;
-  return total + repack_time + weights / repack_bytes_at_a_time;
+  if (sizes.split_tiles == 0) return total;
+  return total + round(sizes.split_tiles * cut.cluster, static_cast<int>(ceil_divide(sizes.stages, cut.cluster))) +
+         split_times<T>[0] + split_times<T>[1] * cut.cluster;
 }
 
 /// The cut whose estimate is the shortest.
 template <class T>
 wgmma::Cut choose_cut(const ConvolutionPlan& plan, int multiprocessors) {
+  constexpr std::size_t tiles = std::tuple_size_v<wgmma::Tiles<T>>;
   const wgmma::Sizes sizes = wgmma::sizes_of<T>(plan);
   wgmma::Cut best;
   double shortest = std::numeric_limits<double>::infinity();
@@ -67,13 +77,26 @@ wgmma::Cut choose_cut(const ConvolutionPlan& plan, int multiprocessors) {
       }
     }
   };
-  for (const bool repack : {false, true}) {
-    if (repack && !wgmma::may_repack<T>(plan)) continue;
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (consider(std::tuple_element_t<I, wgmma::Tiles>{}, {.tile = static_cast<int>(I), .repack = repack}), ...);
-    }
-    (std::make_index_sequence<std::tuple_size_v<wgmma::Tiles>>{});
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (consider(std::tuple_element_t<I, wgmma::Tiles<T>>{}, {.tile = static_cast<int>(I)}), ...);
   }
+  (std::make_index_sequence<tiles>{});
+  const auto consider_patches = [&]<class Patch>(Patch, std::size_t which) {
+    if (!wgmma::patches_fit<T, Patch>(plan, sizes)) return;
+    int blocks = 0;
+    const wgmma::PatchSizes patches = wgmma::spread_patches<Patch>(plan, multiprocessors, blocks);
+    const PatchTimes& time = patch_times<T>[which];
+    const double total =
+        time.begin + static_cast<double>(ceil_divide(patches.tiles, blocks / patches.slices)) * time.each;
+    if (total < shortest) {
+      shortest = total;
+      best = {.tile = static_cast<int>(tiles + which)};
+    }
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (consider_patches(std::tuple_element_t<I, wgmma::Patches<T>>{}, I), ...);
+  }
+  (std::make_index_sequence<std::tuple_size_v<wgmma::Patches<T>>>{});
   return best;
 }
 #endif
@@ -132,17 +155,16 @@ Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& b
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
   const ConvolutionPlan plan = plan_convolution(op, problem);
-  const wgmma::Finish finish{
+  const auto finish = wgmma::Finish::of(
       ConvolutionEpilogue::of(op, to.dtype), static_cast<const float*>(buffers.inputs[Convolution::bias]),
-      static_cast<const float*>(buffers.inputs[Convolution::scale]), wgmma::safe_inverse(op.y_scale)};
+      static_cast<const float*>(buffers.inputs[Convolution::scale]), plan.channels * plan.window());
   return dispatch_device(to.dtype, [&](auto element) -> Status {
     using T = decltype(element);
     if constexpr (std::is_same_v<T, float>) {
       return unsupported("hwc8 and chw32 are layouts of smaller types");
     } else {
       return wgmma::run<T>(plan, choose_cut<T>(plan, device.multiprocessors), static_cast<const T*>(x),
-                           static_cast<const T*>(weight), static_cast<T*>(y), finish, buffers.workspace,
-                           device.multiprocessors, context);
+                           static_cast<const T*>(weight), static_cast<T*>(y), finish, device.multiprocessors, context);
     }
   });
 #else
