@@ -12,6 +12,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/divisor.cuh"
 #include "kernels/vector.cuh"
 #include "ops/convolution/hopper.cuh"
 #include "ops/convolution/plan.hpp"
@@ -64,11 +65,13 @@ struct Sizes {
   bool flat = false;       ///< Output pixels are input pixels: x is copied as a matrix.
   bool permuted = false;   ///< Filters are copied in an order that gives each thread neighbours of y.
   int tiles_n = 1;
+  Divisor by_tiles_n{}, by_width{}, by_height{}, by_image{};  ///< The latter of as many as pixels in an image.
+  int chunk_shift = 7, weight_chunk_shift = 7;                ///< Binary logarithms.
   // Blocks take whole tiles first, equally many if split ones follow. What is left then, too little to give each block
   // a tile, clusters of blocks take as tiles whose depth is split between their blocks.
   int whole_tiles = 0;
   int split_tiles = 0;  ///< At most one for each cluster.
-  int cluster = 1;
+  int cluster = 1;      ///< A power of two.
 };
 
 /// The shape of a block's work.
@@ -133,12 +136,12 @@ class Pieces {
   }
   [[nodiscard]] __device__ bool any(const Sizes& sizes) const { return tile_ < sizes.whole_tiles + sizes.split_tiles; }
   [[nodiscard]] __device__ Piece get(const Sizes& sizes) const {
-    const int row = tile_ / sizes.tiles_n;
+    const int row = sizes.by_tiles_n.quotient(tile_);
     const bool split = tile_ >= sizes.whole_tiles;
-    const int rank = split ? static_cast<int>(blockIdx.x) % sizes.cluster : 0;
-    const int shares = split ? sizes.cluster : 1;
-    return {row * Tile::m, (tile_ - row * sizes.tiles_n) * Tile::n, sizes.stages * rank / shares,
-            sizes.stages * (rank + 1) / shares, split};
+    const int rank = split ? static_cast<int>(blockIdx.x) & (sizes.cluster - 1) : 0;
+    const int shift = split ? shift_of(sizes.cluster) : 0;
+    return {row * Tile::m, (tile_ - row * sizes.tiles_n) * Tile::n, sizes.stages * rank >> shift,
+            sizes.stages * (rank + 1) >> shift, split};
   }
   __device__ void next(const Sizes& sizes) {
     if (tile_ >= sizes.whole_tiles) {
@@ -151,8 +154,10 @@ class Pieces {
 
  private:
   __device__ void to_split(const Sizes& sizes) {
-    tile_ = sizes.whole_tiles + static_cast<int>(blockIdx.x) / sizes.cluster;
+    tile_ = sizes.whole_tiles + (static_cast<int>(blockIdx.x) >> shift_of(sizes.cluster));
   }
+  /// Binary logarithm.
+  [[nodiscard]] static __device__ int shift_of(int cluster) { return __ffs(cluster) - 1; }
   int tile_;
 };
 
@@ -161,7 +166,8 @@ class Pieces {
 template <bool Planes>
 struct Walk {
   int part, tap, r, s;
-  __device__ Walk(int chunk, const Sizes& sizes) {
+  __device__ Walk(int chunk, const Sizes& sizes) : part(0), tap(0), r(0), s(0) {
+    if (chunk == 0) return;  // nearly always, and what comes before a block's first copy counts
     tap = Planes ? chunk % sizes.taps : chunk / sizes.chunks_of_tap;
     part = Planes ? chunk / sizes.taps : chunk % sizes.chunks_of_tap;
     r = tap / sizes.taps_w;
@@ -183,14 +189,17 @@ struct Walk {
 
 /// Fills stages, as soon as they are free: `begin(piece)`, then `copy(stage, arrived)` for each of its stages. One
 /// thread copies pixels and one of another warp weights: the time that a thread takes to give orders is what small
-/// tiles wait for.
+/// tiles wait for. What the first orders need is found while barriers are initialised.
 template <class Tile, unsigned Bytes, class Begin, class Copy>
 __device__ void produce(const Sizes& sizes, std::uint32_t stages, std::uint32_t full, std::uint32_t empty,
                         const Begin& begin, const Copy& copy) {
+  Pieces<Tile> pieces(sizes);
+  Piece piece = pieces.get(sizes);
+  begin(piece);
+  __syncthreads();  // barriers are there
+  if (hopper::lane() != 0) return;
   Turn turn;
-  for (Pieces<Tile> pieces(sizes); pieces.any(sizes); pieces.next(sizes)) {
-    const Piece piece = pieces.get(sizes);
-    begin(piece);
+  while (true) {
     for (int stage = piece.begin; stage < piece.end; ++stage) {
       const std::uint32_t arrived = full + 8U * static_cast<unsigned>(turn.stage);
       hopper::barrier_wait(empty + 8U * static_cast<unsigned>(turn.stage), turn.phase ^ 1U);
@@ -198,6 +207,10 @@ __device__ void produce(const Sizes& sizes, std::uint32_t stages, std::uint32_t 
       copy(stages + static_cast<std::uint32_t>(turn.stage * Tile::stage_bytes), arrived);
       turn.next(Tile::stages);
     }
+    pieces.next(sizes);
+    if (!pieces.any(sizes)) return;
+    piece = pieces.get(sizes);
+    begin(piece);
   }
 }
 
@@ -214,9 +227,9 @@ __device__ void produce_pixels(const CUtensorMap& map, const Sizes& sizes, std::
   Walk<planes> walk(0, sizes);
   const auto begin = [&](const Piece& piece) {
     pixel = piece.pixel;
-    const int row = pixel / sizes.width;
+    const int row = sizes.by_width.quotient(pixel);
     w = (pixel - row * sizes.width) * sizes.stride_w - sizes.pad_w;
-    image = row / sizes.height;
+    image = sizes.by_height.quotient(row);
     h = (row - image * sizes.height) * sizes.stride_h - sizes.pad_h;
     walk = Walk<planes>(piece.begin * chunks, sizes);
   };
@@ -414,7 +427,7 @@ template <class T>
 [[nodiscard]] __device__ T* address(T* y, const Sizes& sizes, int pixel, int channel) {
   if constexpr (std::is_same_v<T, std::int8_t>) {
     const int image_pixels = sizes.width * sizes.height;
-    const int image = pixel / image_pixels;
+    const int image = sizes.by_image.quotient(pixel);
     const std::int64_t plane = std::int64_t{image} * sizes.pitch + channel / 32;
     return y + (plane * image_pixels + (pixel - image * image_pixels)) * 32 + channel % 32;
   } else {
@@ -541,14 +554,18 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     }
     hopper::barrier_init_fence();
   }
-  __syncthreads();
-
   if (warp >= Tile::warps) {
     if constexpr (Tile::moves_registers) hopper::release_registers<72>();
-    if (threadIdx.x == Tile::warps * 32) produce_pixels<T, Tile>(x_map, sizes, stages_at, full, empty);
-    if (threadIdx.x == Tile::warps * 32 + 32) produce_weights<T, Tile>(w_map, sizes, stages_at, full, empty);
+    if (warp == Tile::warps) {
+      produce_pixels<T, Tile>(x_map, sizes, stages_at, full, empty);
+    } else if (warp == Tile::warps + 1) {
+      produce_weights<T, Tile>(w_map, sizes, stages_at, full, empty);
+    } else {
+      __syncthreads();
+    }
     return;
   }
+  __syncthreads();
   if constexpr (Tile::moves_registers) hopper::take_registers<216>();
   constexpr int parts = Tile::rows / 64;  // products of 64 rows that a warpgroup makes
   const int warpgroup = warp / 4;
@@ -560,8 +577,8 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
   unsigned cols_at[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const int chunk = k * 32 / sizes.chunk;
-    const int weight_chunk = k * 32 / sizes.weight_chunk;
+    const int chunk = k * 32 >> sizes.chunk_shift;
+    const int weight_chunk = k * 32 >> sizes.weight_chunk_shift;
     rows_at[k] = static_cast<unsigned>((chunk * (Tile::m - 1) + warpgroup * Tile::rows) * sizes.chunk + k * 32) / 16U;
     cols_at[k] =
         static_cast<unsigned>(weight_chunk * (Tile::n - 1) * sizes.weight_chunk + k * 32 + Tile::pixel_bytes) / 16U;

@@ -162,6 +162,8 @@ template <class T>
   return bytes <= 64 ? 64 : 128;
 }
 
+[[nodiscard]] inline int shift_of(int chunk) { return chunk == 128 ? 7 : chunk == 64 ? 6 : 5; }
+
 template <class T>
 [[nodiscard]] Sizes sizes_of(const ConvolutionPlan& plan) {
   const auto& [depth, h, w] = plan.axis;
@@ -188,13 +190,19 @@ template <class T>
       .chunks_of_tap = static_cast<int>(chunks),
       .stages = static_cast<int>(ceil_divide(plan.window() * chunks * chunk, 128)),
       .flat = sizeof(T) == 2 && plan.window() == 1 && w.stride == 1 && h.stride == 1 && w.in == w.out && h.in == h.out,
-      .permuted = plan.outputs % 8 == 0};
+      .permuted = plan.outputs % 8 == 0,
+      .by_width = Divisor(static_cast<int>(w.out)),
+      .by_height = Divisor(static_cast<int>(h.out)),
+      .by_image = Divisor(static_cast<int>(w.out * h.out)),
+      .chunk_shift = shift_of(chunk),
+      .weight_chunk_shift = std::is_same_v<T, std::int8_t> ? 7 : shift_of(chunk)};
 }
 
 /// How `sizes` are spread over so many blocks at a time; false: a cluster finds no place.
 template <class T, class Tile>
 [[nodiscard]] bool spread(Sizes& sizes, int cluster, int multiprocessors, int& blocks) {
   sizes.tiles_n = static_cast<int>(ceil_divide(sizes.channels, Tile::n));
+  sizes.by_tiles_n = Divisor(sizes.tiles_n);
   const int tiles = static_cast<int>(ceil_divide(sizes.pixels, Tile::m)) * sizes.tiles_n;
   if (!sizes.permuted) {
     // Neighbours meet in shared memory, as if it were that of a cluster.
@@ -271,6 +279,8 @@ template <class Patch>
                      .slices = static_cast<int>(ceil_divide(plan.outputs, Patch::n)),
                      .pad_w = static_cast<int>(w.pad),
                      .pad_h = static_cast<int>(h.pad)};
+  patches.by_rows = Divisor(patches.tile_rows);
+  patches.by_columns = Divisor(patches.tile_columns);
   patches.tiles = static_cast<int>(plan.batch) * patches.tile_rows * patches.tile_columns;
   blocks = std::min(std::max(multiprocessors / patches.slices, 1), patches.tiles) * patches.slices;
   return patches;

@@ -12,7 +12,8 @@ namespace graft::wgmma {
 struct PatchSizes {
   int tiles = 0;
   int tile_rows = 0, tile_columns = 0;  ///< Of an image.
-  int slices = 1;                       ///< Of the channels of y; a block has one.
+  Divisor by_rows{}, by_columns{};
+  int slices = 1;  ///< Of the channels of y; a block has one.
   int pad_w = 0, pad_h = 0;
 };
 
@@ -74,8 +75,8 @@ __global__ void __launch_bounds__(Patch::threads, 1)
   __syncthreads();
 
   const auto place = [&](int tile, int& image, int& h, int& w) {
-    const int row = tile / patches.tile_columns;
-    image = row / patches.tile_rows;
+    const int row = patches.by_columns.quotient(tile);
+    image = patches.by_rows.quotient(row);
     h = (row - image * patches.tile_rows) * Patch::side;
     w = (tile - row * patches.tile_columns) * Patch::side;
   };
