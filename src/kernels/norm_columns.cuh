@@ -22,15 +22,16 @@ struct Columns {
 /// Tuned on an H200.
 struct ColumnsPolicy {
   template <class T, int N>
-  static constexpr int threads = sizeof(T) == 1 && N > 1 ? 256 : 512;
+  static constexpr int threads = sizeof(T) == 1 && N == widest<T> ? 256 : 512;
   /// Vectors that a thread holds, of tensors that fill the GPU.
-  template <int N>
-  static constexpr int many_rows = N == 1 ? 16 : 8;
-  static constexpr int few_threads = 256;  ///< For short vectors and small tensors.
+  template <class T, int N>
+  static constexpr int many_rows = N == widest<T> ? 8 : 16;
+  static constexpr int tall_threads = 1024;  ///< Where that spares a cluster; slower for 128 bits of i8.
+  static constexpr int few_threads = 256;    ///< For short vectors and small tensors.
   static constexpr int few_rows = 4;
   /// Threads side by side: less would read parts of the 128 bytes that memory gives at once.
-  template <int N>
-  static constexpr int narrowest = N == 1 ? 32 : 8;
+  template <class T, int N>
+  static constexpr int narrowest = N == 1 ? 32 : 128 / static_cast<int>(sizeof(T)) / N;
 };
 
 namespace detail {
@@ -59,11 +60,13 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
   const auto valid_channels = [&](int row) { return Chw32 ? columns.channels - row * 2 * N - (tx & 1) * N : N; };
 
   Vector<T, N> tile[R];
+  float weight[R];
 #pragma unroll
   for (int j = 0; j < R; ++j) {
     const int row = ty + j * height;
     tile[j] =
         active && row < columns.reduced ? Vector<T, N>::load(x + base + row * columns.inner) : Vector<T, N>::zero();
+    if constexpr (!Chw32) weight[j] = row < columns.reduced ? weights.weight(row) : 0;
   }
   float sums[S] = {};
   if constexpr (Chw32) {
@@ -135,7 +138,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
             weights.scale_run(tile[j], factors[0], row * 2 * N + (tx & 1) * N, columns.channels);
         result.first(valid_channels(row)).store_streaming(to);
       } else {
-        weights.scale(tile[j], factors, row).store_streaming(to);
+        weights.scale(tile[j], factors, weight[j]).store_streaming(to);
       }
     }
   }
@@ -147,7 +150,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 /// narrower until their height is that of a cluster.
 template <class T, int N>
 inline constexpr int columns_capacity_of_block =
-    ColumnsPolicy::threads<T, N> / ColumnsPolicy::narrowest<N>* ColumnsPolicy::many_rows<N>;
+    ColumnsPolicy::threads<T, N> / ColumnsPolicy::narrowest<T, N>* ColumnsPolicy::many_rows<T, N>;
 template <class T, int N>
 inline constexpr int columns_capacity = columns_capacity_of_block<T, N>* max_cluster;
 
@@ -169,17 +172,29 @@ template <class T, int N, bool Chw32 = false, class Weights>
   };
   const bool fills =
       vectors * columns.reduced >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
-  constexpr int few = Policy::few_threads / Policy::narrowest<N> * Policy::few_rows;
+  constexpr int few = Policy::few_threads / Policy::narrowest<T, N> * Policy::few_rows;
   if (columns.reduced <= Policy::few_rows || (!fills && columns.reduced <= few)) {
     return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, false, Weights>,
                Policy::few_rows, Policy::few_threads, 1);
+  }
+  if (!fills && device.has_clusters() && columns.reduced <= few * max_cluster) {
+    int cluster = 1;
+    while (columns.reduced > few * cluster) cluster *= 2;
+    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, true, Weights>,
+               Policy::few_rows, Policy::few_threads, cluster);
+  }
+  constexpr int rows = Policy::many_rows<T, N>;
+  if constexpr (N > 1 && (sizeof(T) > 1 || N < widest<T>)) {
+    constexpr int tall = Policy::tall_threads;
+    if (columns.reduced > columns_capacity_of_block<T, N> && columns.reduced <= tall / Policy::narrowest<T, N> * rows) {
+      return run(columns_in_registers<T, N, rows, tall, Chw32, false, Weights>, rows, tall, 1);
+    }
   }
   int cluster = 1;
   while (device.has_clusters() && cluster < max_cluster &&
          columns.reduced > columns_capacity_of_block<T, N> * cluster) {
     cluster *= 2;
   }
-  constexpr int rows = Policy::many_rows<N>;
   constexpr int threads = Policy::threads<T, N>;
   auto* kernel = cluster > 1 ? columns_in_registers<T, N, rows, threads, Chw32, true, Weights>
                              : columns_in_registers<T, N, rows, threads, Chw32, false, Weights>;

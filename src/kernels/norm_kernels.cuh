@@ -7,6 +7,8 @@
 
 #include "graft/define_operator.hpp"
 #include "kernels/norm_columns.cuh"
+#include "kernels/norm_long.cuh"
+#include "kernels/norm_planes.cuh"
 #include "kernels/norm_rows.cuh"
 #include "kernels/norm_strided.cuh"
 #include "ops/reduction.hpp"
@@ -36,13 +38,27 @@ struct NormKernels {
     DeviceTraits device;
     bool aligned = true;
 
-    /// The elements of one access, as far as the sizes tell: as many as fill 128 bits, or one.
-    template <class T>
-    [[nodiscard]] bool in_vectors() const {
-      const Extents& inner = inner_is_kept(plan) ? plan.kept_extents : plan.reduced_extents;
-      return aligned && inner.rank() > 0 && inner[inner.rank() - 1] % widest<T> == 0;
+    /// Calls `f` with the elements of one access as a constant: as many as fill 128 bits, or `Narrow`, or one.
+    template <class T, int Narrow = widest<T>, class F>
+    [[nodiscard]] Status with_width(F&& f) const {
+      const std::int64_t inner = aligned ? innermost(plan) : 1;
+      if (inner % widest<T> == 0) return f(std::integral_constant<int, widest<T>>{});
+      if constexpr (Narrow < widest<T>) {
+        if (inner % Narrow == 0) return f(std::integral_constant<int, Narrow>{});
+      }
+      return f(std::integral_constant<int, 1>{});
     }
   };
+
+  /// What accesses narrower than 128 bits hold.
+  template <class T>
+  static constexpr int narrow_of_rows = sizeof(T) == 4 ? widest<T> : 8 / static_cast<int>(sizeof(T));
+  static constexpr int narrow_of_columns = 4;
+
+  static std::int64_t innermost(const ReductionPlan& plan) {
+    const Extents& inner = inner_is_kept(plan) ? plan.kept_extents : plan.reduced_extents;
+    return inner.rank() > 0 ? inner[inner.rank() - 1] : 1;
+  }
 
   static Status make_plan(const Op& op, const Problem& problem, ReductionPlan& plan) {
     return plan_reduction(problem.inputs[0].extents, Traits::axes(op, problem), plan);
@@ -77,7 +93,7 @@ struct NormKernels {
   static Status run_in_two_passes(const Task& task, const T* x, T* y, bool may_split, void* workspace,
                                   const CudaContext& context) {
     constexpr std::int64_t blocks_per_multiprocessor = 4;
-    const auto run = [&]<int N>(std::integral_constant<int, N>) {
+    return task.template with_width<T>([&]<int N>(std::integral_constant<int, N>) {
       const bool inner_kept = inner_is_kept(task.plan);
       const std::int64_t tiles = inner_kept ? ceil_divide(task.plan.kept_count, 32 * N) : task.plan.kept_count;
       // A block's share of a vector is worth two turns of its threads.
@@ -87,9 +103,7 @@ struct NormKernels {
       const std::int64_t splits = std::min({wanted, room, ceil_divide(task.plan.reduced_count, 2 * turn)});
       return run_strided<T, N>(what, x, y, task.plan, task.normalizer, task.weights,
                                may_split ? static_cast<int>(splits) : 1, static_cast<float*>(workspace), context);
-    };
-    if (task.template in_vectors<T>()) return run(std::integral_constant<int, widest<T>>{});
-    return run(std::integral_constant<int, 1>{});
+    });
   }
 
   // rows: the reduced axes are the innermost ones.
@@ -101,26 +115,63 @@ struct NormKernels {
     if (plan.reduced_extents.rank() != 1 || plan.reduced_strides[0] != 1) {
       return unsupported("takes a norm over the innermost axes");
     }
-    const std::int64_t width = vector_bytes / size_of(problem.inputs[0].dtype);
-    const std::int64_t longest = rows_capacity * (plan.reduced_count % width == 0 ? width : 1);
-    if (plan.reduced_count <= longest) return {};
-    return unsupported("takes up to " + std::to_string(longest) + " elements, found " +
-                       std::to_string(plan.reduced_count));
+    return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
+      using T = decltype(element);
+      const std::int64_t narrow = plan.reduced_count % narrow_of_rows<T> == 0 ? narrow_of_rows<T> : 1;
+      const std::int64_t longest = rows_capacity * (plan.reduced_count % widest<T> == 0 ? widest<T> : narrow);
+      if (plan.reduced_count <= longest) return {};
+      return unsupported("takes up to " + std::to_string(longest) + " elements, found " +
+                         std::to_string(plan.reduced_count));
+    });
   }
 
   static Status rows_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-      const bool in_vectors = task.template in_vectors<T>();
+      return task.template with_width<T, narrow_of_rows<T>>([&]<int N>(std::integral_constant<int, N>) {
+        // What fits is decided without the addresses and the GPU.
+        const std::int64_t most = task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
+        if (task.plan.reduced_count > most * N) {
+          return run_in_two_passes(task, x, y, true, buffers.workspace, context);
+        }
+        const int length = static_cast<int>(task.plan.reduced_count);
+        const Rows rows{.count = task.plan.kept_count, .length = length, .pitch = length};
+        return run_rows<T, N>(what, x, y, rows, task.normalizer, task.weights, task.device, context);
+      });
+    });
+  }
+
+  // pieces: the innermost axis is reduced and so is one further out, so that a vector is rows at a stride.
+
+  static Status pieces_fits(const Op& op, const Problem& problem) {
+    if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
+    ReductionPlan plan;
+    if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
+    const std::int64_t width = vector_bytes / size_of(problem.inputs[0].dtype);
+    if (plan.reduced_extents.rank() != 2 || plan.reduced_strides[1] != 1 || plan.reduced_extents[1] % width != 0) {
+      return unsupported("takes a norm over two groups of neighbouring axes, the inner one a multiple of " +
+                         std::to_string(width) + " elements");
+    }
+    if (plan.reduced_count <= rows_capacity * width) return {};
+    return unsupported("takes up to " + std::to_string(rows_capacity * width) + " elements, found " +
+                       std::to_string(plan.reduced_count));
+  }
+
+  static Status pieces_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+    return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
+      const ReductionPlan& plan = task.plan;
       const std::int64_t most = task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
-      if (task.plan.reduced_count > most * (in_vectors ? widest<T> : 1)) {
+      if (!task.aligned || plan.reduced_count > most * widest<T>) {
         return run_in_two_passes(task, x, y, true, buffers.workspace, context);
       }
-      const int length = static_cast<int>(task.plan.reduced_count);
-      const Rows rows{.count = task.plan.kept_count, .length = length, .pitch = length};
-      if (in_vectors) {
-        return run_rows<T, widest<T>>(what, x, y, rows, task.normalizer, task.weights, task.device, context);
-      }
-      return run_rows<T, 1>(what, x, y, rows, task.normalizer, task.weights, task.device, context);
+      const int length = static_cast<int>(plan.reduced_count);
+      const RowsInPieces rows{.count = plan.kept_count,
+                              .length = length,
+                              .pitch = length,
+                              .piece = static_cast<int>(plan.reduced_extents[1]),
+                              .stride = plan.reduced_strides[0],
+                              .kept = StridedLoop::make(plan.kept_extents, plan.kept_strides)};
+      return detail::run_rows_by_blocks<T, widest<T>, false>(what, x, y, rows, task.normalizer, task.weights,
+                                                             task.device, context);
     });
   }
 
@@ -135,29 +186,68 @@ struct NormKernels {
     }
     return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
       using T = decltype(element);
-      const std::int64_t inner = plan.kept_extents[plan.kept_extents.rank() - 1];
-      const int longest = inner % widest<T> == 0 ? columns_capacity<T, widest<T>> : columns_capacity<T, 1>;
+      const std::int64_t inner = innermost(plan);
+      constexpr int narrow = narrow_of_columns;
+      const int longest = inner % widest<T> == 0 ? columns_capacity<T, widest<T>>
+                          : inner % narrow == 0  ? columns_capacity<T, narrow>
+                                                 : columns_capacity<T, 1>;
       if (plan.reduced_count <= longest) return {};
       return unsupported("takes up to " + std::to_string(longest) + " elements, found " +
                          std::to_string(plan.reduced_count));
     });
   }
 
+  static Columns columns_of(const ReductionPlan& plan) {
+    const int rank = plan.kept_extents.rank();
+    return {.outer = rank == 1 ? 1 : plan.kept_extents[0],
+            .inner = plan.kept_extents[rank - 1],
+            .reduced = static_cast<int>(plan.reduced_count)};
+  }
+
+  template <class T>
+  static Status run_in_columns(const Task& task, const T* x, T* y, void* workspace, const CudaContext& context) {
+    return task.template with_width<T, narrow_of_columns>([&]<int N>(std::integral_constant<int, N>) {
+      // Sizes alone decide what fits; a misaligned tensor may then be too long.
+      if (task.plan.reduced_count > columns_capacity<T, N>) {
+        return run_in_two_passes(task, x, y, true, workspace, context);
+      }
+      return run_columns<T, N>(what, x, y, columns_of(task.plan), task.normalizer, task.weights, task.device, context);
+    });
+  }
+
   static Status columns_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-      const bool in_vectors = task.template in_vectors<T>();
-      // Sizes alone decide what fits; a misaligned tensor may then be too long.
-      if (!in_vectors && task.plan.reduced_count > columns_capacity<T, 1>) {
-        return run_in_two_passes(task, x, y, true, buffers.workspace, context);
+      return run_in_columns(task, x, y, buffers.workspace, context);
+    });
+  }
+
+  // planes: columns of items that are read whole, because their planes are small and do not fill vectors.
+
+  /// Whether items are read in vectors of `width`, by clusters of up to `blocks` blocks.
+  static bool in_planes(const ReductionPlan& plan, std::int64_t width, int blocks) {
+    const std::int64_t inner = innermost(plan);
+    const std::int64_t length = plan.reduced_count * inner;
+    return inner % width != 0 && inner >= planes_smallest && length % width == 0 &&
+           length <= planes_capacity(inner, blocks) * width;
+  }
+
+  static Status planes_fits(const Op& op, const Problem& problem) {
+    if (Status status = columns_fits(op, problem); !status.ok()) return status;
+    ReductionPlan plan;
+    if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
+    const auto width = static_cast<std::int64_t>(vector_bytes / size_of(problem.inputs[0].dtype));
+    if (in_planes(plan, width, max_cluster)) return {};
+    return unsupported("takes planes of " + std::to_string(planes_smallest) + " to " + std::to_string(planes_largest) +
+                       " elements that are no multiple of " + std::to_string(width) + ", of items that are");
+  }
+
+  static Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+    return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
+      if (!task.aligned || !in_planes(task.plan, widest<T>, task.device.has_clusters() ? max_cluster : 1)) {
+        return run_in_columns(task, x, y, buffers.workspace, context);
       }
-      const int rank = task.plan.kept_extents.rank();
-      const Columns columns{.outer = rank == 1 ? 1 : task.plan.kept_extents[0],
-                            .inner = task.plan.kept_extents[rank - 1],
-                            .reduced = static_cast<int>(task.plan.reduced_count)};
-      if (in_vectors) {
-        return run_columns<T, widest<T>>(what, x, y, columns, task.normalizer, task.weights, task.device, context);
-      }
-      return run_columns<T, 1>(what, x, y, columns, task.normalizer, task.weights, task.device, context);
+      return run_planes<T, widest<T>>(what, x, y, columns_of(task.plan), task.normalizer, task.weights, task.device,
+                                      context);
     });
   }
 
@@ -223,6 +313,31 @@ struct NormKernels {
     });
   }
 
+  // long: rows that no cluster holds, summed and scaled in one launch.
+
+  static Status long_fits(const Op& op, const Problem& problem) {
+    if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
+    ReductionPlan plan;
+    if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
+    const std::int64_t width = vector_bytes / size_of(problem.inputs[0].dtype);
+    const std::int64_t most = two_steps_most_rows<float>(Op::split_workspace);
+    if (plan.reduced_extents.rank() == 1 && plan.reduced_strides[0] == 1 && plan.reduced_count % width == 0 &&
+        plan.reduced_count > rows_capacity * width && plan.kept_count <= most) {
+      return {};
+    }
+    return unsupported("takes a norm over the innermost axes of up to " + std::to_string(most) +
+                       " vectors of a multiple of " + std::to_string(width) + " elements, more than " +
+                       std::to_string(rows_capacity * width));
+  }
+
+  static Status long_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+    return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
+      if (!task.aligned) return run_in_two_passes(task, x, y, true, buffers.workspace, context);
+      return run_long_rows<T, widest<T>>(what, x, y, task.plan.kept_count, task.plan.reduced_count, task.normalizer,
+                                         task.weights, buffers.workspace, Op::split_workspace, task.device, context);
+    });
+  }
+
   // split: few vectors, too few for a block or for 32 of them to each take one, so several blocks share them in two
   // launches.
 
@@ -262,9 +377,12 @@ template <class Traits>
   using Kernels = detail::NormKernels<Traits>;
   using OneVariant = Variant<typename Traits::Op>;
   static constexpr std::array variants{OneVariant{"rows", Kernels::rows_fits, Kernels::rows_run},
+                                       OneVariant{"pieces", Kernels::pieces_fits, Kernels::pieces_run},
+                                       OneVariant{"planes", Kernels::planes_fits, Kernels::planes_run},
                                        OneVariant{"columns", Kernels::columns_fits, Kernels::columns_run},
                                        OneVariant{"hwc8", Kernels::hwc8_fits, Kernels::hwc8_run},
                                        OneVariant{"chw32", Kernels::chw32_fits, Kernels::chw32_run},
+                                       OneVariant{"long", Kernels::long_fits, Kernels::long_run},
                                        OneVariant{"split", Kernels::split_fits, Kernels::split_run},
                                        OneVariant{"strided", Kernels::strided_fits, Kernels::strided_run}};
   return variants;

@@ -7,25 +7,52 @@
 #include "kernels/cluster.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/normalizer.cuh"
+#include "kernels/strides.cuh"
 
 namespace graft {
-
-/// `length` elements of every `pitch` are a vector; what lies between is not read as such and becomes zero.
-struct Rows {
-  std::int64_t count;
-  int length;
-  int pitch;
-};
 
 /// Tuned on an H200: vectors that a thread holds.
 struct RowsPolicy {
   static constexpr int in_warp = 2;
   static constexpr int in_small_block = 2;
   static constexpr int in_block = 4;
-  static constexpr int most = 8;           ///< Of rows that fit only so.
-  static constexpr int small_block = 256;  ///< Vectors of a row up to which a block is small.
-  static constexpr int fewest_lanes = 8;   ///< 128 bytes side by side.
-  static constexpr int least_share = 512;  ///< Vectors of a row that are worth a block of a cluster.
+  static constexpr int most = 8;                ///< Of rows that fit only so.
+  static constexpr int small_block = 256;       ///< Vectors of a row up to which a block is small.
+  static constexpr int fewest_lanes = 8;        ///< 128 bytes side by side.
+  static constexpr int most_with_few = 2048;    ///< Vectors of a block up to which threads hold `in_block` of them.
+  static constexpr int clustered_share = 4096;  ///< Vectors of a block that leave room for another one beside it.
+  static constexpr int least_share = 512;       ///< Vectors of a row that are worth a block of a cluster.
+};
+
+/// `length` elements of every `pitch` are a vector; what lies between is not read as such and becomes zero.
+struct Rows {
+  std::int64_t count;
+  int length;
+  int pitch;
+
+  static constexpr int most_in_one_block = 8192;  ///< Vectors; tuned on an H200.
+
+  /// Where a row begins, and where its elements lie from there.
+  [[nodiscard]] __device__ std::int64_t begin(std::int64_t row) const { return row * pitch; }
+  [[nodiscard]] __device__ std::int64_t offset(int at) const { return at; }
+};
+
+/// The same for rows that lie in pieces of `piece` elements, `stride` elements apart (channels of all items).
+struct RowsInPieces {
+  std::int64_t count;
+  int length;
+  int pitch;  ///< The length.
+  int piece;
+  std::int64_t stride;
+  StridedLoop kept;
+
+  static constexpr int most_in_one_block = RowsPolicy::clustered_share;
+
+  [[nodiscard]] __device__ std::int64_t begin(std::int64_t row) const { return kept.offset(row); }
+  [[nodiscard]] __device__ std::int64_t offset(int at) const {
+    const auto index = static_cast<int>(static_cast<unsigned>(at) / static_cast<unsigned>(piece));
+    return index * stride + (at - index * piece);
+  }
 };
 
 namespace detail {
@@ -36,11 +63,12 @@ template <class T, int N, int R, bool Padded>
 struct RowPart {
   Vector<T, N> vectors[R];
 
-  __device__ void load(const T* row, const Rows& rows, int first, int step) {
+  template <class AnyRows>
+  __device__ void load(const T* row, const AnyRows& rows, int first, int step) {
 #pragma unroll
     for (int j = 0; j < R; ++j) {
       const int at = (first + j * step) * N;
-      vectors[j] = at < rows.length ? Vector<T, N>::load(row + at) : Vector<T, N>::zero();
+      vectors[j] = at < rows.length ? Vector<T, N>::load(row + rows.offset(at)) : Vector<T, N>::zero();
       if constexpr (Padded) vectors[j] = vectors[j].first(rows.length - at);
     }
   }
@@ -50,8 +78,8 @@ struct RowPart {
     for (int j = 0; j < R; ++j) sum += vectors[j].sum_of_squares();
     return sum;
   }
-  template <class Weights>
-  __device__ void store(T* row, const Rows& rows, int first, int step, float factor, const Weights& weights) {
+  template <class AnyRows, class Weights>
+  __device__ void store(T* row, const AnyRows& rows, int first, int step, float factor, const Weights& weights) {
 #pragma unroll
     for (int j = 0; j < R; ++j) {
       vectors[j].forget();
@@ -59,7 +87,7 @@ struct RowPart {
       if (at >= rows.pitch) continue;
       Vector<T, N> result = weights.scale_run(vectors[j], factor, at, rows.length);
       if constexpr (Padded) result = result.first(rows.length - at);
-      result.store(row + at);
+      result.store(row + rows.offset(at));
     }
   }
 };
@@ -84,9 +112,9 @@ __global__ void __launch_bounds__(rows_threads)
 }
 
 /// A block of whole warps to a row, or a cluster of such blocks.
-template <class T, int N, int R, bool Padded, bool Clustered, class Weights>
+template <class T, int N, int R, bool Padded, bool Clustered, class AnyRows, class Weights>
 __global__ void __launch_bounds__(rows_largest_block)
-    rows_by_block(const T* x, T* y, Rows rows, Normalizer normalizer, Weights weights) {
+    rows_by_block(const T* x, T* y, AnyRows rows, Normalizer normalizer, Weights weights) {
   constexpr int lanes = 32;
   using Reduce = cub::WarpReduce<float>;
   __shared__ typename Reduce::TempStorage storage[rows_largest_block / lanes];
@@ -97,7 +125,7 @@ __global__ void __launch_bounds__(rows_largest_block)
   const int warp = static_cast<int>(threadIdx.x) / lanes;
   const int first = cluster.rank() * threads + static_cast<int>(threadIdx.x);
   const int step = cluster.size() * threads;
-  const std::int64_t offset = static_cast<std::int64_t>(cluster.index()) * rows.pitch;
+  const std::int64_t offset = rows.begin(cluster.index());
   RowPart<T, N, R, Padded> part;
   part.load(x + offset, rows, first, step);
   const float warp_sum = Reduce(storage[warp]).Sum(part.sum_of_squares());
@@ -121,6 +149,39 @@ __global__ void __launch_bounds__(rows_largest_block)
 inline constexpr int rows_capacity_of_block = detail::rows_largest_block * RowsPolicy::most;
 inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 
+namespace detail {
+
+/// Rows of more vectors than a small block takes: a block or a cluster to each.
+template <class T, int N, bool Padded, class AnyRows, class Weights>
+[[nodiscard]] Status run_rows_by_blocks(const char* what, const T* x, T* y, const AnyRows& rows,
+                                        const Normalizer& normalizer, const Weights& weights,
+                                        const DeviceTraits& device, const CudaContext& context) {
+  using Policy = RowsPolicy;
+  const int vectors = static_cast<int>(ceil_divide(rows.pitch, N));
+  int cluster = 1;
+  const auto too_long = [&] {
+    return vectors > AnyRows::most_in_one_block && vectors > Policy::clustered_share * cluster;
+  };
+  const auto too_few_blocks = [&] {
+    return rows.count * cluster < device.multiprocessors && vectors >= 2 * cluster * Policy::least_share;
+  };
+  while (device.has_clusters() && cluster < max_cluster && (too_long() || too_few_blocks())) cluster *= 2;
+  const auto run = [&]<int R>(std::integral_constant<int, R>) {
+    const std::int64_t threads = ceil_divide(vectors, R * cluster);
+    const Grid grid{rows.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
+    auto* kernel = cluster > 1 ? rows_by_block<T, N, R, Padded, true, AnyRows, Weights>
+                               : rows_by_block<T, N, R, Padded, false, AnyRows, Weights>;
+    return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
+  };
+  const bool fills = rows.count * cluster >= device.multiprocessors;
+  if (vectors <= (fills ? Policy::most_with_few : rows_largest_block * Policy::in_block) * cluster) {
+    return run(std::integral_constant<int, Policy::in_block>{});
+  }
+  return run(std::integral_constant<int, Policy::most>{});
+}
+
+}  // namespace detail
+
 template <class T, int N, bool Padded = false, class Weights>
 [[nodiscard]] Status run_rows(const char* what, const T* x, T* y, const Rows& rows, const Normalizer& normalizer,
                               const Weights& weights, const DeviceTraits& device, const CudaContext& context) {
@@ -140,33 +201,13 @@ template <class T, int N, bool Padded = false, class Weights>
     return launch(what, kernel, {ceil_divide(rows.count, rows_threads >> log2_lanes), rows_threads}, context, x, y,
                   rows, log2_lanes, normalizer, weights);
   }
-  const auto by_block = [&](auto kernel, int vectors_per_thread, int cluster) {
-    const std::int64_t threads = ceil_divide(vectors, vectors_per_thread * cluster);
-    const Grid grid{rows.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
-    return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
-  };
   if (vectors <= Policy::small_block) {
-    return by_block(rows_by_block<T, N, Policy::in_small_block, Padded, false, Weights>, Policy::in_small_block, 1);
+    constexpr int held = Policy::in_small_block;
+    const Grid grid{rows.count, static_cast<int>(ceil_divide(ceil_divide(vectors, held), 32) * 32)};
+    return launch(what, rows_by_block<T, N, held, Padded, false, Rows, Weights>, grid, context, x, y, rows, normalizer,
+                  weights);
   }
-  int cluster = 1;
-  const auto too_long = [&](int vectors_per_thread) {
-    return vectors > rows_largest_block * vectors_per_thread * cluster;
-  };
-  const auto too_few_blocks = [&] {
-    return rows.count * cluster < device.multiprocessors && vectors >= 2 * cluster * Policy::least_share;
-  };
-  while (device.has_clusters() && cluster < max_cluster && (too_long(Policy::most) || too_few_blocks())) cluster *= 2;
-  const bool clustered = cluster > 1;
-  if (too_long(Policy::in_block)) {
-    constexpr int most = Policy::most;
-    auto* kernel = clustered ? rows_by_block<T, N, most, Padded, true, Weights>
-                             : rows_by_block<T, N, most, Padded, false, Weights>;
-    return by_block(kernel, most, cluster);
-  }
-  constexpr int usual = Policy::in_block;
-  auto* kernel = clustered ? rows_by_block<T, N, usual, Padded, true, Weights>
-                           : rows_by_block<T, N, usual, Padded, false, Weights>;
-  return by_block(kernel, usual, cluster);
+  return run_rows_by_blocks<T, N, Padded>(what, x, y, rows, normalizer, weights, device, context);
 }
 
 }  // namespace graft

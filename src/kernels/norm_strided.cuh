@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(strided_threads)
     for (int j = 0; j < in_flight; ++j) {
       if (i + j * height >= end) continue;
       if constexpr (InnerKept)
-        weights.scale(vectors[j], factors, i + j * height).store(y + offsets[j]);
+        weights.scale(vectors[j], factors, weights.weight(i + j * height)).store(y + offsets[j]);
       else
         weights.scale_run(vectors[j], factors[0], (i + j * height) * N, problem.reduced_count * N)
             .store(y + offsets[j]);

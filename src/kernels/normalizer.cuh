@@ -32,15 +32,24 @@ struct Normalizer {
 
 /// For operators that only normalise.
 struct NoWeights {
+  template <class Index>
+  [[nodiscard]] __device__ float weight(Index /*element*/) const {
+    return 1;
+  }
   template <class T, int N>
   [[nodiscard]] __device__ Vector<T, N> scale(const Vector<T, N>& vector, const float (&factors)[N],
-                                              std::int64_t /*element*/) const {
+                                              float /*weight*/) const {
     return vector.times(factors);
   }
   template <class T, int N, class Index>
   [[nodiscard]] __device__ Vector<T, N> scale_run(const Vector<T, N>& vector, float factor, Index /*element*/,
                                                   Index /*end*/) const {
     return vector.times(factor);
+  }
+  template <class T, int N>
+  [[nodiscard]] __device__ Vector<T, N> scale_planes(const Vector<T, N>& vector, const float (&factors)[N], int /*at*/,
+                                                     int /*plane*/) const {
+    return vector.times(factors);
   }
 };
 
@@ -71,14 +80,35 @@ struct ChannelWeights {
     }
   }
 
-  /// N neighbours that belong to different vectors, all at element `at` of theirs.
+  /// Of what `scale` takes.
+  template <class Index>
+  [[nodiscard]] __device__ float weight(Index element) const {
+    return values[channel_of(element)];
+  }
+  /// N neighbours that belong to different vectors, all at the same element of theirs.
   template <class T, int N>
   [[nodiscard]] __device__ Vector<T, N> scale(const Vector<T, N>& vector, const float (&factors)[N],
-                                              std::int64_t element) const {
-    const float weight = values[channel_of(element)];
+                                              float weight) const {
     float products[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) products[i] = product<T>(factors[i], weight);
+    return vector.times_any(products);
+  }
+  /// N neighbours of an item whose planes, an element of each vector, follow each other.
+  template <class T, int N>
+  [[nodiscard]] __device__ Vector<T, N> scale_planes(const Vector<T, N>& vector, const float (&factors)[N], int at,
+                                                     int plane) const {
+    int element = static_cast<int>(static_cast<unsigned>(at) / static_cast<unsigned>(plane));
+    int rest = at - element * plane;
+    float products[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      products[i] = product<T>(factors[i], values[channel_of(element)]);
+      if (++rest == plane) {
+        rest = 0;
+        ++element;
+      }
+    }
     return vector.times_any(products);
   }
   /// N neighbours of one vector, of which those from `end` on are padding.
@@ -99,6 +129,14 @@ struct ChannelWeights {
 #pragma unroll
         for (int k = 0; k < 4 && i + k < N; ++k) products[i + k] = product<T>(factor, weights[k]);
       }
+    } else if (inner >= N) {
+      // Of two channels at most; padding is only where `inner` is 1.
+      const Index rest = element - channel * static_cast<Index>(inner);
+      const auto of_first = static_cast<int>(::min(static_cast<Index>(inner) - rest, static_cast<Index>(N)));
+      const float first = product<T>(factor, values[channel]);
+      const float second = of_first < N ? product<T>(factor, values[channel + 1]) : 0;
+#pragma unroll
+      for (int i = 0; i < N; ++i) products[i] = i < of_first ? first : second;
     } else {
       Index rest = element - channel * static_cast<Index>(inner);
 #pragma unroll

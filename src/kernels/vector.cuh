@@ -204,9 +204,17 @@ struct Vector {
       float values[N];
       unpack(values);
 #pragma unroll
-      for (int i = 0; i < N; ++i) values[i] = fmaf(values[i], factors[i] * (1 / 255.F), 128 / 255.F);
-      return {make_uint4(detail::pack_shares(values), detail::pack_shares(values + 4), detail::pack_shares(values + 8),
-                         detail::pack_shares(values + 12))};
+      for (int i = 0; i < N; ++i) {
+        // The bits of floats rise as the numbers do, but those of negative ones lie below all others; as far down as
+        // that, every step saturates.
+        constexpr int low_enough = static_cast<int>(detail::rounder_bits) - (1 << 20);
+        const int bits = __float_as_int(fmaf(values[i], factors[i], detail::rounder));
+        values[i] = __int_as_float(::max(bits, low_enough));
+      }
+      Vector result;
+#pragma unroll
+      for (int w = 0; w < words; ++w) result.word(w) = detail::pack_i8(values + 4 * w);
+      return result;
     } else {
       return times(factors);
     }

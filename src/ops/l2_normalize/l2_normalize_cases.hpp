@@ -57,6 +57,12 @@ namespace graft {
       // rows: a cluster of blocks, with and without vectors
       {{3, 65536}, {{1}}},
       {{1, 20000}, {{1}}},
+      // rows: vectors of 64 bits
+      {{7, 36}, {{1}}},
+      {{5, 3000}, {{1}}},
+      // rows longer than a cluster holds; rows in pieces, of a block and of a cluster
+      {{2, 1048592}, {{1}}},
+      {{4, 3, 128, 128}, {{0, 2, 3}}},
       {{2, 65001}, {{1}}},
       // columns: one thread high, several, with and without vectors, more than registers hold
       {{2, 3, 10, 16}, {{1}, {2}, {3}, {2, 3}, {1, 2, 3}, {0, 2, 3}, {0, 1}, {0, 3}, {1, 3}, {0, 1, 2, 3}}},
@@ -71,6 +77,10 @@ namespace graft {
       {{3, 4096, 4, 4}, {{1}}},
       {{1, 4100, 2, 8}, {{1}}},
       {{4, 1, 6}, {{1}, {1, 2}, {0}}},
+      // narrow columns; planes, of one block and of a cluster
+      {{2, 300, 6, 6}, {{1}}},
+      {{5, 48, 7, 7}, {{1}}},
+      {{3, 512, 7, 7}, {{1}}},
       {{2, 1, 3, 2, 5, 1, 4, 3}, {{0, 2, 4, 6}, {1, 3, 7}, {3}, {5}}},
       // split: few long vectors
       {{1, 64, 56, 56}, {{0, 1, 2, 3}, {1}}},

@@ -68,6 +68,8 @@ namespace graft {
       {2, 257, 9, 5},
       {2, 5, 3, 4, 8},
       {2, 3, 2, 5, 1, 4, 3, 2},
+      {2, 300, 6, 6},
+      {3, 512, 7, 7},
       // columns longer than registers hold; across: longer than a cluster holds
       {1, 2056, 2, 8},
       {1, 4100, 7, 7},
