@@ -103,18 +103,18 @@ struct ChannelMap<std::int8_t> {
       return {static_cast<std::int8_t>(detail::pack_shares(shares, span, base) & 0xFFU)};
     } else {
       const float offset = detail::rounder + 128.F + whole;  // exact: a whole number
-      unsigned words[4] = {x.raw.x, x.raw.y, x.raw.z, x.raw.w};
+      Vector<std::int8_t, N> result;
 #pragma unroll
-      for (unsigned& word : words) {
-        const unsigned biased = word ^ 0x80808080U;
+      for (int w = 0; w < Vector<std::int8_t, N>::words; ++w) {
+        const unsigned biased = x.word(w) ^ 0x80808080U;
         float shares[4];
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
           shares[i] = share_of(__uint_as_float(__byte_perm(biased, detail::rounder_bits, 0x7640U + i)) - offset);
         }
-        word = detail::pack_shares(shares, span, base);
+        result.word(w) = detail::pack_shares(shares, span, base);
       }
-      return {make_uint4(words[0], words[1], words[2], words[3])};
+      return result;
     }
   }
 };

@@ -33,7 +33,7 @@ namespace detail {
 
 inline constexpr int lanes_threads = 128;
 inline constexpr int largest_block = 1024;
-inline constexpr int staged_threads = 512;
+inline constexpr int staged_threads = 256;
 
 /// A thread's part of a channel: R vectors of N elements, `step` vectors apart. Ragged: the channel does not begin or
 /// end at a multiple of a vector; what then lies before the first one and behind the last one goes to the first 2 * N
@@ -207,9 +207,10 @@ __global__ void __launch_bounds__(staged_threads, 2)
 
 }  // namespace detail
 
-/// The longest channel, in vectors of 128 bits, without clusters and with them.
+/// The longest channel, in vectors of 128 bits, without clusters and with them. Larger blocks could hold channels twice
+/// as long, but to read such twice is faster.
 inline constexpr int channel_capacity_of_block = detail::largest_block * ChannelsPolicy::many;
-inline constexpr int channel_capacity = channel_capacity_of_block * max_cluster;
+inline constexpr int channel_capacity = ChannelsPolicy::half_staged_share * max_cluster;
 
 namespace detail {
 
@@ -278,11 +279,19 @@ template <class T>
                                   const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
   constexpr int N = widest<T>;
+  constexpr int narrow = 4;
   constexpr int most_in_warp = 32 * ChannelsPolicy::in_warp;
   const std::int64_t held = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
   const bool fills = channels.count * channels.length >= held * N;
   const bool ragged = channels.length % N != 0 || !is_aligned(x, sizeof(uint4));
   if (ragged && channels.length <= most_in_warp) return run_lanes<T, 1, false>(x, y, channels, norm, fills, context);
+  if constexpr (N > narrow) {
+    // Less work than what a ragged channel's ends take.
+    if (ragged && channels.length <= most_in_warp * narrow && channels.length % narrow == 0 &&
+        is_aligned(x, narrow * sizeof(T))) {
+      return run_lanes<T, narrow, false>(x, y, channels, norm, fills, context);
+    }
+  }
   if (channels.length <= most_in_warp * N) {
     return ragged ? run_lanes<T, N, true>(x, y, channels, norm, fills, context)
                   : run_lanes<T, N, false>(x, y, channels, norm, fills, context);

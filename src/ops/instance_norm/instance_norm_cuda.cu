@@ -61,11 +61,10 @@ Status with_task(const InstanceNorm& op, const Problem& problem, const Buffers& 
 }
 
 template <class T>
-Status run_in_two_launches(const Task& task, const T* x, T* y, void* workspace, const CudaContext& context) {
-  constexpr std::int64_t room = InstanceNorm::split_workspace / sizeof(Moments);
-  auto* parts = static_cast<Moments*>(workspace);
+Status run_split_channels(const Task& task, const T* x, T* y, void* workspace, const CudaContext& context) {
   const auto run = [&]<int N>(std::integral_constant<int, N>) {
-    return run_split<T, N>(x, y, task.count, task.length, task.per_item, task.norm, parts, room, task.device, context);
+    return run_split<T, N>(x, y, task.count, task.length, task.per_item, task.norm, workspace,
+                           InstanceNorm::split_workspace, task.device, context);
   };
   if (task.aligned && task.length % widest<T> == 0) return run(std::integral_constant<int, widest<T>>{});
   return run(std::integral_constant<int, 1>{});
@@ -85,7 +84,7 @@ Status channels_run(const InstanceNorm& op, const Problem& problem, const Buffer
     // What fits is decided without the addresses and the GPU.
     const std::int64_t most = task.device.has_clusters() ? channel_capacity : channel_capacity_of_block;
     if (!task.alike || task.length > most * widest<T>) {
-      return run_in_two_launches(task, x, y, buffers.workspace, context);
+      return run_split_channels(task, x, y, buffers.workspace, context);
     }
     const Channels channels{.count = task.count, .length = static_cast<int>(task.length), .per_item = task.per_item};
     return run_channels(x, y, channels, task.norm, task.device, context);
@@ -96,7 +95,7 @@ Status split_fits(const InstanceNorm& /*op*/, const Problem& /*problem*/) { retu
 
 Status split_run(const InstanceNorm& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-    return run_in_two_launches(task, x, y, buffers.workspace, context);
+    return run_split_channels(task, x, y, buffers.workspace, context);
   });
 }
 

@@ -84,8 +84,8 @@ __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const
         squares += value * value;
       } else {
 #pragma unroll
-        for (int w = 0; w < 4; ++w) {
-          const int word = static_cast<int>((&vectors[j].raw.x)[w]);
+        for (int w = 0; w < Vector<T, N>::words; ++w) {
+          const auto word = static_cast<int>(vectors[j].word(w));
           sum = __dp4a(word, 0x01010101, sum);
           squares = __dp4a(word, word, squares);
         }
