@@ -1,9 +1,9 @@
-// Padding one element at a time: for addresses and sizes that the stream does not take.
+// Padding one element at a time: for sizes that rows are not counted in.
 #pragma once
 
 #include "kernels/launch.cuh"
 #include "kernels/strides.cuh"
-#include "ops/padding/stream.cuh"
+#include "ops/padding/lines.cuh"
 
 namespace graft {
 namespace detail {
@@ -29,13 +29,10 @@ __global__ void __launch_bounds__(elements_threads) pad_elements(const __grid_co
     from += at * geometry.outer_strides[axis];
     row = rest;
   }
-  auto value = static_cast<Element>(task.outside.x);
+  auto value = static_cast<Element>(task.outside);
   if (!outside) {
     value = reinterpret_cast<const Element*>(task.x)[from];
-    if constexpr (Scaled) {
-      const float steps = static_cast<float>(static_cast<std::int8_t>(value)) * task.ratio;
-      value = static_cast<Element>(quantize_device(steps, 1.F));
-    }
+    if constexpr (Scaled) value = rescaled(value, task.ratio);
   }
   reinterpret_cast<Element*>(task.y)[element] = value;
 }

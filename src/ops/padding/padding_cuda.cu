@@ -3,23 +3,25 @@
 
 #include "ops/padding/elements.cuh"
 #include "ops/padding/padding.hpp"
-#include "ops/padding/stream.cuh"
+#include "ops/padding/rows.cuh"
+#include "ops/padding/tiles.cuh"
+#include "ops/padding/units.cuh"
+#include "ops/padding/vectors.cuh"
 
 namespace graft {
 namespace {
 
 constexpr std::size_t vector_bytes = 16;
 
-/// The constant as its type stores it, in each element of 16 bytes.
-uint4 outside_of(const Padding& op, DType dtype) {
+/// The constant as its type stores it, as often as it fits.
+unsigned outside_of(const Padding& op, DType dtype) {
   unsigned word = 0;
   switch (dtype) {
-    case DType::f16: word = __half_as_ushort(__float2half_rn(op.value)) * 0x10001U; break;
-    case DType::bf16: word = __bfloat16_as_ushort(__float2bfloat16_rn(op.value)) * 0x10001U; break;
-    case DType::i8: word = static_cast<std::uint8_t>(quantize(op.value, op.y_scale)) * 0x1010101U; break;
-    default: std::memcpy(&word, &op.value, sizeof(word)); break;
+    case DType::f16: return __half_as_ushort(__float2half_rn(op.value)) * 0x10001U;
+    case DType::bf16: return __bfloat16_as_ushort(__float2bfloat16_rn(op.value)) * 0x10001U;
+    case DType::i8: return static_cast<std::uint8_t>(quantize(op.value, op.y_scale)) * 0x1010101U;
+    default: std::memcpy(&word, &op.value, sizeof(word)); return word;
   }
-  return make_uint4(word, word, word, word);
 }
 
 PaddingTask make_task(const Padding& op, const Problem& problem, const Buffers& buffers, bool aligned) {
@@ -34,15 +36,20 @@ PaddingTask make_task(const Padding& op, const Problem& problem, const Buffers& 
           .ratio = x.dtype == DType::i8 ? std::min(op.x_scale / op.y_scale, most) : 1};
 }
 
-Status wants_rows_that_count(const Geometry& geometry) {
-  if (stream_fits(geometry)) return {};
-  return unsupported("takes rows of fewer than 2^31 / 16 elements, found " + std::to_string(geometry.row_units()));
+/// Rows and their units are counted in 31 bits, and so is what a mirror is calculated with.
+Status rows_that_count(const Geometry& geometry) {
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  bool fits = std::max({geometry.rows, geometry.row_units(), geometry.column.size * geometry.inner}) <= most;
+  for (int axis = 0; axis < geometry.outer_rank; ++axis) fits = fits && geometry.outer_maps[axis].size <= most;
+  if (fits) return {};
+  return unsupported("takes at most 2^30 rows of at most 2^30 elements, found " + std::to_string(geometry.rows) +
+                     " of " + std::to_string(geometry.row_units()));
 }
 
-Status stream_fits_problem(const Padding& op, const Problem& problem) {
+Status counts_fit(const Padding& op, const Problem& problem) {
   if (problem.outputs[0].extents.element_count() == 0) return {};
-  if (Status status = wants_rows_that_count(make_geometry(op, problem.inputs[0], true)); !status.ok()) return status;
-  return wants_rows_that_count(make_geometry(op, problem.inputs[0], false));
+  if (Status status = rows_that_count(make_geometry(op, problem.inputs[0], true)); !status.ok()) return status;
+  return rows_that_count(make_geometry(op, problem.inputs[0], false));
 }
 
 Status elements_fits(const Padding& /*op*/, const Problem& problem) {
@@ -50,27 +57,59 @@ Status elements_fits(const Padding& /*op*/, const Problem& problem) {
   return unsupported("takes linear, found " + std::string(to_string(problem.inputs[0].layout)));
 }
 
+Status linear_counts_fit(const Padding& op, const Problem& problem) {
+  if (Status status = elements_fits(op, problem); !status.ok()) return status;
+  return counts_fit(op, problem);
+}
+
 Status elements_run(const Padding& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   if (problem.outputs[0].extents.element_count() == 0) return {};
   return run_elements(make_task(op, problem, buffers, false), context);
 }
 
-Status stream_run(const Padding& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+Status run_fastest(const PaddingTask& task, const CudaContext& context) {
+  // Up to here, elements one by one are done first.
+  constexpr std::int64_t few_elements = 1 << 20;
+  const Geometry& geometry = task.geometry;
+  if (geometry.rows * geometry.row_units() <= few_elements) return run_units(task, context);
+  if (geometry.unit_bytes == 1 && rows_fit(task)) return run_rows(task, context);
+  const bool planes = detail::PlaneLines::fits(geometry);
+  if (geometry.unit_bytes == 4 && planes && vectors_fit(task)) return run_vectors(task, context);
+  if (tiles_fit(task)) return run_tiles(task, context);
+  if (geometry.unit_bytes == 2 && planes && vectors_fit(task)) return run_vectors(task, context);
+  return run_units(task, context);
+}
+
+Status run_rows_or_units(const PaddingTask& task, const CudaContext& context) {
+  return rows_fit(task) ? run_rows(task, context) : run_units(task, context);
+}
+
+Status run_vectors_or_units(const PaddingTask& task, const CudaContext& context) {
+  return vectors_fit(task) ? run_vectors(task, context) : run_units(task, context);
+}
+
+Status run_tiles_or_units(const PaddingTask& task, const CudaContext& context) {
+  return tiles_fit(task) ? run_tiles(task, context) : run_units(task, context);
+}
+
+template <Status (*Run)(const PaddingTask&, const CudaContext&)>
+Status run_task(const Padding& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   if (problem.outputs[0].extents.element_count() == 0) return {};
-  const bool x_aligned = is_aligned(buffers.inputs[0], vector_bytes);
-  if (problem.inputs[0].layout != Layout::linear && !(x_aligned && is_aligned(buffers.outputs[0], vector_bytes))) {
+  const bool aligned = is_aligned(buffers.inputs[0], vector_bytes) && is_aligned(buffers.outputs[0], vector_bytes);
+  if (problem.inputs[0].layout != Layout::linear && !aligned) {
     return invalid_argument("Padding: hwc8 and chw32 tensors must lie at multiples of 16 bytes");
   }
-  if (!is_aligned(buffers.outputs[0], vector_bytes)) return elements_run(op, problem, buffers, context);
-  DeviceTraits device;
-  if (Status status = current_device(device); !status.ok()) return status;
-  return run_stream(make_task(op, problem, buffers, x_aligned), device, context);
+  return Run(make_task(op, problem, buffers, aligned), context);
 }
 
 }  // namespace
 
 std::span<const Variant<Padding>> cuda_kernels(const Padding& /*op*/) {
-  static constexpr std::array variants{Variant<Padding>{"stream", stream_fits_problem, stream_run},
+  static constexpr std::array variants{Variant<Padding>{"fastest", counts_fit, run_task<run_fastest>},
+                                       Variant<Padding>{"rows", linear_counts_fit, run_task<run_rows_or_units>},
+                                       Variant<Padding>{"vectors", linear_counts_fit, run_task<run_vectors_or_units>},
+                                       Variant<Padding>{"tiles", linear_counts_fit, run_task<run_tiles_or_units>},
+                                       Variant<Padding>{"units", linear_counts_fit, run_task<run_units>},
                                        Variant<Padding>{"elements", elements_fits, elements_run}};
   return variants;
 }

@@ -1,0 +1,148 @@
+// Padding one unit after the other: elements, where rows are short or tensors small, or vectors that move as a whole.
+#pragma once
+
+#include "ops/padding/lines.cuh"
+
+namespace graft {
+namespace detail {
+
+/// Tuned on an H200: vectors fill the memory's queues with two to a thread, elements need more.
+template <int Unit>
+struct UnitsPolicy {
+  static constexpr int threads = Unit == 16 ? 128 : 256;
+  static constexpr int units = Unit == 16 ? 2 : 4;
+};
+
+template <class Lines>
+struct UnitsTask {
+  const std::byte* x;
+  std::byte* y;
+  int last;  ///< Unit of y.
+  int row;
+  int first_row;
+  Divisor by_row;
+  Columns columns;
+  Lines lines;
+  unsigned outside;
+  float ratio;
+  // Of channel-vector layouts.
+  int channels;
+  int unit_channels;
+  Divisor by_pixel;
+};
+
+/// Masked: the last channels of a channel-vector layout are none. Inner: columns have several units.
+template <int Unit, bool Scaled, bool Masked, bool Inner, class Lines>
+__global__ void __launch_bounds__(UnitsPolicy<Unit>::threads) pad_units(const __grid_constant__ UnitsTask<Lines> task) {
+  using Element = UnitOf<Unit>;
+  constexpr int threads = UnitsPolicy<Unit>::threads;
+  constexpr int count = UnitsPolicy<Unit>::units;
+  const int first = static_cast<int>(blockIdx.x) * (threads * count) + static_cast<int>(threadIdx.x);
+  const Element* from[count];
+  bool inside[count];
+  int valid[count];
+#pragma unroll
+  for (int j = 0; j < count; ++j) {
+    const int unit = ::min(first + j * threads, task.last);
+    const int row = task.by_row.quotient(unit);
+    const int at = unit - row * task.row;
+    const int source = task.columns.template source<Lines::repeats, Inner>(at);
+    std::int64_t offset;
+    int channel = 0;
+    inside[j] = task.lines.find(task.first_row + row, offset, channel) && source >= 0;
+    from[j] = reinterpret_cast<const Element*>(task.x + offset) + source;
+    if constexpr (Masked) {
+      channel += task.by_pixel.remainder(at) * task.unit_channels;
+      valid[j] = (task.channels - channel) * (Unit / task.unit_channels);
+    }
+  }
+  Element values[count];
+#pragma unroll
+  for (int j = 0; j < count; ++j) {
+    if constexpr (Unit == 16) {
+      values[j] = make_uint4(task.outside, task.outside, task.outside, task.outside);
+    } else {
+      values[j] = static_cast<Element>(task.outside);
+    }
+    if (inside[j]) values[j] = __ldg(from[j]);
+  }
+#pragma unroll
+  for (int j = 0; j < count; ++j) {
+    if constexpr (Scaled) {
+      if (inside[j]) values[j] = rescaled(values[j], task.ratio);
+    }
+    if constexpr (Masked) values[j] = Vector<std::int8_t, Unit>{values[j]}.first(valid[j]).raw;
+    if (first + j * threads <= task.last) reinterpret_cast<Element*>(task.y)[first + j * threads] = values[j];
+  }
+}
+
+template <int Unit, bool Scaled, bool Masked, bool Inner, class Lines>
+[[nodiscard]] Status start_units(const PaddingTask& task, const CudaContext& context) {
+  using Policy = UnitsPolicy<Unit>;
+  constexpr std::int64_t most = std::int64_t{1} << 30;  // units of a launch, but for a row
+  const Geometry& geometry = task.geometry;
+  const auto row = static_cast<int>(geometry.row_units());
+  const std::int64_t launch_rows = std::max<std::int64_t>(most / row, 1);
+  UnitsTask<Lines> own{.x = task.x,
+                       .y = task.y,
+                       .last = 0,
+                       .row = row,
+                       .first_row = 0,
+                       .by_row = Divisor(row),
+                       .columns = Columns(geometry),
+                       .lines = Lines(geometry),
+                       .outside = task.outside,
+                       .ratio = task.ratio,
+                       .channels = geometry.channels,
+                       .unit_channels = geometry.unit_channels,
+                       .by_pixel = Divisor(geometry.pixel_units)};
+  for (std::int64_t first = 0; first < geometry.rows; first += launch_rows) {
+    const std::int64_t units = std::min(launch_rows, geometry.rows - first) * row;
+    own.y = task.y + first * row * Unit;
+    own.first_row = static_cast<int>(first);
+    own.last = static_cast<int>(units - 1);
+    const Grid grid{ceil_divide(units, Policy::threads * Policy::units), Policy::threads};
+    const auto kernel = pad_units<Unit, Scaled, Masked, Inner, Lines>;
+    if (Status status = launch("Padding units", kernel, grid, context, own); !status.ok()) return status;
+  }
+  return {};
+}
+
+template <bool Inner, class Lines>
+[[nodiscard]] Status start_elements(const PaddingTask& task, const CudaContext& context) {
+  switch (task.geometry.unit_bytes) {
+    case 1:
+      if (task.ratio != 1) return start_units<1, true, false, Inner, Lines>(task, context);
+      return start_units<1, false, false, Inner, Lines>(task, context);
+    case 2: return start_units<2, false, false, Inner, Lines>(task, context);
+    default: return start_units<4, false, false, Inner, Lines>(task, context);
+  }
+}
+
+template <bool Scaled, class Lines>
+[[nodiscard]] Status start_vector_units(const PaddingTask& task, const CudaContext& context) {
+  if (task.geometry.channels > 0) return start_units<16, Scaled, true, true, Lines>(task, context);
+  return start_units<16, Scaled, false, true, Lines>(task, context);
+}
+
+}  // namespace detail
+
+/// x and y lie at multiples of a unit.
+[[nodiscard]] inline Status run_units(const PaddingTask& task, const CudaContext& context) {
+  using namespace detail;
+  const Geometry& geometry = task.geometry;
+  const bool planes = PlaneLines::fits(geometry);
+  if (geometry.unit_bytes == 16) {
+    if (task.ratio != 1) {
+      return planes ? start_vector_units<true, PlaneLines>(task, context)
+                    : start_vector_units<true, AnyLines>(task, context);
+    }
+    return planes ? start_vector_units<false, PlaneLines>(task, context)
+                  : start_vector_units<false, AnyLines>(task, context);
+  }
+  if (!planes) return start_elements<true, AnyLines>(task, context);
+  if (geometry.inner != 1) return start_elements<true, PlaneLines>(task, context);
+  return start_elements<false, PlaneLines>(task, context);
+}
+
+}  // namespace graft
