@@ -301,20 +301,14 @@ template <class T, class Patch>
                 w_map, y, sizes, patches, finishing);
 }
 
-#ifdef TRIAL_TILES
-template <class T>
-using Tiles = std::tuple<TRIAL_TILES>;
-#else
 template <class T>
 using Tiles = std::conditional_t<std::is_same_v<T, std::int8_t>,
-                                 std::tuple<Tile<128, 256, 4, 1>, Tile<64, 64, 4, 3, 1>, Tile<128, 128, 3, 2>,
-                                            Tile<128, 64, 4, 2>, Tile<64, 64, 6, 2, 1>>,
+                                 std::tuple<Tile<128, 256, 4, 1>, Tile<64, 64, 4, 3, 1>, Tile<128, 64, 4, 2>,
+                                            Tile<128, 128, 6, 1>, Tile<64, 128, 8, 1, 1>>,
                                  std::tuple<Tile<256, 128, 4, 1>, Tile<64, 64, 4, 3, 1>, Tile<128, 64, 4, 2>,
                                             Tile<64, 64, 6, 2, 1>, Tile<64, 128, 8, 1, 1>, Tile<128, 128, 6, 1>>>;
-#endif
 template <class T>
-using Patches = std::conditional_t<std::is_same_v<T, std::int8_t>,
-                                   std::tuple<Patch<4, 64, 4, 8>, Patch<4, 128, 3, 6>, Patch<8, 128, 3, 4>>,
+using Patches = std::conditional_t<std::is_same_v<T, std::int8_t>, std::tuple<Patch<4, 64, 4, 8>, Patch<8, 128, 3, 4>>,
                                    std::tuple<Patch<8, 64, 3, 6>, Patch<8, 128, 3, 5>>>;
 
 template <class T>

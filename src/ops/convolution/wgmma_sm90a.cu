@@ -18,29 +18,32 @@ struct TileTimes {
   double stage_alone, stage, end_alone, end;
 };
 template <class T>
-inline constexpr std::array<TileTimes, 6> times = {{{.69, .69, 2.4, 2.4},
-                                                    {.25, .41, .19, .62},
-                                                    {.27, .49, .69, 1.1},
-                                                    {.18, .24, .30, 1.1},
-                                                    {.19, .19, 1.3, 1.3},
-                                                    {.34, .34, 1.7, 1.7}}};
+inline constexpr std::array<TileTimes, 6> times = {{{.669, .669, 2.40, 2.40},
+                                                    {.222, .376, .281, .847},
+                                                    {.257, .465, 1.02, 1.34},
+                                                    {.167, .247, .547, .590},
+                                                    {.202, .202, .961, .961},
+                                                    {.330, .330, 1.63, 1.63}}};
 template <>
-constexpr std::array<TileTimes, 5> times<std::int8_t> = {
-    {{.68, .68, 9.8, 9.8}, {.57, .80, .44, 3.6}, {.51, 1.2, 8.1, 8.0}, {.54, 1.1, 4.0, 3.6}, {.38, .61, 3.1, 3.1}}};
+constexpr std::array<TileTimes, 5> times<std::int8_t> = {{{.690, .690, 6.75, 6.75},
+                                                          {.456, .758, .682, 2.03},
+                                                          {.478, 1.30, 2.37, 1.45},
+                                                          {.615, .615, 3.16, 3.16},
+                                                          {.350, .350, 3.40, 3.40}}};
 /// What a split costs, and each block that shares it.
 template <class T>
-inline constexpr std::array<double, 2> split_times = {2.0, .23};
+inline constexpr std::array<double, 2> split_times = {2.04, .336};
 template <>
-constexpr std::array<double, 2> split_times<std::int8_t> = {.05, .89};
+constexpr std::array<double, 2> split_times<std::int8_t> = {.086, 1.05};
 
 /// Microseconds of patches, and of each that a block makes.
 struct PatchTimes {
   double begin, each;
 };
 template <class T>
-inline constexpr std::array<PatchTimes, 2> patch_times = {{{1.6, .96}, {1.6, 1.68}}};
+inline constexpr std::array<PatchTimes, 2> patch_times = {{{1.6, .97}, {3.7, 1.61}}};
 template <>
-constexpr std::array<PatchTimes, 3> patch_times<std::int8_t> = {{{2.5, .86}, {4., 1.70}, {6., 2.3}}};
+constexpr std::array<PatchTimes, 2> patch_times<std::int8_t> = {{{2.5, .68}, {3.4, 1.93}}};
 
 /// Microseconds that a cut takes, less those that every cut takes.
 template <class T, class Tile>
