@@ -18,7 +18,7 @@ struct BinsPlan {
   std::int64_t item_outputs = 0;
   Binning binning = Binning::adaptive;
   float x_scale = 1;
-  float y_scale = 1;
+  Quantizer quantizer = {};
 };
 
 template <class T, class Reduce>
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(bins_threads) pool_bins(const T* x, T* y, Bins
   value = Reduce::finish(value, static_cast<float>(rows.divisor) * static_cast<float>(columns.divisor));
   const std::int64_t item = plane / plan.channels;
   const std::int64_t at = item * plan.item_outputs + plan.first_output + (plane - item * plan.channels) * bins + bin;
-  y[at] = to_output<T>(value, plan.x_scale, plan.y_scale);
+  y[at] = to_output<T>(value, plan.x_scale, plan.quantizer);
 }
 
 }  // namespace detail
@@ -62,7 +62,7 @@ template <class T, class Reduce>
                 .item_outputs = extents[1] * op.bins_per_channel(),
                 .binning = op.binning,
                 .x_scale = op.x_scale,
-                .y_scale = op.y_scale};
+                .quantizer = Quantizer(op.y_scale)};
   for (const std::int64_t side : op.levels) {
     plan.side = side;
     const Grid grid{ceil_divide(plan.planes * side * side, bins_threads / 32), bins_threads};

@@ -52,7 +52,7 @@ struct PlanesPlan {
   Divisor by_channels = {};
   int log2_bin_lanes = 0;  ///< That share a bin along a row.
   float x_scale = 1;
-  float y_scale = 1;
+  Quantizer quantizer = {};
 };
 
 /// Kernel arguments lie in constant memory, which serves the lanes of a warp one address after the other. Shared memory
@@ -93,7 +93,7 @@ __device__ void reduce_strips_to_bins(const Pyramid& pyramid, const PyramidAxes&
                               std::int64_t{channel} * (side * side) + bin;
       const int count = level.divisor > 0 ? level.divisor : axes.rows.length(row_bin) * axes.columns.length(column_bin);
       const float finished = Reduce::finish(static_cast<float>(value), static_cast<float>(count));
-      static_cast<T*>(plan.y)[at] = to_output<T>(finished, plan.x_scale, plan.y_scale);
+      static_cast<T*>(plan.y)[at] = to_output<T>(finished, plan.x_scale, plan.quantizer);
     }
     // The next level begins with the warps that this one left without work.
     thread = (thread - ((work + 31) & ~31)) & (threads - 1);
@@ -117,28 +117,46 @@ __device__ void reduce_rows(const T* from, int width, int count, Columns<T, Redu
   }
 }
 
-/// The same in shared memory, from byte `at` on, which need not be a multiple of four. Elements past the end of a row
-/// are whatever follows.
-template <class T, int N, class Reduce>
-__device__ void reduce_staged_rows(const unsigned* staged, unsigned at, unsigned row_bytes, int count,
-                                   Columns<T, Reduce, N>& columns) {
-  static_assert(N * sizeof(T) == sizeof(unsigned));
-  Vector<T, N> vector;
-  if (row_bytes % 4 == 0) {
-    const unsigned* from = staged + at / 4;
-#pragma unroll 4
-    for (int row = 0; row < count; ++row) {
-      vector.word(0) = from[static_cast<unsigned>(row) * (row_bytes / 4)];
-      columns.add(vector);
-    }
+/// 16 bytes of shared memory from byte `at` on. Alignment: of `at`, 16, 4 or 1.
+template <int Alignment, class T>
+__device__ Vector<T, widest<T>> load_staged(const unsigned* staged, unsigned at) {
+  Vector<T, widest<T>> vector;
+  const unsigned* from = staged + at / 4;
+  if constexpr (Alignment == 16) {
+    vector.raw = *reinterpret_cast<const uint4*>(from);
   } else {
-#pragma unroll 4
-    for (int row = 0; row < count; ++row) {
-      const unsigned* from = staged + at / 4;
-      vector.word(0) = __funnelshift_r(from[0], from[1], 8 * (at % 4));
-      columns.add(vector);
-      at += row_bytes;
+    unsigned words[5];
+#pragma unroll
+    for (int w = 0; w < (Alignment == 4 ? 4 : 5); ++w) words[w] = from[w];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      vector.word(w) = Alignment == 4 ? words[w] : __funnelshift_r(words[w], words[w + 1], 8 * (at % 4));
     }
+  }
+  return vector;
+}
+
+template <int Alignment, class T, class Reduce>
+__device__ void reduce_staged(const unsigned* staged, unsigned at, unsigned row_bytes, int count,
+                              Columns<T, Reduce, widest<T>>& columns) {
+#pragma unroll 2
+  for (int row = 0; row < count; ++row) {
+    columns.add(load_staged<Alignment, T>(staged, at));
+    at += row_bytes;
+  }
+}
+
+/// `count` rows of a column of vectors in shared memory, from byte `at` on. Elements past the end of a row are whatever
+/// follows.
+template <class T, class Reduce>
+__device__ void reduce_staged_rows(const unsigned* staged, unsigned at, unsigned row_bytes, int count,
+                                   Columns<T, Reduce, widest<T>>& columns) {
+  if (row_bytes % 16 == 0) {
+    reduce_staged<16>(staged, at, row_bytes, count, columns);
+  } else if (row_bytes % 4 == 0) {
+    reduce_staged<4>(staged, at, row_bytes, count, columns);
+  } else {
+    reduce_staged<1>(staged, at, row_bytes, count, columns);
   }
 }
 
@@ -158,7 +176,7 @@ __device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* st
   return before;
 }
 
-/// Staged: by way of shared memory, word by word.
+/// Staged: by way of shared memory; N is the widest then.
 template <class T, int N, class Reduce, bool Staged>
 __global__ void __launch_bounds__(PlanesPolicy::most_threads)
     pool_planes(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
@@ -315,7 +333,7 @@ template <class T, int N, class Reduce, bool Staged>
                   .height = static_cast<int>(extents[2]),
                   .width = static_cast<int>(extents[3])};
   plan.x_scale = op.x_scale;
-  plan.y_scale = op.y_scale;
+  plan.quantizer = Quantizer(op.y_scale);
   plan.accesses = static_cast<int>(ceil_divide(plan.width, N));
   const PyramidAxis& axis = pyramid.axes.columns;
   if (std::all_of(axis.borders, axis.borders + axis.cells + 1, [](int border) { return border % N == 0; })) {
@@ -327,8 +345,8 @@ template <class T, int N, class Reduce, bool Staged>
   const std::int64_t plane_bytes = std::int64_t{plan.height} * plan.width * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t enough_threads = device.multiprocessors * Policy::enough_threads;
   const auto staged_vectors = [&](std::int64_t block_planes) {
-    // A block may begin in a vector, and its last word may be read together with the next.
-    return Staged ? ceil_divide(block_planes * plane_bytes, 16) + 2 : 0;
+    // A block may begin in a vector, and the last may reach over its end by a vector and a word.
+    return Staged ? ceil_divide(block_planes * plane_bytes, 16) + 3 : 0;
   };
   const auto strip_stride = [&](std::int64_t block_planes) {
     return plan.log2_blocks > 0 ? pyramid.axis_bins : (block_planes * pyramid.axis_bins) | 1;
@@ -368,7 +386,7 @@ template <class T, int N, class Reduce, bool Staged>
   plan.block_planes = static_cast<int>(block_planes);
   plan.staged_vectors = static_cast<int>(staged_vectors(block_planes));
   plan.strip_stride = static_cast<int>(strip_stride(block_planes));
-  while (block_planes * row_cells * plan.accesses << plan.log2_pieces < threads &&
+  while (block_planes * row_cells * plan.accesses << plan.log2_pieces <= threads / 2 &&
          plan.height >> (plan.log2_blocks + plan.log2_pieces) >= 2 * row_cells &&
          shared_of(block_planes, plan.log2_pieces + 1) <= Policy::most_shared) {
     ++plan.log2_pieces;
@@ -395,7 +413,7 @@ template <class T, int N, class Reduce, bool Staged>
 template <class T>
 [[nodiscard]] bool can_stage(const Pyramid& pyramid, const Extents& extents) {
   const std::int64_t bytes = extents[2] * extents[3] * static_cast<std::int64_t>(sizeof(T));
-  return bytes + 48 + detail::plane_shared(pyramid, extents[3] + 3) <= detail::PlanesPolicy::most_shared;
+  return bytes + 64 + detail::plane_shared(pyramid, extents[3] + widest<T>) <= detail::PlanesPolicy::most_shared;
 }
 
 }  // namespace graft

@@ -7,6 +7,7 @@
 #include "kernels/cluster.cuh"
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/quantizer.cuh"
 #include "kernels/vector.cuh"
 #include "ops/spatial_pyramid_pooling/reduction.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
@@ -20,7 +21,15 @@ struct QuartersPolicy {
   static constexpr int loads = 4;          ///< Of a thread at a time, where a block takes a plane.
   static constexpr int most_shares = 4;    ///< Warps that share a quarter of a plane's rows, in that case.
   static constexpr int enough_planes = 4;  ///< For each multiprocessor, from which on a warp may take one.
-  static constexpr int cluster_threads = 512;
+  static constexpr int bin_threads = 512;  ///< Of a block with as many threads to each bin.
+  static constexpr int bin_loads = 8;      ///< Of a thread at a time, in that case, without a cluster.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  /// On a multiprocessor at least. Were it two, which is all that 2x16x1024x1024 needs, two of its 32 clusters would
+  /// not find room beside the others.
+  static constexpr int cluster_blocks = 3;
+#else
+  static constexpr int cluster_blocks = 1;  // no clusters
+#endif
   static constexpr std::int64_t long_plane = 262144;  ///< Bytes from which on a cluster takes a plane.
 };
 
@@ -34,23 +43,22 @@ struct QuartersPlan {
   int bins = 0;               ///< Of a channel.
   int channels = 0;
   int first_bin[3] = {-1, -1, -1};  ///< Of levels 4, 2, 1; -1 for one that is not asked for.
-  int cluster = 1;                  ///< Blocks that share a plane.
   Divisor by_row_vectors = {};      ///< By the vectors of a row of a bin of level 4.
   Divisor by_channels = {};
   float count = 0;  ///< Elements of a bin of level 4.
   float x_scale = 1;
-  float y_scale = 1;
+  Quantizer quantizer = {};
 };
 
 /// Of vectors that lie in one bin.
-template <class T, class Reduce>
-class BinSum : public Columns<T, Reduce, widest<T>> {};
-template <>
-class BinSum<std::int8_t, Average> {
+template <class T, int N, class Reduce>
+class BinSum : public Columns<T, Reduce, N> {};
+template <int N>
+requires(N > 1) class BinSum<std::int8_t, N, Average> {
  public:
-  __device__ void add(const Vector<std::int8_t, 16>& vector) {
+  __device__ void add(const Vector<std::int8_t, N>& vector) {
 #pragma unroll
-    for (int w = 0; w < 4; ++w) sum_ = __dp4a(static_cast<int>(vector.word(w)), 0x01010101, sum_);
+    for (int w = 0; w < N / 4; ++w) sum_ = __dp4a(static_cast<int>(vector.word(w)), 0x01010101, sum_);
   }
   [[nodiscard]] __device__ float total() const { return static_cast<float>(sum_); }
 
@@ -58,31 +66,44 @@ class BinSum<std::int8_t, Average> {
   int sum_ = 0;
 };
 
-/// From the bins of level 4, row after row, to y; by a whole warp.
+/// What a lane of a warp that finishes a plane writes: lanes 0 to 15 the bins of level 4, 16 to 19 those of level 2, 20
+/// that of level 1. May be made before the plane has come, when there is nothing else to do.
 template <class T, class Reduce>
-__device__ void store_levels(const QuartersPlan& plan, int plane, const float* fourths) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const float* corner = fourths + (lane & 2) * 4 + (lane & 1) * 2;
-  const float half = Reduce::apply(Reduce::apply(corner[0], corner[1]), Reduce::apply(corner[4], corner[5]));
-  float value = half;
-#pragma unroll
-  for (int distance = 1; distance < 4; distance *= 2) {
-    value = Reduce::apply(value, __shfl_xor_sync(0xFFFFFFFFU, value, distance));
+class LevelOutput {
+ public:
+  __device__ LevelOutput(const QuartersPlan& plan, int plane) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    level_ = lane < 16 ? 0 : lane < 20 ? 1 : 2;
+    const int first_bin = level_ == 0 ? plan.first_bin[0] : level_ == 1 ? plan.first_bin[1] : plan.first_bin[2];
+    if (lane > 20 || first_bin < 0) return;
+    const int index = level_ == 0 ? lane : level_ == 1 ? lane - 16 : 0;
+    const int item = plan.by_channels.quotient(plane);
+    const int channel = plane - item * plan.channels;
+    to_ = static_cast<T*>(plan.y) + (std::int64_t{item} * plan.bins + first_bin) * plan.channels +
+          (std::int64_t{channel} * 16 >> (2 * level_)) + index;
   }
-  // Lanes 0 to 15 have an output of level 4, 16 to 19 of level 2, 20 of level 1.
-  const int level = lane < 16 ? 0 : lane < 20 ? 1 : 2;
-  if (level == 0) value = fourths[lane];
-  if (level == 1) value = half;
-  const int first_bin = level == 0 ? plan.first_bin[0] : level == 1 ? plan.first_bin[1] : plan.first_bin[2];
-  if (lane > 20 || first_bin < 0) return;
-  const int index = level == 0 ? lane : level == 1 ? lane - 16 : 0;
-  const int item = plan.by_channels.quotient(plane);
-  const int channel = plane - item * plan.channels;
-  const std::int64_t at = (std::int64_t{item} * plan.bins + first_bin) * plan.channels +
-                          (std::int64_t{channel} * 16 >> (2 * level)) + index;
-  value = Reduce::finish(value, plan.count * static_cast<float>(1 << (2 * level)));
-  static_cast<T*>(plan.y)[at] = to_output<T>(value, plan.x_scale, plan.y_scale);
-}
+
+  /// From the bins of level 4, row after row.
+  __device__ void store(const QuartersPlan& plan, const float* fourths) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const float* corner = fourths + (lane & 2) * 4 + (lane & 1) * 2;
+    const float half = Reduce::apply(Reduce::apply(corner[0], corner[1]), Reduce::apply(corner[4], corner[5]));
+    float value = half;
+#pragma unroll
+    for (int distance = 1; distance < 4; distance *= 2) {
+      value = Reduce::apply(value, __shfl_xor_sync(0xFFFFFFFFU, value, distance));
+    }
+    if (to_ == nullptr) return;
+    if (level_ == 0) value = fourths[lane];
+    if (level_ == 1) value = half;
+    value = Reduce::finish(value, plan.count * static_cast<float>(1 << (2 * level_)));
+    *to_ = to_output<T>(value, plan.x_scale, plan.quantizer);
+  }
+
+ private:
+  int level_;
+  T* to_ = nullptr;
+};
 
 /// The lanes of a warp that lies over rows of at most 32 vectors.
 class QuarterLanes {
@@ -120,6 +141,7 @@ __global__ void __launch_bounds__(QuartersPolicy::warps * 32, 8)  // a thread ma
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int plane = static_cast<int>(blockIdx.x) * QuartersPolicy::warps + warp;
   if (plane >= plan.planes) return;
+  const LevelOutput<T, Reduce> output(plan, plane);
   const QuarterLanes lanes(plan.log2_column_lanes);
   const int stride = lanes.rows() * plan.width;
   const int quarter_size = plan.quarter * plan.width;
@@ -134,7 +156,7 @@ __global__ void __launch_bounds__(QuartersPolicy::warps * 32, 8)  // a thread ma
   float values[4];
 #pragma unroll
   for (int q = 0; q < 4; ++q) {
-    BinSum<T, Reduce> sum;
+    BinSum<T, N, Reduce> sum;
 #pragma unroll
     for (int k = 0; k < K; ++k) sum.add(loads[q][k]);
     values[q] = sum.total();
@@ -142,7 +164,7 @@ __global__ void __launch_bounds__(QuartersPolicy::warps * 32, 8)  // a thread ma
 #pragma unroll
   for (int q = 0; q < 4; ++q) lanes.reduce<Reduce>(values[q], shared[warp] + 4 * q);
   __syncwarp();
-  store_levels<T, Reduce>(plan, plane, shared[warp]);
+  output.store(plan, shared[warp]);
 }
 
 /// A block to a plane, the same number of its warps to each quarter of the rows.
@@ -162,7 +184,7 @@ __global__ void __launch_bounds__(QuartersPolicy::most_shares * 128)
   const int first = share * lanes.rows() + lanes.row();
   const T* from = static_cast<const T*>(plan.x) +
                   ((std::int64_t{plane} * 4 + quarter) * plan.quarter + first) * plan.width + lanes.column() * N;
-  BinSum<T, Reduce> sum;
+  BinSum<T, N, Reduce> sum;
   for (int row = first; row < plan.quarter; row += K * rows) {
     Vector<T, N> loads[K];
 #pragma unroll
@@ -186,25 +208,28 @@ __global__ void __launch_bounds__(QuartersPolicy::most_shares * 128)
     }
     __syncwarp();
   }
-  store_levels<T, Reduce>(plan, plane, shared[0]);
+  LevelOutput<T, Reduce>(plan, plane).store(plan, shared[0]);
 }
 
-/// Long planes: each of the blocks of a cluster takes two bins of level 4, side by side, half of its threads to each.
-template <class T, class Reduce>
-__global__ void __launch_bounds__(QuartersPolicy::cluster_threads)
-    pool_long_quarters(const __grid_constant__ QuartersPlan plan) {
-  constexpr int N = widest<T>;
-  constexpr int K = 8;                                          // loads at a time
-  constexpr int threads = QuartersPolicy::cluster_threads / 2;  // to a bin
-  BlockCluster<true> cluster;
+/// As many threads to each bin of level 4. A block takes all of them, or a cluster of eight blocks takes two each.
+template <class T, int N, class Reduce, bool Cluster>
+__global__ void __launch_bounds__(QuartersPolicy::bin_threads, Cluster ? QuartersPolicy::cluster_blocks : 1)
+    pool_quarter_bins(const __grid_constant__ QuartersPlan plan) {
+  constexpr int K = Cluster ? QuartersPolicy::loads : QuartersPolicy::bin_loads;
+  constexpr int bins = Cluster ? 16 / max_cluster : 16;  // of a block
+  constexpr int threads = QuartersPolicy::bin_threads / bins;
+  __shared__ float partials[bins][threads / 32];
+  __shared__ float fourths[16];
+  BlockCluster<Cluster> cluster;
   const int plane = static_cast<int>(cluster.index());
+  const LevelOutput<T, Reduce> output(plan, plane);
   const int thread = static_cast<int>(threadIdx.x) % threads;
-  const int bin = 2 * cluster.rank() + static_cast<int>(threadIdx.x) / threads;
+  const int bin = bins * cluster.rank() + static_cast<int>(threadIdx.x) / threads;
   const T* from = static_cast<const T*>(plan.x) + (std::int64_t{plane} * 4 + bin / 4) * plan.quarter * plan.width +
                   bin % 4 * (plan.width / 4);
   const int row_vectors = plan.width / (4 * N);
   const int vectors = plan.quarter * row_vectors;
-  BinSum<T, Reduce> sum;
+  BinSum<T, N, Reduce> sum;
   for (int first = thread; first < vectors; first += K * threads) {
     Vector<T, N> loads[K];
 #pragma unroll
@@ -220,80 +245,97 @@ __global__ void __launch_bounds__(QuartersPolicy::cluster_threads)
       if (first + k * threads < vectors) sum.add(loads[k]);
     }
   }
-  __shared__ float partials[2][threads / 32];
-  __shared__ float fourths[16];
   const float of_warp = reduce_lanes<Reduce>(sum.total(), 5);
-  if (threadIdx.x % 32 == 0) partials[threadIdx.x / threads][thread / 32] = of_warp;
-  __syncthreads();
-  cluster.begin_sending();
-  if (threadIdx.x < 2) {
-    float value = partials[threadIdx.x][0];
-    for (int warp = 1; warp < threads / 32; ++warp) value = Reduce::apply(value, partials[threadIdx.x][warp]);
-    cluster.send(fourths, 2, static_cast<int>(threadIdx.x), value);
+  if constexpr (Cluster) {
+    if (threadIdx.x % 32 == 0) partials[threadIdx.x / threads][thread / 32] = of_warp;
+    __syncthreads();
+    cluster.begin_sending();
+    if (threadIdx.x < bins) {
+      float value = partials[threadIdx.x][0];
+      for (int warp = 1; warp < threads / 32; ++warp) value = Reduce::apply(value, partials[threadIdx.x][warp]);
+      cluster.send(fourths, bins, static_cast<int>(threadIdx.x), value);
+    }
+    cluster.receive();
+  } else {
+    if (threadIdx.x % 32 == 0) fourths[bin] = of_warp;
+    __syncthreads();
   }
-  cluster.receive();
-  if (cluster.rank() == 0 && threadIdx.x < 32) store_levels<T, Reduce>(plan, plane, fourths);
+  if (cluster.rank() == 0 && threadIdx.x < 32) output.store(plan, fourths);
 }
 
-/// What kernels take of the problem; false for one that is not theirs.
+/// Which kernel takes a problem.
+enum class Quarters : std::uint8_t { none, rows, bins, elements, cluster };
+
+/// Fills the plan but for addresses.
 template <class T>
-[[nodiscard]] bool make_quarters(const SpatialPyramidPooling& op, const Extents& extents, const DeviceTraits& device,
-                                 QuartersPlan& plan) {
-  const std::int64_t vectors = extents[3] / widest<T>;
-  const std::int64_t bytes = extents[2] * extents[3] * static_cast<std::int64_t>(sizeof(T));
-  if (extents[2] % 4 != 0 || extents[3] % (4 * widest<T>) != 0) return false;
-  if (bytes >= QuartersPolicy::long_plane) {
-    if (!device.has_clusters()) return false;
-    plan.cluster = max_cluster;
-  } else if (vectors > 32 || (vectors & (vectors - 1)) != 0) {
-    return false;
-  }
+[[nodiscard]] Quarters make_quarters(const SpatialPyramidPooling& op, const Extents& extents,
+                                     const DeviceTraits& device, QuartersPlan& plan) {
+  if (extents[2] % 4 != 0 || extents[3] % 4 != 0) return Quarters::none;
   for (const std::int64_t side : op.levels) {
     const int index = side == 4 ? 0 : side == 2 ? 1 : 2;
-    if (side != 4 >> index || plan.first_bin[index] >= 0) return false;
+    if (side != 4 >> index || plan.first_bin[index] >= 0) return Quarters::none;
     plan.first_bin[index] = plan.bins;
     plan.bins += static_cast<int>(side * side);
   }
   plan.planes = static_cast<int>(extents[0] * extents[1]);
   plan.width = static_cast<int>(extents[3]);
   plan.quarter = static_cast<int>(extents[2] / 4);
-  while (1 << plan.log2_column_lanes < vectors) ++plan.log2_column_lanes;
   plan.channels = static_cast<int>(extents[1]);
   plan.by_channels = Divisor(plan.channels);
-  plan.by_row_vectors = Divisor(static_cast<int>(vectors / 4));
-  plan.count = static_cast<float>(extents[2] / 4 * (extents[3] / 4));
+  plan.count = static_cast<float>(plan.quarter) * static_cast<float>(plan.width / 4);
   plan.x_scale = op.x_scale;
-  plan.y_scale = op.y_scale;
-  return true;
+  plan.quantizer = Quantizer(op.y_scale);
+
+  const int bin_width = plan.width / 4;
+  const auto in_vectors = [&](int elements) {
+    if (bin_width % elements != 0) return false;
+    plan.by_row_vectors = Divisor(bin_width / elements);
+    return true;
+  };
+  const bool is_long = extents[2] * extents[3] * static_cast<std::int64_t>(sizeof(T)) >= QuartersPolicy::long_plane;
+  if (in_vectors(widest<T>)) {
+    if (is_long) return device.has_clusters() ? Quarters::cluster : Quarters::none;
+    const int vectors = plan.width / widest<T>;
+    while (1 << plan.log2_column_lanes < vectors) ++plan.log2_column_lanes;
+    if (vectors == 1 << plan.log2_column_lanes && vectors <= 32) return Quarters::rows;
+  }
+  if (is_long || plan.planes >= device.multiprocessors * QuartersPolicy::enough_planes) return Quarters::none;
+  if (in_vectors(4 / static_cast<int>(sizeof(T)))) return Quarters::bins;
+  static_cast<void>(in_vectors(1));
+  return Quarters::elements;
 }
 
 }  // namespace detail
 
 /// Of a plan that make_quarters made.
 template <class T, class Reduce>
-[[nodiscard]] Status run_quarters(detail::QuartersPlan plan, const T* x, T* y, const DeviceTraits& device,
-                                  const CudaContext& context) {
+[[nodiscard]] Status run_quarters(detail::Quarters kind, detail::QuartersPlan plan, const T* x, T* y,
+                                  const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
   plan.x = x;
   plan.y = y;
-  if (plan.cluster > 1) {
-    const Grid grid{std::int64_t{plan.planes} * plan.cluster, QuartersPolicy::cluster_threads, plan.cluster};
-    return launch("SpatialPyramidPooling quarters", pool_long_quarters<T, Reduce>, grid, context, plan);
+  const auto start = [&](auto kernel, const Grid& grid) {
+    return launch("SpatialPyramidPooling quarters", kernel, grid, context, plan);
+  };
+  if (kind == Quarters::cluster) {
+    const Grid grid{std::int64_t{plan.planes} * max_cluster, QuartersPolicy::bin_threads, max_cluster};
+    return start(pool_quarter_bins<T, widest<T>, Reduce, true>, grid);
+  }
+  if (kind == Quarters::bins || kind == Quarters::elements) {
+    const Grid grid{plan.planes, QuartersPolicy::bin_threads};
+    constexpr int word = 4 / static_cast<int>(sizeof(T));
+    if (kind == Quarters::bins) return start(pool_quarter_bins<T, word, Reduce, false>, grid);
+    return start(pool_quarter_bins<T, 1, Reduce, false>, grid);
   }
   const int loads = static_cast<int>(ceil_divide(plan.quarter, 32 >> plan.log2_column_lanes));
   if (plan.planes >= device.multiprocessors * QuartersPolicy::enough_planes) {
     const Grid grid{ceil_divide(plan.planes, QuartersPolicy::warps), QuartersPolicy::warps * 32};
     const bool exact = plan.quarter << plan.log2_column_lanes == 32 * loads;
-    if (exact && loads == 1) {
-      return launch("SpatialPyramidPooling quarters", pool_short_quarters<T, Reduce, 1>, grid, context, plan);
-    }
-    if (exact && loads == 2) {
-      return launch("SpatialPyramidPooling quarters", pool_short_quarters<T, Reduce, 2>, grid, context, plan);
-    }
+    if (exact && loads == 1) return start(pool_short_quarters<T, Reduce, 1>, grid);
+    if (exact && loads == 2) return start(pool_short_quarters<T, Reduce, 2>, grid);
   }
   const int shares = std::clamp(loads / QuartersPolicy::loads, 1, QuartersPolicy::most_shares);
-  const Grid grid{plan.planes, shares * 128};
-  return launch("SpatialPyramidPooling quarters", pool_quarters<T, Reduce>, grid, context, plan);
+  return start(pool_quarters<T, Reduce>, Grid{plan.planes, shares * 128});
 }
 
 }  // namespace graft

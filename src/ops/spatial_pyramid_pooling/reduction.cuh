@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/quantizer.cuh"
 #include "kernels/vector.cuh"
 
 namespace graft::detail {
@@ -45,8 +46,8 @@ struct Average {
 };
 
 template <class T>
-__device__ T to_output(float value, float x_scale, float y_scale) {
-  if constexpr (std::is_same_v<T, std::int8_t>) return quantize_device(value * x_scale, y_scale);
+__device__ T to_output(float value, float x_scale, const Quantizer& quantizer) {
+  if constexpr (std::is_same_v<T, std::int8_t>) return quantizer.one(value * x_scale);
   return static_cast<T>(value);
 }
 

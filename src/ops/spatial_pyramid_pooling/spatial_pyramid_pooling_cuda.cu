@@ -50,12 +50,12 @@ Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, 
     constexpr std::int64_t room = Op::shared_planes_workspace / sizeof(float);
     if (is_aligned(x, vector_bytes)) {
       detail::QuartersPlan quarters;
-      if (detail::make_quarters<T>(op, extents, device, quarters)) {
-        return run_quarters<T, Reduce>(quarters, x, y, device, context);
+      if (const detail::Quarters kind = detail::make_quarters<T>(op, extents, device, quarters);
+          kind != detail::Quarters::none) {
+        return run_quarters<T, Reduce>(kind, quarters, x, y, device, context);
       }
       if (can_stage<T>(pyramid, extents)) {
-        constexpr int word = 4 / sizeof(T);
-        return run_planes<T, word, Reduce, true>(op, pyramid, extents, x, y, partials, room, device, context);
+        return run_planes<T, widest<T>, Reduce, true>(op, pyramid, extents, x, y, partials, room, device, context);
       }
       if (extents[3] % widest<T> == 0) {
         return run_planes<T, widest<T>, Reduce, false>(op, pyramid, extents, x, y, partials, room, device, context);
