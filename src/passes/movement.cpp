@@ -115,6 +115,21 @@ void use_f32(Model& region, ElementType type) {
   }
 }
 
+/// Where elements go must not depend on what they are: a Gather by the places of the largest ones is no movement,
+/// though all its nodes lie between x and y.
+bool moves_blindly(const Value& x, const std::vector<Node*>& nodes) {
+  std::unordered_set<const Value*> data{&x};
+  for (const Node* node : nodes) {
+    if (node->is("Shape") || node->is("Size")) continue;
+    const auto is_data = [&](const Value* value) { return value != nullptr && data.contains(value); };
+    if (std::none_of(node->inputs.begin(), node->inputs.end(), is_data)) continue;
+    if (!is_mover(*node)) return false;
+    if (!node->is("Concat") && std::any_of(node->inputs.begin() + 1, node->inputs.end(), is_data)) return false;
+    data.insert(node->outputs.begin(), node->outputs.end());
+  }
+  return true;
+}
+
 std::int64_t count_of(const std::vector<std::int64_t>& dims) {
   std::int64_t count = 1;
   for (const std::int64_t dim : dims) {
@@ -326,6 +341,7 @@ class Finder {
       if (!is_real(*x) || x->type != y.type || !may_grow(*x, y, may_become_)) continue;
       std::string why_not;
       auto nodes = nodes_between({x}, y, why_not);
+      if (nodes && !moves_blindly(*x, *nodes)) continue;
       auto movement = nodes ? std::optional(Movement{x, &y, std::move(*nodes)}) : std::nullopt;
       // One node is one layer of TensorRT's own. A Gather is worth replacing: it reads an index for each element.
       const bool is_asked_for = y.producer->is("Pad") && rewriter_.options().plugins == PluginMode::always;

@@ -104,6 +104,21 @@ TEST(FusePadding, JoinsAChainOfPads) {
   EXPECT_EQ(count_of(found.model, "Pad"), 1U);
 }
 
+// The twelve largest in their order, as a detector keeps its boxes: of twelve and fewer that is all of them, and the
+// runs that a movement is learnt from hold no more.
+TEST(FusePadding, LeavesAGatherByTheElementsThemselves) {
+  const auto found = converted(
+      "s = Shape(x)\n"
+      "most = Constant<value=int64([12])>()\n"
+      "k = Min(s, most)\n"
+      "v, i = TopK<axis=0>(x, k)\n"
+      "p, q = TopK<axis=0, largest=0>(i, k)\n"
+      "y = Gather<axis=0>(x, p)",
+      PluginMode::automatic, 17, {{"x", ElementType::f32, {Dim::symbol("N")}}});
+  EXPECT_TRUE(operators_in(found.model).empty());
+  EXPECT_EQ(count_of(found.model, "Gather"), 1U);
+}
+
 TEST(FuseInstanceNorm, TakesTheNodeItselfWherePluginsAreAskedFor) {
   const std::string nodes =
       "s = Constant<value=float([1.0, 2.0, 3.0, 4.0])>()\n"
