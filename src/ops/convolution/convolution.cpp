@@ -21,6 +21,13 @@ float number_for(const std::vector<float>& numbers, std::int64_t channel, float 
   return numbers.size() == 1 ? numbers[0] : numbers[static_cast<std::size_t>(channel)];
 }
 
+/// Zeros before all axes and as many after all.
+std::vector<std::int64_t> doubled(const std::vector<std::int64_t>& pads) {
+  std::vector<std::int64_t> both = pads;
+  both.insert(both.end(), pads.begin(), pads.end());
+  return both;
+}
+
 /// The number of spatial axes, where attributes tell.
 std::size_t axes_of_lists(const Convolution& op) {
   return std::max({op.kernel.size(), op.stride.size(), op.dilation.size()});
@@ -69,11 +76,29 @@ RepackedSizes RepackedSizes::of(const ConvolutionPlan& plan, DType dtype) {
           .weight_bytes = plan.outputs * plan.window() * channels * element};
 }
 
+VectorProblem::VectorProblem(const Problem& linear) : inputs{}, outputs{linear.outputs[0]} {
+  std::copy_n(linear.inputs.begin(), inputs.size(), inputs.begin());
+  const Layout layout = inputs[Convolution::x].dtype == DType::i8 ? Layout::chw32 : Layout::hwc8;
+  for (TensorDesc* desc : {&inputs[Convolution::x], &inputs[Convolution::weight], outputs.data()}) {
+    desc->layout = layout;
+  }
+  const auto bytes_of = [](const TensorDesc& desc) {
+    constexpr std::int64_t alignment = 256;
+    return (desc.storage_bytes() + alignment - 1) / alignment * alignment;
+  };
+  weight = bytes_of(inputs[Convolution::x]);
+  y = weight + bytes_of(inputs[Convolution::weight]);
+  bytes = y + bytes_of(outputs[0]);
+}
+
 std::size_t Convolution::workspace(const Problem& problem) const {
   const TensorDesc& from = problem.inputs[x];
-  if (from.layout != Layout::linear || from.dtype == DType::f32) return 0;
+  if (from.layout != Layout::linear || (from.dtype == DType::f32 && !allow_tf32)) return 0;
   const RepackedSizes sizes = RepackedSizes::of(plan_convolution(*this, problem), from.dtype);
-  return static_cast<std::size_t>(sizes.x_bytes + sizes.weight_bytes);
+  if (from.dtype == DType::f32) return static_cast<std::size_t>(sizes.x_bytes + sizes.weight_bytes);
+  const VectorProblem vectors(problem);
+  return std::max(static_cast<std::size_t>(sizes.x_bytes + sizes.weight_bytes),
+                  static_cast<std::size_t>(vectors.bytes));
 }
 
 std::vector<Shape> Convolution::infer_shapes(std::span<const Shape> inputs) const {
@@ -302,9 +327,7 @@ std::optional<Function> Convolution::function(const FunctionInputs& inputs) cons
     attributes += ", pads=@pad";
     name += "_padded";
   } else if (!pad.empty()) {
-    std::vector<std::int64_t> both = pad;
-    both.insert(both.end(), pad.begin(), pad.end());
-    attributes += ", pads=" + to_string(AttributeValue(both));
+    attributes += ", pads=" + to_string(AttributeValue(doubled(pad)));
     name += "_padded_by";
     for (const std::int64_t number : pad) name += "_" + std::to_string(number);
   }
@@ -335,8 +358,6 @@ std::optional<std::string> Convolution::native_form(const FunctionInputs& inputs
   const bool plain = activation == Activation::none && bias_weights.empty();
   const bool has_weight = inputs.count > weight && inputs.count <= scale;
   if (!is_floating_point(inputs.dtype) || !plain || !has_weight || kernel.empty()) return std::nullopt;
-  std::vector<std::int64_t> pads = pad;
-  if (pad.size() == kernel.size()) pads.insert(pads.end(), pad.begin(), pad.end());
   std::string text = "y = Conv<group=" + std::to_string(group);
   const auto add = [&](const char* name, const std::vector<std::int64_t>& list) {
     if (!list.empty()) text += std::string(", ") + name + "=" + to_string(AttributeValue(list));
@@ -344,7 +365,7 @@ std::optional<std::string> Convolution::native_form(const FunctionInputs& inputs
   add("kernel_shape", kernel);
   add("strides", stride);
   add("dilations", dilation);
-  add("pads", pads);
+  add("pads", pad.size() == kernel.size() ? doubled(pad) : pad);
   return text + ">(x, weight" + (inputs.count > bias ? ", bias)" : ")");
 }
 

@@ -1,6 +1,7 @@
 // The sizes of one convolution, and what happens to its sums: what the reference and every CUDA kernel work from.
 #pragma once
 
+#include <array>
 #include <cmath>
 
 #include "graft/elementwise.hpp"
@@ -49,6 +50,19 @@ struct RepackedSizes {
   [[nodiscard]] static RepackedSizes of(const ConvolutionPlan& plan, DType dtype);
 };
 
+/// A problem of linear tensors of a type that has a vector layout, in that layout, and where its tensors lie in the
+/// workspace: x at 0.
+struct VectorProblem {
+  std::array<TensorDesc, 4> inputs;
+  std::array<TensorDesc, 1> outputs;
+  std::int64_t weight;
+  std::int64_t y;
+  std::int64_t bytes;  ///< Of all three.
+
+  explicit VectorProblem(const Problem& linear);
+  [[nodiscard]] Problem problem() const { return {inputs, outputs}; }
+};
+
 /// From a sum to an element of y, the same for the reference (i8 only) and the CUDA kernels, bit by bit: operations are
 /// spelled out so that no compiler contracts them its own way.
 struct ConvolutionEpilogue {
@@ -70,6 +84,21 @@ struct ConvolutionEpilogue {
       case Activation::leaky_relu: return value >= T(0) ? value : T(alpha) * value;
     }
     return value;
+  }
+  /// The same for several numbers, told apart by activation once.
+  template <int N>
+  GRAFT_HOST_DEVICE void activate_all(float (&values)[N]) const {
+    const auto all = [&](Activation known) {
+      ConvolutionEpilogue each = *this;
+      each.activation = known;
+      for (float& value : values) value = each.activate(value);
+    };
+    switch (activation) {
+      case Activation::none: break;
+      case Activation::relu: all(Activation::relu); break;
+      case Activation::relu6: all(Activation::relu6); break;
+      case Activation::leaky_relu: all(Activation::leaky_relu); break;
+    }
   }
   /// The factor of a channel's sums.
   [[nodiscard]] GRAFT_HOST_DEVICE float factor(float scale) const { return quantized ? x_scale * scale : 1.F; }

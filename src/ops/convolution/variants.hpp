@@ -10,6 +10,12 @@ namespace graft {
 [[nodiscard]] Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                const CudaContext& context);
 
+/// f16 and bf16 of up to 8 channels in hwc8, i8 of up to 4 in chw32; one group, one or two spatial axes.
+/// few_channels.cu
+[[nodiscard]] Status few_channels_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status few_channels_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                                      const CudaContext& context);
+
 /// Groups of one channel, one or two spatial axes. depthwise.cu
 [[nodiscard]] Status depthwise_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status depthwise_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
@@ -20,6 +26,11 @@ namespace graft {
 [[nodiscard]] Status tensor_core_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                      const CudaContext& context);
 
+/// Linear f16, bf16 and i8, as wgmma after a change of the layout. repacked.cu
+[[nodiscard]] Status repacked_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status repacked_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                                  const CudaContext& context);
+
 /// Linear f32, one or two spatial axes; tf32: if the attribute allows it. f32.cu
 [[nodiscard]] Status f32_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status f32_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
@@ -27,6 +38,11 @@ namespace graft {
 [[nodiscard]] Status tf32_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status tf32_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                               const CudaContext& context);
+
+/// Linear f32 in TF32 on Hopper, one or two spatial axes, one group. tf32_sm90a.cu
+[[nodiscard]] Status wgmma_tf32_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                                    const CudaContext& context);
 
 /// Any problem: one thread to an element of y. direct.cu
 [[nodiscard]] Status direct_fits(const Convolution& op, const Problem& problem);

@@ -1,0 +1,390 @@
+// Convolution of images of few channels, as first layers of networks have them, on tensor cores: 16 x 16 pixels of y at
+// a time, for which the pixels that their windows see are copied to shared memory once.
+#include <algorithm>
+#include <limits>
+
+#include "kernels/divisor.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/mma.cuh"
+#include "kernels/quantizer.cuh"
+#include "kernels/vector.cuh"
+#include "ops/convolution/plan.hpp"
+#include "ops/convolution/variants.hpp"
+
+namespace graft {
+namespace {
+
+constexpr int side = 16;  // of a tile of pixels
+constexpr int few_threads = 256;
+constexpr int warp_rows = side / (few_threads / 32);
+constexpr int group_columns = 32;  // channels of y, of which a thread has 8 neighbours
+constexpr int step_bytes = 32;     // of a sum, that one instruction multiplies
+
+/// A pixel's channels in shared memory; what lies after them in global memory only pads.
+template <class T>
+inline constexpr int pixel_bytes = std::is_same_v<T, std::int8_t> ? 4 : 16;
+template <class T>
+inline constexpr int stored_bytes = std::is_same_v<T, std::int8_t> ? 32 : 16;
+
+struct FewChannelsTask {
+  const char* x;
+  const char* weight;
+  const float* bias;
+  const float* scale;
+  void* y;
+  ConvolutionEpilogue epilogue;
+  Quantizer quantizer;
+
+  int channel_bytes;
+  int taps;
+  int steps;
+  int height;
+  int width;
+  int out_height;
+  int out_width;
+  int row_stride;
+  int column_stride;
+  int row_pad;
+  int column_pad;
+  int row_dilation;
+  int column_dilation;
+  int kernel_width;
+  int patch_width;  ///< What the windows of a tile see.
+  int patch_pixels;
+  Divisor by_patch_width;
+  int tiles;
+  Divisor by_tile_columns;
+  Divisor by_tile_rows;
+  int tile_columns;
+  int tile_rows;
+  int outputs;
+  int stored_outputs;  ///< With padding.
+  int column_tiles;    ///< Of channels of y.
+
+  /// Between filters in shared memory: eight of them lie in different banks.
+  [[nodiscard]] GRAFT_HOST_DEVICE int pitch() const { return steps * step_bytes + 16; }
+};
+
+/// Shared memory: filters, what their channels are scaled by and what is added, zeros, where taps lie, two patches.
+template <class T, int Groups>
+struct FewChannelsMemory {
+  static constexpr int columns = Groups * group_columns;
+  static constexpr int taps_of_step = step_bytes / pixel_bytes<T>;
+  int biases, factors, zeros, offsets, patches, patch_bytes, bytes;
+
+  GRAFT_HOST_DEVICE explicit FewChannelsMemory(const FewChannelsTask& task)
+      : biases(columns * task.pitch()),
+        factors(biases + columns * 4),
+        zeros(factors + columns * 4),
+        offsets(zeros + 16),
+        patches(offsets + (task.steps * taps_of_step * 4 + 15) / 16 * 16),
+        patch_bytes((task.patch_pixels * pixel_bytes<T> + 15) / 16 * 16),
+        bytes(patches + 2 * patch_bytes) {}
+};
+
+template <class T, int Groups>
+__global__ void __launch_bounds__(few_threads, 2) few_channels(const FewChannelsTask task) {
+  constexpr bool bytes = std::is_same_v<T, std::int8_t>;
+  constexpr int columns = Groups * group_columns;
+  constexpr int tiles = Groups * 4;  // of 8 channels
+  using Memory = FewChannelsMemory<T, Groups>;
+  using Sum = SumOf<T>;
+  extern __shared__ uint4 shared[];
+  auto* const memory = reinterpret_cast<char*>(shared);
+  const Memory at(task);
+  auto* const biases = reinterpret_cast<float*>(memory + at.biases);
+  auto* const factors = reinterpret_cast<float*>(memory + at.factors);
+  auto* const offsets = reinterpret_cast<int*>(memory + at.offsets);
+  const int pitch = task.pitch();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % 32;
+  const int warp = thread / 32;
+  const int first_tile = static_cast<int>(blockIdx.x) / task.column_tiles;
+  const int first_column = (static_cast<int>(blockIdx.x) - first_tile * task.column_tiles) * columns;
+  const int tile_step = static_cast<int>(gridDim.x) / task.column_tiles;
+
+  struct Place {
+    int image, row, column;
+  };
+  const auto place_of = [&](int tile) {
+    const int row_of_tiles = task.by_tile_columns.quotient(tile);
+    const int image = task.by_tile_rows.quotient(row_of_tiles);
+    return Place{image, (row_of_tiles - image * task.tile_rows) * side,
+                 (tile - row_of_tiles * task.tile_columns) * side};
+  };
+  const auto copy_patch = [&](int tile, int stage) {
+    if (tile < task.tiles) {
+      const Place place = place_of(tile);
+      const char* const image =
+          task.x + std::int64_t{place.image} * (std::int64_t{task.height} * task.width * stored_bytes<T>);
+      const int first_row = place.row * task.row_stride - task.row_pad;
+      const int first = place.column * task.column_stride - task.column_pad;
+      const unsigned to = shared_address(memory + at.patches + stage * at.patch_bytes);
+      for (int i = thread; i < task.patch_pixels; i += few_threads) {
+        const int patch_row = task.by_patch_width.quotient(i);
+        const int row = first_row + patch_row;
+        const int column = first + i - patch_row * task.patch_width;
+        const bool inside = row >= 0 && row < task.height && column >= 0 && column < task.width;
+        const char* const from =
+            image + (inside ? (std::int64_t{row} * task.width + column) * stored_bytes<T> : std::int64_t{0});
+        if constexpr (bytes) {
+          copy_word_async(to + static_cast<unsigned>(i * 4), from, inside);
+        } else {
+          copy_async(to + static_cast<unsigned>(i * 16), from, inside ? task.channel_bytes : 0);
+        }
+      }
+    }
+    commit_copies();
+  };
+
+  // Filters are ordered so that a thread's sums of four products are those of 8 neighbouring channels.
+  const int padded_taps = task.steps * Memory::taps_of_step;
+  for (int i = thread; i < columns * padded_taps; i += few_threads) {
+    const int column = i / padded_taps;
+    const int tap = i - column * padded_taps;
+    const int in_group = column % group_columns;
+    const int row = column - in_group + in_group % 8 / 2 * 8 + in_group / 8 * 2 + in_group % 2;
+    const bool exists = first_column + column < task.outputs && tap < task.taps;
+    const char* const from =
+        task.weight +
+        (exists ? (std::int64_t{first_column + column} * task.taps + tap) * stored_bytes<T> : std::int64_t{0});
+    char* const to = memory + row * pitch + tap * pixel_bytes<T>;
+    if constexpr (bytes) {
+      const unsigned mask = task.channel_bytes == 4 ? ~0U : (1U << static_cast<unsigned>(task.channel_bytes * 8)) - 1U;
+      *reinterpret_cast<unsigned*>(to) = exists ? *reinterpret_cast<const unsigned*>(from) & mask : 0U;
+    } else {
+      copy_async(shared_address(to), from, exists ? task.channel_bytes : 0);
+    }
+  }
+  copy_patch(first_tile, 0);
+  for (int i = thread; i < columns; i += few_threads) {
+    const int k = first_column + i;
+    const bool exists = k < task.outputs;
+    biases[i] = exists ? task.bias[k] : 0.F;
+    factors[i] = exists ? task.epilogue.factor(task.scale[k]) : 0.F;
+  }
+  for (int i = thread; i < padded_taps; i += few_threads) {
+    const int r = i / task.kernel_width;
+    const int s = i - r * task.kernel_width;
+    const int pixel = r * task.row_dilation * task.patch_width + s * task.column_dilation;
+    offsets[i] = i < task.taps ? pixel * pixel_bytes<T> : bytes ? 0 : -1;
+  }
+  if (thread < 4) reinterpret_cast<unsigned*>(memory + at.zeros)[thread] = 0;
+
+  const unsigned zeros = shared_address(memory + at.zeros);
+  const unsigned right =
+      shared_address(memory) + static_cast<unsigned>((lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 16);
+  const int row_bytes = task.row_stride * task.patch_width * pixel_bytes<T>;
+  const int own_column = (bytes ? lane / 4 : lane % 16) * task.column_stride * pixel_bytes<T>;
+  int stage = 0;
+  for (int tile = first_tile; tile < task.tiles; tile += tile_step) {
+    copy_patch(tile + tile_step, stage ^ 1);
+    wait_for_copies<1>();
+    __syncthreads();
+    const char* const patch = memory + at.patches + stage * at.patch_bytes + warp * warp_rows * row_bytes + own_column;
+    const unsigned patch_at = shared_address(patch);
+    Sum sums[warp_rows][tiles][4] = {};
+#pragma unroll 2
+    for (int step = 0; step < task.steps; ++step) {
+      unsigned left[warp_rows][4];
+      if constexpr (bytes) {
+        const int low = offsets[step * 8 + lane % 4];
+        const int high = offsets[step * 8 + lane % 4 + 4];
+        const int eight = 8 * 4 * task.column_stride;
+#pragma unroll
+        for (int i = 0; i < warp_rows; ++i) {
+          const auto word = [&](int offset) {
+            return *reinterpret_cast<const unsigned*>(patch + i * row_bytes + offset);
+          };
+          left[i][0] = word(low);
+          left[i][1] = word(low + eight);
+          left[i][2] = word(high);
+          left[i][3] = word(high + eight);
+        }
+      } else {
+        const int offset = offsets[step * 2 + lane / 16];
+#pragma unroll
+        for (int i = 0; i < warp_rows; ++i) {
+          load_matrices(left[i], offset < 0 ? zeros : patch_at + static_cast<unsigned>(i * row_bytes + offset));
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < tiles; j += 2) {
+        unsigned pair[4];
+        load_matrices(pair, right + static_cast<unsigned>(j * 8 * pitch + step * step_bytes));
+#pragma unroll
+        for (int i = 0; i < warp_rows; ++i) {
+          multiply_add<T>(sums[i][j], left[i], pair[0], pair[1]);
+          multiply_add<T>(sums[i][j + 1], left[i], pair[2], pair[3]);
+        }
+      }
+    }
+    __syncthreads();
+    stage ^= 1;
+
+    const Place place = place_of(tile);
+#pragma unroll
+    for (int g = 0; g < Groups; ++g) {
+      const int in_block = g * group_columns + lane % 4 * 8;
+      const int k = first_column + in_block;
+      if (k >= task.stored_outputs) break;
+      float bias[8];
+      float factor[8];
+#pragma unroll
+      for (int c = 0; c < 8; c += 4) {
+        *reinterpret_cast<float4*>(bias + c) = *reinterpret_cast<const float4*>(biases + in_block + c);
+        *reinterpret_cast<float4*>(factor + c) = *reinterpret_cast<const float4*>(factors + in_block + c);
+      }
+#pragma unroll
+      for (int i = 0; i < 2 * warp_rows; ++i) {
+        const int half = i % 2;
+        const int row = place.row + warp * warp_rows + i / 2;
+        const int column = place.column + lane / 4 + half * 8;
+        if (row >= task.out_height || column >= task.out_width) continue;
+        float values[8];
+#pragma unroll
+        for (int c = 0; c < 8; ++c) {
+          const Sum sum = sums[i / 2][g * 4 + c / 2][2 * half + c % 2];
+          values[c] = fmaf(static_cast<float>(sum), bytes ? factor[c] : 1.F, bias[c]);
+        }
+        task.epilogue.activate_all(values);
+        const std::int64_t pixel = std::int64_t{row} * task.out_width + column;
+        const std::int64_t image_pixels = std::int64_t{task.out_height} * task.out_width;
+        if constexpr (bytes) {
+          const std::int64_t plane = std::int64_t{place.image} * (task.stored_outputs / 32) + k / 32;
+          auto* const to = static_cast<std::int8_t*>(task.y) + (plane * image_pixels + pixel) * 32 + k % 32;
+          *reinterpret_cast<uint2*>(to) = make_uint2(task.quantizer.four(values), task.quantizer.four(values + 4));
+        } else {
+          auto vector = Vector<T, 8>::pack(values);
+          if (k + 8 > task.outputs) vector = vector.first(::max(task.outputs - k, 0));
+          vector.store(static_cast<T*>(task.y) + (place.image * image_pixels + pixel) * task.stored_outputs + k);
+        }
+      }
+    }
+  }
+  wait_for_copies<0>();
+}
+
+/// Sizes that do not depend on the type of a kernel's elements.
+FewChannelsTask make_few_channels(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
+  const auto& [depth, height, width] = plan.axis;
+  const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
+  const auto element = static_cast<std::int64_t>(size_of(to.dtype));
+  const std::int64_t vector = channels_per_vector(to.layout);
+  const std::int64_t taps_of_step = to.dtype == DType::i8 ? 8 : 2;
+  const auto reach = [](const ConvolutionAxis& axis) {
+    return (side - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+  };
+  FewChannelsTask task{};
+  task.epilogue = ConvolutionEpilogue::of(op, to.dtype);
+  task.quantizer = Quantizer(op.y_scale);
+  task.channel_bytes = as_int(plan.channels * element);
+  task.taps = as_int(plan.window());
+  task.steps = as_int(ceil_divide(plan.window(), taps_of_step));
+  task.height = as_int(height.in);
+  task.width = as_int(width.in);
+  task.out_height = as_int(height.out);
+  task.out_width = as_int(width.out);
+  task.row_stride = as_int(height.stride);
+  task.column_stride = as_int(width.stride);
+  task.row_pad = as_int(height.pad);
+  task.column_pad = as_int(width.pad);
+  task.row_dilation = as_int(height.dilation);
+  task.column_dilation = as_int(width.dilation);
+  task.kernel_width = as_int(width.kernel);
+  task.patch_width = as_int(reach(width));
+  task.patch_pixels = as_int(reach(height) * reach(width));
+  task.by_patch_width = Divisor(task.patch_width);
+  task.tile_columns = as_int(ceil_divide(width.out, side));
+  task.tile_rows = as_int(ceil_divide(height.out, side));
+  task.tiles = as_int(plan.batch * task.tile_columns * task.tile_rows);
+  task.by_tile_columns = Divisor(std::max(task.tile_columns, 1));
+  task.by_tile_rows = Divisor(std::max(task.tile_rows, 1));
+  task.outputs = as_int(plan.outputs);
+  task.stored_outputs = as_int(ceil_divide(plan.outputs, vector) * vector);
+  return task;
+}
+
+template <class T, int Groups>
+Status launch_few_channels(FewChannelsTask task, const CudaContext& context) {
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  const FewChannelsMemory<T, Groups> memory(task);
+  constexpr std::int64_t most_blocks = 2;  // of a multiprocessor
+  const std::int64_t together = std::clamp<std::int64_t>(device.shared_bytes / memory.bytes, 1, most_blocks);
+  task.column_tiles = static_cast<int>(ceil_divide(task.outputs, Groups * group_columns));
+  const std::int64_t walkers =
+      std::min<std::int64_t>(task.tiles, ceil_divide(device.multiprocessors * together, task.column_tiles));
+  const Grid grid{
+      .blocks = walkers * task.column_tiles, .threads = few_threads, .cluster = 1, .shared_bytes = memory.bytes};
+  return launch("Convolution few_channels", few_channels<T, Groups>, grid, context, task);
+}
+
+template <class F>
+Status with_memory(DType dtype, F&& f) {
+  return dispatch_device(dtype, [&](auto element) -> Status {
+    using T = decltype(element);
+    if constexpr (std::is_same_v<T, float>)
+      return unsupported("takes f16, bf16 and i8");
+    else
+      return f(element);
+  });
+}
+
+}  // namespace
+
+Status few_channels_fits(const Convolution& op, const Problem& problem) {
+  const TensorDesc& x = problem.inputs[Convolution::x];
+  if (x.layout == Layout::linear) return unsupported("takes hwc8 and chw32, found linear");
+  const ConvolutionPlan plan = plan_convolution(op, problem);
+  const auto& [depth, height, width] = plan.axis;
+  if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("takes 1 or 2 spatial axes");
+  const std::int64_t most_channels = x.dtype == DType::i8 ? 4 : 8;
+  if (plan.group != 1 || plan.channels > most_channels || plan.channels < 1) {
+    return unsupported("takes one group of up to " + std::to_string(most_channels) + " channels");
+  }
+  constexpr std::int64_t most_window = 1024;
+  constexpr std::int64_t most_step = 64;
+  constexpr std::int64_t most_pixels = std::numeric_limits<int>::max() / 4;
+  for (const ConvolutionAxis& axis : {height, width}) {
+    if (axis.kernel > most_window || axis.stride > most_step || axis.dilation > most_step ||
+        axis.in + axis.pad > most_pixels / most_step || axis.out > most_pixels / most_step) {
+      return unsupported("takes images of up to 2^23 rows and columns");
+    }
+  }
+  if (plan.window() > most_window || plan.in_pixels() > most_pixels || plan.out_pixels() > most_pixels ||
+      plan.batch * (plan.out_pixels() + side * (height.out + width.out + side)) > most_pixels ||
+      plan.outputs > most_pixels) {
+    return unsupported("takes up to 2^29 pixels");
+  }
+  constexpr int most_shared = 99 * 1024;  // of a block, on every GPU from compute capability 8.0 on
+  const FewChannelsTask task = make_few_channels(op, plan, problem.outputs[0]);
+  return with_memory(x.dtype, [&](auto element) -> Status {
+    const FewChannelsMemory<decltype(element), 2> memory(task);
+    if (memory.bytes <= most_shared) return {};
+    return unsupported("takes windows and strides for which " + std::to_string(most_shared) +
+                       " bytes of shared memory suffice, these need " + std::to_string(memory.bytes));
+  });
+}
+
+Status few_channels_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                        const CudaContext& context) {
+  const TensorDesc& to = problem.outputs[0];
+  if (to.extents.element_count() == 0) return {};
+  FewChannelsTask task = make_few_channels(op, plan_convolution(op, problem), to);
+  task.x = static_cast<const char*>(buffers.inputs[Convolution::x]);
+  task.weight = static_cast<const char*>(buffers.inputs[Convolution::weight]);
+  task.bias = static_cast<const float*>(buffers.inputs[Convolution::bias]);
+  task.scale = static_cast<const float*>(buffers.inputs[Convolution::scale]);
+  task.y = buffers.outputs[0];
+  if (!is_aligned(task.x, 16) || !is_aligned(task.weight, 16) || !is_aligned(task.y, 16)) {
+    return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
+  }
+  return with_memory(to.dtype, [&](auto element) -> Status {
+    using T = decltype(element);
+    if (task.outputs <= group_columns) return launch_few_channels<T, 1>(task, context);
+    return launch_few_channels<T, 2>(task, context);
+  });
+}
+
+}  // namespace graft
