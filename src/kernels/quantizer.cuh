@@ -23,22 +23,30 @@ class Quantizer {
   /// Four numbers as i8.
   [[nodiscard]] __device__ unsigned four(const float* values) const {
     float rounded[4];
+    if (reciprocal_ == 0) {  // asked once for all four, as it is a branch
 #pragma unroll
-    for (int i = 0; i < 4; ++i) rounded[i] = steps(values[i]) + detail::rounder;
+      for (int i = 0; i < 4; ++i) rounded[i] = divided(values[i]) + detail::rounder;
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) rounded[i] = multiplied(values[i]) + detail::rounder;
+    }
     return detail::pack_i8(rounded);
   }
-  [[nodiscard]] __device__ std::int8_t one(float value) const { return quantize_device(steps(value), 1.F); }
+  [[nodiscard]] __device__ std::int8_t one(float value) const {
+    return quantize_device(reciprocal_ == 0 ? divided(value) : multiplied(value), 1.F);
+  }
 
  private:
-  /// Not yet rounded, of at most 256; 0 for NaN.
-  [[nodiscard]] __device__ float steps(float value) const {
-    if (value != value) return 0;
-    if (reciprocal_ == 0) return fminf(fmaxf(value / scale_, -256.F), 256.F);
+  // Steps not yet rounded, of at most 256; 0 for NaN.
+  [[nodiscard]] __device__ float divided(float value) const {
+    return value == value ? fminf(fmaxf(value / scale_, -256.F), 256.F) : 0.F;
+  }
+  [[nodiscard]] __device__ float multiplied(float value) const {
     const float bounded = fminf(fmaxf(value, -most_), most_);
     float quotient = bounded * reciprocal_;
 #pragma unroll
     for (int i = 0; i < 2; ++i) quotient = fmaf(fmaf(-scale_, quotient, bounded), reciprocal_, quotient);
-    return quotient;
+    return value == value ? quotient : 0.F;
   }
 
   float scale_ = 1;

@@ -5,7 +5,8 @@ namespace graft {
 
 std::span<const Variant<Convolution>> cuda_kernels(const Convolution& /*op*/) {
   static constexpr std::array variants{Variant<Convolution>{"depthwise", depthwise_fits, depthwise_run},
-                                       Variant<Convolution>{"few_channels", few_channels_fits, few_channels_run, 80},
+                                       Variant<Convolution>{"few_channels", few_channels_fits, few_channels_run},
+                                       Variant<Convolution>{"grouped", grouped_fits, grouped_run},
                                        Variant<Convolution>{"wgmma", wgmma_fits, wgmma_run, 90},
                                        Variant<Convolution>{"repacked", repacked_fits, repacked_run, 90},
                                        Variant<Convolution>{"tensor_core", tensor_core_fits, tensor_core_run},

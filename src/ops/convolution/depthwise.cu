@@ -1,10 +1,12 @@
 // Convolution of every channel by itself (group = channels of x = channels of y), limited by the memory's speed: each
 // thread keeps a strip of results, so that neighbouring windows share what was loaded.
+#include <algorithm>
 #include <limits>
 
 #include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/mma.cuh"
+#include "kernels/quantizer.cuh"
 #include "kernels/vector.cuh"
 #include "ops/convolution/plan.hpp"
 #include "ops/convolution/variants.hpp"
@@ -24,6 +26,7 @@ struct DepthwiseTask {
   const float* scale;
   void* y;
   ConvolutionEpilogue epilogue;
+  Quantizer quantizer;
 
   int images_of_batch;  ///< Of one item of the batch.
   int channels;         ///< Of an image, with padding.
@@ -47,6 +50,22 @@ struct DepthwiseTask {
   int lane_tiles;
   int strips;
   Divisor by_strips;
+  // Tiles of patches; `lanes` are words of channels.
+  int patch_rows;
+  int patch_columns;
+  int tile_rows;
+  int tile_columns;
+  int chunks;     ///< Of 16 bytes, of a pixel.
+  int positions;  ///< Of those in a row that the windows of a tile see.
+  int row_step;   ///< Rows that are copied at once.
+  Divisor by_lane_tiles;
+  Divisor by_tile_columns;
+  Divisor by_tile_rows;
+  Divisor by_chunks;
+  Divisor by_positions;
+  Divisor by_channels;  ///< Of a tile.
+  Divisor by_lanes;
+  Divisor by_patch_columns;
   std::int64_t count;  ///< Vectors: strips of the whole batch for the same channels. Linear: strips of all images.
 };
 
@@ -165,6 +184,267 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
   }
 }
 
+/// Results beside each other that a thread makes.
+constexpr int patch_width = 4;
+
+/// The sums of a patch of rows x patch_width results for the channels of a word. Windows are read from shared memory,
+/// where a pixel of the tile takes `pixel` bytes.
+///
+/// f16 and bf16: two channels.
+template <class T, int Kernel, int Stride>
+struct DepthwisePatch {
+  static constexpr int channels = 2;
+  static constexpr int rows = Kernel == 3 ? 4 : 2;          ///< More need more registers than there are.
+  static constexpr int filter_words = Kernel * Kernel * 2;  ///< Of a word of channels, in shared memory.
+  static constexpr int skew = 0;
+  using Filter = float2[Kernel * Kernel];
+
+  /// Word `i` of a channel's filter.
+  [[nodiscard]] __device__ static unsigned filter_word(const T* filter, int i, int pitch) {
+    return __float_as_uint(static_cast<float>(filter[i * pitch]));
+  }
+  __device__ static void load_filter(const unsigned* words, int step, Filter& filter) {
+#pragma unroll
+    for (int i = 0; i < Kernel * Kernel; ++i) {
+      filter[i] = *reinterpret_cast<const float2*>(words + i * 2 * step);
+    }
+  }
+  __device__ static void add(const char* from, int pixel, int row_bytes, const Filter& filter,
+                             float (&sums)[rows][patch_width][2]) {
+    constexpr int seen = (patch_width - 1) * Stride + Kernel;
+#pragma unroll
+    for (int i = 0; i < (rows - 1) * Stride + Kernel; ++i) {
+      float2 values[seen];
+#pragma unroll
+      for (int c = 0; c < seen; ++c) {
+        float pair[2];
+        Vector<T, 2>{*reinterpret_cast<const unsigned*>(from + c * pixel)}.unpack(pair);
+        values[c] = make_float2(pair[0], pair[1]);
+      }
+      from += row_bytes;
+#pragma unroll
+      for (int row = 0; row < rows; ++row) {
+        const int r = i - row * Stride;
+        if (r < 0 || r >= Kernel) continue;
+#pragma unroll
+        for (int column = 0; column < patch_width; ++column) {
+#pragma unroll
+          for (int s = 0; s < Kernel; ++s) {
+            const float2 value = values[column * Stride + s];
+            sums[row][column][0] = fmaf(value.x, filter[r * Kernel + s].x, sums[row][column][0]);
+            sums[row][column][1] = fmaf(value.y, filter[r * Kernel + s].y, sums[row][column][1]);
+          }
+        }
+      }
+    }
+  }
+};
+
+/// i8: four channels. Four neighbours of a channel are brought into a word, whose products with a row of its window one
+/// instruction adds.
+template <int Stride>
+struct DepthwisePatch<std::int8_t, 3, Stride> {
+  static constexpr int channels = 4;
+  static constexpr int rows = 2;
+  static constexpr int filter_words = 3 * 4;
+  /// One pixel is left out after those that a thread begins with, so that threads side by side use different banks.
+  static constexpr int skew = 1;
+  using Filter = int[3][4];
+
+  [[nodiscard]] __device__ static unsigned filter_word(const std::int8_t* filter, int i, int pitch) {
+    unsigned word = 0;
+#pragma unroll
+    for (int s = 0; s < 3; ++s) {
+      word |= static_cast<unsigned>(static_cast<std::uint8_t>(filter[(i * 3 + s) * pitch])) << (8U * s);
+    }
+    return word;
+  }
+  __device__ static void load_filter(const unsigned* words, int step, Filter& filter) {
+#pragma unroll
+    for (int r = 0; r < 3; ++r) {
+      const uint4 four = *reinterpret_cast<const uint4*>(words + r * 4 * step);
+      filter[r][0] = static_cast<int>(four.x);
+      filter[r][1] = static_cast<int>(four.y);
+      filter[r][2] = static_cast<int>(four.z);
+      filter[r][3] = static_cast<int>(four.w);
+    }
+  }
+  __device__ static void add(const char* from, int pixel, int row_bytes, const Filter& filter,
+                             int (&sums)[rows][patch_width][4]) {
+    constexpr int seen = (patch_width - 1) * Stride + 3;
+    constexpr int pairs = (seen + 1) / 2;
+#pragma unroll
+    for (int i = 0; i < (rows - 1) * Stride + 3; ++i) {
+      // Of two pixels, channels 0 and 1, and channels 2 and 3, a pixel beside the other.
+      unsigned low[pairs];
+      unsigned high[pairs];
+#pragma unroll
+      for (int p = 0; p < pairs; ++p) {
+        const auto word = [&](int c) {
+          return c < seen ? *reinterpret_cast<const unsigned*>(from + (c + c / (patch_width * Stride)) * pixel) : 0U;
+        };
+        const unsigned a = word(2 * p);
+        const unsigned b = word(2 * p + 1);
+        low[p] = __byte_perm(a, b, 0x5140U);
+        high[p] = __byte_perm(a, b, 0x7362U);
+      }
+      from += row_bytes;
+#pragma unroll
+      for (int column = 0; column < patch_width; ++column) {
+        const int first = column * Stride;
+        const int p = first / 2;
+        const unsigned four[4] = {__byte_perm(low[p], low[p + 1], 0x5410U), __byte_perm(low[p], low[p + 1], 0x7632U),
+                                  __byte_perm(high[p], high[p + 1], 0x5410U),
+                                  __byte_perm(high[p], high[p + 1], 0x7632U)};
+#pragma unroll
+        for (int row = 0; row < rows; ++row) {
+          const int r = i - row * Stride;
+          if (r < 0 || r >= 3) continue;
+#pragma unroll
+          for (int c = 0; c < 4; ++c) {
+            const int taps = first % 2 == 0 ? filter[r][c] : filter[r][c] << 8;
+            sums[row][column][c] = __dp4a(static_cast<int>(four[c]), taps, sums[row][column][c]);
+          }
+        }
+      }
+    }
+  }
+};
+
+/// Tiles of results: the pixels that their windows see are copied to shared memory, and each thread makes patches of
+/// 4 columns of results.
+template <class T, int Kernel, int Stride>
+__global__ void __launch_bounds__(depthwise_threads, 3) depthwise_tiles(const DepthwiseTask task) {
+  using Patch = DepthwisePatch<T, Kernel, Stride>;
+  constexpr int channels = Patch::channels;
+  constexpr int rows_step = Patch::rows * Stride;
+  constexpr int columns_step = patch_width * Stride;
+  extern __shared__ uint4 shared[];
+  auto* const memory = reinterpret_cast<char*>(shared);
+  auto* const filters = reinterpret_cast<unsigned*>(memory);  // [words of a window][words of a pixel][channels]
+  char* const pixels = memory + Patch::filter_words * task.lanes * 4;
+  const int thread = static_cast<int>(threadIdx.x);
+
+  // Blocks: channels fastest, then columns, rows and images of tiles.
+  const auto split = [](int& from, const Divisor& divisor, int count) {
+    const int whole = from;
+    from = divisor.quotient(whole);
+    return whole - from * count;
+  };
+  int rest = static_cast<int>(blockIdx.x);
+  const int lane_tile = split(rest, task.by_lane_tiles, task.lane_tiles);
+  const int tile_column = split(rest, task.by_tile_columns, task.tile_columns);
+  const int tile_row = split(rest, task.by_tile_rows, task.tile_rows);
+  const std::int64_t item = rest;
+  const bool blocked = task.images_of_batch > 1;  // an image is one tile's channels
+  const std::int64_t image = blocked ? item * task.images_of_batch + lane_tile : item;
+  const int first_channel = lane_tile * task.lanes * channels;
+  const int first_stored = blocked ? 0 : first_channel;
+  const int lanes = ::min(task.lanes, (task.channels - first_stored) / channels);
+
+  const int pixel_bytes = task.lanes * 4;
+  const int first_row = tile_row * task.patch_rows * rows_step - task.row_pad;
+  const int first_column = tile_column * task.patch_columns * columns_step - task.column_pad;
+  const int seen_rows = (task.patch_rows * Patch::rows - 1) * Stride + Kernel;
+  const int seen_columns = (task.patch_columns * patch_width - 1) * Stride + Kernel;
+  const int slots = seen_columns + (Patch::skew ? (seen_columns - 1) / columns_step : 0);
+  const int row_bytes = slots * pixel_bytes;
+  const T* const x = static_cast<const T*>(task.x) + image * task.height * task.width * task.channels + first_stored;
+  // A thread copies 16 bytes of a column's pixels, in every row or in every few rows.
+  const std::int64_t pitch = std::int64_t{task.row_step} * task.width * task.channels;
+  for (int i = thread; i < task.positions * task.row_step; i += depthwise_threads) {
+    int chunk_and_column = i;
+    const int begin = task.by_positions.quotient(i);
+    chunk_and_column -= begin * task.positions;
+    const int column = task.by_chunks.quotient(chunk_and_column);
+    const int chunk = chunk_and_column - column * task.chunks;
+    if (chunk * 4 >= lanes) continue;
+    const int x_column = first_column + column;
+    const int end = x_column >= 0 && x_column < task.width ? task.height : 0;
+    const T* from = x + (std::int64_t{first_row + begin} * task.width + x_column) * task.channels +
+                    chunk * (16 / static_cast<int>(sizeof(T)));
+    const int slot = column + (Patch::skew ? column / columns_step : 0);
+    unsigned to = shared_address(pixels + begin * row_bytes + slot * pixel_bytes + chunk * 16);
+#pragma unroll 4
+    for (int row = begin; row < seen_rows; row += task.row_step) {
+      const int x_row = first_row + row;
+      copy_async(to, from, x_row >= 0 && x_row < end ? 16 : 0);
+      from += pitch;
+      to += static_cast<unsigned>(task.row_step * row_bytes);
+    }
+  }
+  commit_copies();
+
+  const T* const weight = static_cast<const T*>(task.weight);
+  for (int i = thread; i < Patch::filter_words * task.lanes; i += depthwise_threads) {
+    const int word = task.by_channels.quotient(i);
+    const int channel = first_channel + i - word * task.lanes * channels;
+    const T* const filter = weight + std::int64_t{channel} * Kernel * Kernel * task.weight_pitch;
+    filters[i] = channel < task.all_channels ? Patch::filter_word(filter, word, task.weight_pitch) : 0U;
+  }
+
+  const int first_patch = task.by_lanes.quotient(thread);
+  const int patch_step = task.by_lanes.quotient(depthwise_threads);
+  const int lane = thread - first_patch * task.lanes;
+  const int channel = first_channel + lane * channels;
+  float biases[channels];
+  float factors[channels];
+#pragma unroll
+  for (int c = 0; c < channels; ++c) {
+    const bool exists = channel + c < task.all_channels;
+    biases[c] = exists ? task.bias[channel + c] : 0.F;
+    factors[c] = exists ? task.epilogue.factor(task.scale[channel + c]) : 0.F;
+  }
+  wait_for_copies<0>();
+  __syncthreads();
+  if (lane >= lanes || first_patch >= patch_step) return;
+  const bool padded = channel + channels > task.all_channels;
+  typename Patch::Filter filter;
+  Patch::load_filter(filters + lane * channels, task.lanes, filter);
+  T* const y = static_cast<T*>(task.y) + image * task.out_height * task.out_width * task.channels + first_stored +
+               lane * channels;
+  const std::int64_t line = std::int64_t{task.out_width} * task.channels;
+  for (int own = first_patch; own < task.patch_rows * task.patch_columns; own += patch_step) {
+    const int patch_row = task.by_patch_columns.quotient(own);
+    const int patch_column = own - patch_row * task.patch_columns;
+    constexpr int results = Patch::rows * patch_width;
+    SumOf<T> sums[Patch::rows][patch_width][channels] = {};
+    Patch::add(pixels + patch_row * rows_step * row_bytes + patch_column * (columns_step + Patch::skew) * pixel_bytes +
+                   lane * 4,
+               pixel_bytes, row_bytes, filter, sums);
+    float values[results * channels];
+#pragma unroll
+    for (int i = 0; i < results * channels; ++i) {
+      const SumOf<T> sum = sums[i / (patch_width * channels)][i / channels % patch_width][i % channels];
+      values[i] = fmaf(static_cast<float>(sum), factors[i % channels], biases[i % channels]);
+    }
+    task.epilogue.activate_all(values);
+    const int row = (tile_row * task.patch_rows + patch_row) * Patch::rows;
+    const int column = (tile_column * task.patch_columns + patch_column) * patch_width;
+    const int rows_left = task.out_height - row;
+    const int columns_left = task.out_width - column;
+    T* to = y + row * line + std::int64_t{column} * task.channels;
+#pragma unroll
+    for (int i = 0; i < Patch::rows; ++i) {
+#pragma unroll
+      for (int j = 0; j < patch_width; ++j) {
+        float own_values[channels];
+#pragma unroll
+        for (int c = 0; c < channels; ++c) own_values[c] = values[(i * patch_width + j) * channels + c];
+        Vector<T, channels> result;
+        if constexpr (std::is_same_v<T, std::int8_t>) {
+          result.word(0) = task.quantizer.four(own_values);
+        } else {
+          result = Vector<T, channels>::pack(own_values);
+        }
+        if (padded) result = result.first(::max(task.all_channels - channel, 0));
+        if (i < rows_left && j < columns_left) result.store(to + j * task.channels);
+      }
+      to += line;
+    }
+  }
+}
+
 /// Strips down a column, so that neighbouring threads read neighbours.
 template <class T, int Kernel, int Stride, int Strip>
 __global__ void __launch_bounds__(depthwise_threads) depthwise_planes(const DepthwiseTask task) {
@@ -234,6 +514,62 @@ Status launch_vectors(DepthwiseTask task, const CudaContext& context) {
 }
 
 template <class T, int Kernel, int Stride>
+Status launch_tiles(DepthwiseTask task, const CudaContext& context) {
+  using Patch = DepthwisePatch<T, Kernel, Stride>;
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  constexpr std::int64_t most_chunks = 8;  // 128 bytes side by side
+  const std::int64_t chunks = task.channels / widest<T>;
+  const std::int64_t lane_tiles = ceil_divide(chunks, most_chunks);
+  task.lanes = static_cast<int>(ceil_divide(chunks, lane_tiles)) * 4;
+  task.lane_tiles = static_cast<int>(lane_tiles) * task.images_of_batch;
+  task.chunks = task.lanes / 4;
+  const auto split = [](std::int64_t count, std::int64_t most) {
+    return static_cast<int>(ceil_divide(count, ceil_divide(count, most)));
+  };
+  const std::int64_t rows = ceil_divide(task.out_height, Patch::rows);
+  const std::int64_t columns = ceil_divide(task.out_width, patch_width);
+  // As measured on an H200: larger tiles overlap less, smaller ones are copied while others are multiplied.
+  constexpr bool bytes = std::is_same_v<T, std::int8_t>;
+  constexpr int most_shared = (bytes ? 72 : 48) * 1024;
+  std::int64_t most_columns = bytes ? 8 : 4;
+  std::int64_t most_patches = (bytes ? 1024 : 512) / task.lanes;
+  Grid grid{.blocks = 0, .threads = depthwise_threads};
+  while (true) {
+    task.patch_columns = split(columns, most_columns);
+    task.patch_rows = split(rows, ceil_divide(most_patches, task.patch_columns));
+    task.tile_columns = static_cast<int>(ceil_divide(columns, task.patch_columns));
+    task.tile_rows = static_cast<int>(ceil_divide(rows, task.patch_rows));
+    grid.blocks = task.count * task.tile_columns * task.tile_rows * task.lane_tiles;
+    const int seen_columns = (task.patch_columns * patch_width - 1) * Stride + Kernel;
+    const int seen_rows = (task.patch_rows * Patch::rows - 1) * Stride + Kernel;
+    const int slots = seen_columns + (Patch::skew ? (seen_columns - 1) / (patch_width * Stride) : 0);
+    grid.shared_bytes = (Patch::filter_words + seen_rows * slots) * task.lanes * 4;
+    task.positions = seen_columns * task.chunks;
+    const bool few = grid.blocks < 2 * device.multiprocessors;
+    if (grid.shared_bytes <= most_shared &&
+        (!few || task.patch_rows * task.patch_columns * task.lanes <= depthwise_threads))
+      break;
+    if (task.patch_rows > 1) {
+      most_patches = task.patch_rows / 2 * task.patch_columns;
+    } else {
+      most_columns = task.patch_columns / 2;
+      most_patches = most_columns;
+    }
+  }
+  task.row_step = std::max(depthwise_threads / task.positions, 1);
+  task.by_lane_tiles = Divisor(task.lane_tiles);
+  task.by_tile_columns = Divisor(task.tile_columns);
+  task.by_tile_rows = Divisor(task.tile_rows);
+  task.by_chunks = Divisor(task.chunks);
+  task.by_positions = Divisor(task.positions);
+  task.by_channels = Divisor(task.lanes * Patch::channels);
+  task.by_lanes = Divisor(task.lanes);
+  task.by_patch_columns = Divisor(task.patch_columns);
+  return launch("Convolution depthwise", depthwise_tiles<T, Kernel, Stride>, grid, context, task);
+}
+
+template <class T, int Kernel, int Stride>
 Status launch_planes(DepthwiseTask task, const CudaContext& context) {
   constexpr int strip = 4;
   task.strips = static_cast<int>(ceil_divide(task.out_height, strip));
@@ -287,6 +623,7 @@ Status depthwise_run(const Convolution& op, const Problem& problem, const Buffer
                      .scale = static_cast<const float*>(buffers.inputs[Convolution::scale]),
                      .y = buffers.outputs[0],
                      .epilogue = ConvolutionEpilogue::of(op, to.dtype),
+                     .quantizer = Quantizer(op.y_scale),
                      .images_of_batch = as_int(to.layout == Layout::hwc8 ? 1 : stored / vector),
                      .channels = as_int(to.layout == Layout::hwc8 ? stored : vector),
                      .all_channels = as_int(plan.channels),
@@ -307,6 +644,21 @@ Status depthwise_run(const Convolution& op, const Problem& problem, const Buffer
                      .lane_tiles = 1,
                      .strips = 1,
                      .by_strips = {},
+                     .patch_rows = 1,
+                     .patch_columns = 1,
+                     .tile_rows = 1,
+                     .tile_columns = 1,
+                     .chunks = 1,
+                     .positions = 1,
+                     .row_step = 1,
+                     .by_lane_tiles = {},
+                     .by_tile_columns = {},
+                     .by_tile_rows = {},
+                     .by_chunks = {},
+                     .by_positions = {},
+                     .by_channels = {},
+                     .by_lanes = {},
+                     .by_patch_columns = {},
                      .count = 0};
   task.count = to.layout == Layout::linear ? plan.batch * plan.channels : plan.batch;
   const auto by_window = [&](auto run) {
@@ -325,8 +677,14 @@ Status depthwise_run(const Convolution& op, const Problem& problem, const Buffer
     if constexpr (std::is_same_v<T, float>) {
       return unsupported("f32 has no vector layout");
     } else {
-      if (!is_usual(plan) || width.kernel != 3) return launch_vectors<T, 0, 0>(task, context);
-      return width.stride == 2 ? launch_vectors<T, 3, 2>(task, context) : launch_vectors<T, 3, 1>(task, context);
+      const bool wide_bytes = std::is_same_v<T, std::int8_t> && width.kernel != 3;
+      if (!is_usual(plan) || wide_bytes) return launch_vectors<T, 0, 0>(task, context);
+      return by_window([&]<int Kernel, int Stride>() {
+        if constexpr (std::is_same_v<T, std::int8_t> && Kernel != 3)
+          return launch_vectors<T, 0, 0>(task, context);
+        else
+          return launch_tiles<T, Kernel, Stride>(task, context);
+      });
     }
   });
 }

@@ -306,9 +306,7 @@ FewChannelsTask make_few_channels(const Convolution& op, const ConvolutionPlan& 
 }
 
 template <class T, int Groups>
-Status launch_few_channels(FewChannelsTask task, const CudaContext& context) {
-  DeviceTraits device;
-  if (Status status = current_device(device); !status.ok()) return status;
+Status launch_few_channels(FewChannelsTask task, const DeviceTraits& device, const CudaContext& context) {
   const FewChannelsMemory<T, Groups> memory(task);
   constexpr std::int64_t most_blocks = 2;  // of a multiprocessor
   const std::int64_t together = std::clamp<std::int64_t>(device.shared_bytes / memory.bytes, 1, most_blocks);
@@ -371,6 +369,10 @@ Status few_channels_run(const Convolution& op, const Problem& problem, const Buf
                         const CudaContext& context) {
   const TensorDesc& to = problem.outputs[0];
   if (to.extents.element_count() == 0) return {};
+  DeviceTraits device;
+  if (Status status = current_device(device); !status.ok()) return status;
+  constexpr int ampere = 8;
+  if (device.compute_major < ampere) return direct_run(op, problem, buffers, context);
   FewChannelsTask task = make_few_channels(op, plan_convolution(op, problem), to);
   task.x = static_cast<const char*>(buffers.inputs[Convolution::x]);
   task.weight = static_cast<const char*>(buffers.inputs[Convolution::weight]);
@@ -382,8 +384,8 @@ Status few_channels_run(const Convolution& op, const Problem& problem, const Buf
   }
   return with_memory(to.dtype, [&](auto element) -> Status {
     using T = decltype(element);
-    if (task.outputs <= group_columns) return launch_few_channels<T, 1>(task, context);
-    return launch_few_channels<T, 2>(task, context);
+    if (task.outputs <= group_columns) return launch_few_channels<T, 1>(task, device, context);
+    return launch_few_channels<T, 2>(task, device, context);
   });
 }
 

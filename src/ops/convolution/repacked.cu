@@ -18,6 +18,10 @@ Status repacked_fits(const Convolution& op, const Problem& problem) {
       return unsupported("takes tensors of up to 2^37 elements");
     }
   }
+  const ConvolutionPlan plan = plan_convolution(op, problem);
+  if (plan.axis[0].in != 1 || plan.axis[0].kernel != 1 || plan.axis[0].out != 1) {
+    return unsupported("takes 1 or 2 spatial axes");
+  }
   const VectorProblem vectors(problem);
   return wgmma_fits(op, vectors.problem());
 }

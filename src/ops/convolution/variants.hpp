@@ -21,6 +21,11 @@ namespace graft {
 [[nodiscard]] Status depthwise_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                    const CudaContext& context);
 
+/// hwc8 and chw32 in groups of 8, 16 or 32 channels, one or two spatial axes. grouped.cu
+[[nodiscard]] Status grouped_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status grouped_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
+                                 const CudaContext& context);
+
 /// f16, bf16 and i8, one or two spatial axes, groups of whole chunks of channels. tensor_core.cu
 [[nodiscard]] Status tensor_core_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status tensor_core_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
