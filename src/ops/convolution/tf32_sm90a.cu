@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(tf32_threads, 2)
         hopper::copy_pixels(x_map, to + tf32_operand_bytes, arrived, part * tf32_chunk, w, h, image,
                             s * task.dilation_w, r * task.dilation_h);
       } else {
-        hopper::copy_box(weight_map, to, arrived, part * tf32_chunk, tap, 0, first_row);
+        hopper::copy_box(weight_map, to, arrived, part * tf32_chunk, tap, 0, 0, first_row);
       }
       if (++part == task.chunks_of_tap) {
         part = 0;
@@ -198,7 +198,7 @@ Status make_maps(const ConvolutionPlan& plan, void* x, void* weight, CUtensorMap
   const auto& [depth, h, w] = plan.axis;
   const auto number = [](std::int64_t value) { return static_cast<cuuint64_t>(value); };
   const cuuint64_t pixel_bytes = number(ceil_divide(plan.channels, 4) * 16);
-  const cuuint32_t ones[4] = {1, 1, 1, 1};
+  const cuuint32_t ones[5] = {1, 1, 1, 1, 1};
   const cuuint64_t x_extents[4] = {number(plan.channels), number(w.in), number(h.in), number(plan.batch)};
   const cuuint64_t x_strides[3] = {pixel_bytes, pixel_bytes * x_extents[1], pixel_bytes * x_extents[1] * x_extents[2]};
   const int lower[2] = {static_cast<int>(-w.pad), static_cast<int>(-h.pad)};
@@ -213,10 +213,11 @@ Status make_maps(const ConvolutionPlan& plan, void* x, void* weight, CUtensorMap
     return status;
   }
   const cuuint64_t taps = number(plan.window());
-  const cuuint64_t extents[4] = {number(plan.channels), taps, 1, number(plan.outputs)};
-  const cuuint64_t strides[3] = {pixel_bytes, pixel_bytes * taps, pixel_bytes * taps};
-  const cuuint32_t box[4] = {tf32_chunk, 1, 1, tf32_rows};
-  return wgmma::detail::encoded(encode.tiled(&weight_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, weight, extents, strides,
+  const cuuint64_t filter_bytes = pixel_bytes * taps;
+  const cuuint64_t extents[5] = {number(plan.channels), taps, 1, 1, number(plan.outputs)};
+  const cuuint64_t strides[4] = {pixel_bytes, filter_bytes, filter_bytes, filter_bytes};
+  const cuuint32_t box[5] = {tf32_chunk, 1, 1, 1, tf32_rows};
+  return wgmma::detail::encoded(encode.tiled(&weight_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 5, weight, extents, strides,
                                              box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                                 "cuTensorMapEncodeTiled");
