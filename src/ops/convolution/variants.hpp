@@ -49,7 +49,7 @@ namespace graft {
 [[nodiscard]] Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                     const CudaContext& context);
 
-/// Any problem: one thread to an element of y. direct.cu
+/// Any problem: one thread to an element of y. Convolutions over three axes have no other variant. direct.cu
 [[nodiscard]] Status direct_fits(const Convolution& op, const Problem& problem);
 [[nodiscard]] Status direct_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                 const CudaContext& context);
