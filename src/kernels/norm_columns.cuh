@@ -59,14 +59,16 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
   const std::int64_t base = outer * columns.reduced * columns.inner + (column - outer * inner_vectors) * N;
   const auto valid_channels = [&](int row) { return Chw32 ? columns.channels - row * 2 * N - (tx & 1) * N : N; };
 
+  // Early, where registers are left: it does not wait for the sums.
+  constexpr bool weights_early = !Chw32 && sizeof(T) > 1 && R <= 8;
   Vector<T, N> tile[R];
-  float weight[R];
+  float weight[weights_early ? R : 1];
 #pragma unroll
   for (int j = 0; j < R; ++j) {
     const int row = ty + j * height;
     tile[j] =
         active && row < columns.reduced ? Vector<T, N>::load(x + base + row * columns.inner) : Vector<T, N>::zero();
-    if constexpr (!Chw32) weight[j] = row < columns.reduced ? weights.weight(row) : 0;
+    if constexpr (weights_early) weight[j] = row < columns.reduced ? weights.weight(row) : 0;
   }
   float sums[S] = {};
   if constexpr (Chw32) {
@@ -138,7 +140,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
             weights.scale_run(tile[j], factors[0], row * 2 * N + (tx & 1) * N, columns.channels);
         result.first(valid_channels(row)).store_streaming(to);
       } else {
-        weights.scale(tile[j], factors, weight[j]).store_streaming(to);
+        const float own = weights_early ? weight[weights_early ? j : 0] : weights.weight(row);
+        weights.scale(tile[j], factors, own).store_streaming(to);
       }
     }
   }

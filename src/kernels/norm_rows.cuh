@@ -14,11 +14,12 @@ namespace graft {
 /// Tuned on an H200: vectors that a thread holds.
 struct RowsPolicy {
   static constexpr int in_warp = 2;
+  static constexpr int in_half_warp = 4;  ///< Of rows of 33 to 64 vectors, of tensors that fill the GPU.
   static constexpr int in_small_block = 2;
   static constexpr int in_block = 4;
-  static constexpr int most = 8;                ///< Of rows that fit only so.
-  static constexpr int small_block = 256;       ///< Vectors of a row up to which a block is small.
-  static constexpr int fewest_lanes = 8;        ///< 128 bytes side by side.
+  static constexpr int most = 8;           ///< Of rows that fit only so.
+  static constexpr int small_block = 256;  ///< Vectors of a row up to which a block is small.
+  static constexpr int fewest_lanes = 2;
   static constexpr int most_with_few = 2048;    ///< Vectors of a block up to which threads hold `in_block` of them.
   static constexpr int clustered_share = 4096;  ///< Vectors of a block that leave room for another one beside it.
   static constexpr int least_share = 512;       ///< Vectors of a row that are worth a block of a cluster.
@@ -195,6 +196,12 @@ template <class T, int N, bool Padded = false, class Weights>
   const int wanted = fills ? std::max(Policy::fewest_lanes, halved) : vectors;
   int log2_lanes = 0;
   while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;
+  constexpr int half_warp = 16;
+  if (fills && vectors > 32 && vectors <= half_warp * Policy::in_half_warp) {
+    return launch(what, rows_by_lanes<T, N, Policy::in_half_warp, Padded, Weights>,
+                  {ceil_divide(rows.count, rows_threads / half_warp), rows_threads}, context, x, y, rows, 4, normalizer,
+                  weights);
+  }
   if (vectors <= Policy::in_warp << log2_lanes) {
     auto* kernel = vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1, Padded, Weights>
                                               : rows_by_lanes<T, N, Policy::in_warp, Padded, Weights>;

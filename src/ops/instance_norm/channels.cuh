@@ -23,6 +23,7 @@ struct ChannelsPolicy {
   static constexpr int few = 4;                          ///< The same, of small tensors, whose latency counts,
   static constexpr int many = 8;                         ///< and of those that fill the GPU.
   static constexpr int fewest_lanes = 8;                 ///< 128 bytes side by side.
+  static constexpr int least_long = 16384;               ///< Vectors of a channel that waits in a cluster's registers.
   static constexpr int least_share = 512;                ///< Vectors of a channel that are worth a block of a cluster.
   static constexpr int most_in_few_blocks = 512 * many;  ///< Vectors of a block where few channels cannot fill the GPU.
   static constexpr int half_staged_share =
@@ -238,8 +239,9 @@ template <class T, int N, bool Ragged>
                                 const DeviceTraits& device, const CudaContext& context) {
   using Policy = ChannelsPolicy;
   const int vectors = channels.length / N;
+  const bool few_and_long = channels.count < std::int64_t{2} * device.multiprocessors && vectors >= Policy::least_long;
   if constexpr (!Ragged) {
-    if (device.has_clusters() && vectors > Policy::most_in_few_blocks) {
+    if (device.has_clusters() && vectors > Policy::most_in_few_blocks && !few_and_long) {
       int cluster = 1;
       while (cluster < max_cluster && vectors > Policy::half_staged_share * cluster) cluster *= 2;
       const std::int64_t threads = ceil_divide(ceil_divide(vectors, 2 * Policy::many * cluster), 32) * 32;
@@ -251,7 +253,7 @@ template <class T, int N, bool Ragged>
                     norm);
     }
   }
-  int cluster = 1;
+  int cluster = device.has_clusters() && few_and_long ? max_cluster : 1;
   const auto too_long = [&] { return vectors > largest_block * Policy::many * cluster; };
   const auto too_few_blocks = [&] {
     const bool worth = vectors >= 2 * cluster * Policy::least_share;
