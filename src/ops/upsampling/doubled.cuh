@@ -1,5 +1,6 @@
-// Upsampling by exactly two along rows and columns, where neighbours are known without an index: output 2k lies between
-// input k - 1 and k, output 2k + 1 between k and k + 1. A thread turns K columns of R input rows into 2K x 2R elements.
+// Linear upsampling by exactly two along rows and columns, where neighbours are known without an index: output 2k lies
+// between input k - 1 and k, output 2k + 1 between k and k + 1. A thread walks down R rows of the input, each of which
+// it interpolates along the row once, for two rows of the output above it and two below.
 #pragma once
 
 #include "ops/upsampling/task.cuh"
@@ -7,7 +8,7 @@
 namespace graft {
 namespace detail {
 
-inline constexpr int doubled_threads = 256;
+inline constexpr int doubled_threads = 128;
 
 /// How far output 2k and 2k + 1 lie from the first of their two neighbours: an affine function of k.
 struct DoubledWeights {
@@ -32,213 +33,221 @@ struct DoubledWeights {
   }
 };
 
-/// `f` of the way from a to b. Finite: the difference, which two results share, is a number.
-template <bool Finite>
-[[nodiscard]] __device__ float between(float a, float b, float f) {
-  if constexpr (Finite) return fmaf(f, b - a, a);
-  return fmaf(f, b, (1.F - f) * a);
-}
+struct DoubledTask {
+  UpsamplingTask task;
+  DoubledWeights along_y;
+  DoubledWeights along_x;
+};
 
-/// Steps of x to i8 in steps of y.
-template <int N>
-[[nodiscard]] __device__ Vector<std::int8_t, N> pack_scaled(const float (&values)[N], float ratio) {
-  float rounded[N];
+/// What a thread makes: strips of two planes may lie in one warp, and in the last block some threads have no share.
+struct DoubledShare {
+  std::int64_t plane;
+  int group;
+  int first;  ///< Row of the input.
+  bool live;
+
+  [[nodiscard]] __device__ static DoubledShare of_thread(const UpsamplingTask& task) {
+    const unsigned item = blockIdx.x * doubled_threads + threadIdx.x;
+    const auto items = static_cast<unsigned>(task.items);
+    const Share share = Share::quick(::min(item, items - 1), task);
+    return {share.plane, static_cast<int>(share.group), share.strip * task.rows, item < items};
+  }
+};
+
+/// K columns of one channel. Shuffled: every row lies within a warp, so that neighbours need no loads of their own.
+template <class T, int K, bool Shuffled>
+class DoubledColumns {
+ public:
+  static constexpr int results = 2 * K;  ///< Of a row.
+  static constexpr int pieces = 1;       ///< What lies in one place.
+  struct Loaded {
+    Vector<T, K> middle;
+    T left;
+    T right;
+  };
+
+  __device__ DoubledColumns(const T* x, T* y, const DoubledTask& doubled, const DoubledShare& share)
+      : in_row_(static_cast<int>(doubled.task.in_row)),
+        out_row_(static_cast<int>(doubled.task.out_row)),
+        ratio_(doubled.task.ratio) {
+    const UpsamplingTask& task = doubled.task;
+    const int column = share.group * K;
+    is_first_ = column == 0;
+    is_last_ = column + K == task.x.in;
+    x_ = x + share.plane * task.y.in * task.in_row + column;
+    y_ = y + (share.plane * task.y.in + share.first) * 2 * task.out_row + 2 * column;
 #pragma unroll
-  for (int i = 0; i < N; ++i) rounded[i] = fmaf(values[i], ratio, rounder);
-  Vector<std::int8_t, N> result;
-#pragma unroll
-  for (int w = 0; w < N / 4; ++w) {
-    const float* four = rounded + 4 * w;
-    if (ratio <= 1.F) {  // nothing saturates, and the lowest byte is the number
-      const unsigned low = __byte_perm(__float_as_uint(four[0]), __float_as_uint(four[1]), 0x0040U);
-      const unsigned high = __byte_perm(__float_as_uint(four[2]), __float_as_uint(four[3]), 0x0040U);
-      result.word(w) = __byte_perm(low, high, 0x5410U);
-    } else {
-      result.word(w) = pack_i8(four);
+    for (int i = 0; i < K; ++i) {
+      second_[2 * i] = doubled.along_x.even_at(column + i);
+      second_[2 * i + 1] = doubled.along_x.odd_at(column + i, task.x.in);
+    }
+    if constexpr (is_i8 && Shuffled) {  // whatever finite number comes from another row counts nothing
+      if (is_first_) second_[0] = 1.F;
+      if (is_last_) second_[results - 1] = 0.F;
     }
   }
-  return result;
-}
 
-template <class T, int K, int R>
-__global__ void __launch_bounds__(doubled_threads)
-    doubled_linear(const T* x, T* y, const UpsamplingTask task, DoubledWeights along_y, DoubledWeights along_x) {
-  constexpr int N = 2 * K;
-  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * doubled_threads + threadIdx.x;
-  if (item >= task.items) return;
-  const Share share = Share::of(item, task);
-  const int column = static_cast<int>(share.group) * K;
-  const int first = share.strip * R;
-  const int height = task.y.in;
-  const int width = task.x.in;
-  const T* from = x + share.plane * height * task.in_row;
-  T* to = y + (share.plane * height + first) * 2 * task.out_row + 2 * column;
-
-  Vector<T, K> middle[R + 2];
-  T left[R + 2];
-  T right[R + 2];
-  const int before = ::max(column - 1, 0);
-  const int after = ::min(column + K, width - 1);
-#pragma unroll
-  for (int j = 0; j < R + 2; ++j) {
-    const T* row = from + static_cast<std::int64_t>(::min(::max(first + j - 1, 0), height - 1)) * task.in_row;
-    middle[j] = Vector<T, K>::load(row + column);
-    left[j] = row[before];
-    right[j] = row[after];
-  }
-  float second[N];  // weights of the second neighbour
-#pragma unroll
-  for (int i = 0; i < K; ++i) {
-    second[2 * i] = along_x.even_at(column + i);
-    second[2 * i + 1] = along_x.odd_at(column + i, width);
+  [[nodiscard]] __device__ Loaded load(int row) const {
+    const T* address = x_ + static_cast<std::int64_t>(row) * in_row_;
+    Loaded loaded;
+    loaded.middle = Vector<T, K>::load(address);
+    if constexpr (!Shuffled) {
+      loaded.left = address[is_first_ ? 0 : -1];
+      loaded.right = address[is_last_ ? K - 1 : K];
+    }
+    return loaded;
   }
 
-  constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
-  float held[2][N];
-#pragma unroll
-  for (int j = 0; j < R + 2; ++j) {
+  __device__ void along_row(const Loaded& loaded, float (&now)[results]) const {
     float values[K + 2];
     {
-      float inner[K];
-      middle[j].unpack(inner);
+      float middle[K];
+      loaded.middle.unpack(middle);
 #pragma unroll
-      for (int i = 0; i < K; ++i) values[i + 1] = inner[i];
-      values[0] = static_cast<float>(left[j]);
-      values[K + 1] = static_cast<float>(right[j]);
+      for (int i = 0; i < K; ++i) values[i + 1] = scaled(middle[i]);
     }
-    float(&now)[N] = held[j % 2];
-    const float(&previous)[N] = held[1 - j % 2];
+    if constexpr (Shuffled) {
+      constexpr unsigned whole_warp = 0xFFFFFFFFU;
+      const float left = __shfl_up_sync(whole_warp, values[K], 1);
+      const float right = __shfl_down_sync(whole_warp, values[1], 1);
+      values[0] = is_first_ && !is_i8 ? values[1] : left;
+      values[K + 1] = is_last_ && !is_i8 ? values[K] : right;
+    } else {
+      values[0] = scaled(static_cast<float>(loaded.left));
+      values[K + 1] = scaled(static_cast<float>(loaded.right));
+    }
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
+    for (int i = 0; i < results; ++i) {
       const int a = (i + 1) / 2;
-      now[i] = between<is_i8>(values[a], values[a + 1], second[i]);
+      now[i] = between<is_i8>(values[a], values[a + 1], second_[i]);
     }
-    const auto store = [&](int row, float f) {
-      float results[N];
-#pragma unroll
-      for (int i = 0; i < N; ++i) results[i] = between<is_i8>(previous[i], now[i], f);
-      if (first + row / 2 >= height) return;
-      if constexpr (is_i8)
-        pack_scaled(results, task.ratio).store_streaming(to + row * task.out_row);
-      else
-        Vector<T, N>::pack(results).store_streaming(to + row * task.out_row);
-    };
-    const int k = first + j - 1;  // this row
-    if (j >= 2) store(2 * j - 3, along_y.odd_at(k - 1, height));
-    if (j >= 1 && j <= R) store(2 * j - 2, along_y.even_at(k));
   }
-}
 
-/// The same for channel-vector layouts: V channels of one column to V channels of two.
-template <class T, int V, int R>
-__global__ void __launch_bounds__(doubled_threads)
-    doubled_channels(const T* x, T* y, const UpsamplingTask task, DoubledWeights along_y, DoubledWeights along_x) {
-  constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
-  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * doubled_threads + threadIdx.x;
-  if (item >= task.items) return;
-  const Share share = Share::of(item, task);
-  const auto group = static_cast<int>(share.group);
-  const int column = static_cast<int>(task.by_parts(static_cast<unsigned>(group)));
-  const int channel = (group - column * task.parts) * V;
-  const int first = share.strip * R;
-  const int height = task.y.in;
-  const int width = task.x.in;
-  const int channels_left = task.channels_from(share.plane, channel);
-  const T* from = x + share.plane * height * task.in_row + channel;
-  T* to = y + (share.plane * height + first) * 2 * task.out_row + 2LL * column * task.pitch + channel;
-  const int columns[3] = {::max(column - 1, 0) * task.pitch, column * task.pitch,
-                          ::min(column + 1, width - 1) * task.pitch};
-  const float even = along_x.even_at(column);
-  const float odd = along_x.odd_at(column, width);
+  __device__ void store(int row, int /*piece*/, const float (&values)[results]) const {
+    Vector<T, results>::pack(values).store_streaming(y_ + static_cast<std::int64_t>(row) * out_row_);
+  }
 
-  Vector<T, V> loaded[R + 2][3];
-  const auto load_row = [&](int j) {
-    const T* row = from + static_cast<std::int64_t>(::min(::max(first + j - 1, 0), height - 1)) * task.in_row;
-#pragma unroll
-    for (int i = 0; i < 3; ++i) loaded[j][i] = Vector<T, V>::load(row + columns[i]);
+ private:
+  static constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
+  [[nodiscard]] __device__ float scaled(float value) const { return is_i8 ? value * ratio_ : value; }
+
+  const T* x_;
+  T* y_;
+  int in_row_;
+  int out_row_;
+  float ratio_;
+  bool is_first_;
+  bool is_last_;
+  float second_[results];  ///< Weights of the second neighbour.
+};
+
+/// V channels of one column, in channel-vector layouts.
+template <class T, int V>
+class DoubledChannels {
+ public:
+  static constexpr int results = 2 * V;
+  static constexpr int pieces = 2;
+  struct Loaded {
+    Vector<T, V> columns[3];
   };
-  load_row(0);
-  load_row(1);
-  float held[2][2][V];
+
+  __device__ DoubledChannels(const T* x, T* y, const DoubledTask& doubled, const DoubledShare& share)
+      : in_row_(static_cast<int>(doubled.task.in_row)),
+        out_row_(static_cast<int>(doubled.task.out_row)),
+        pitch_(doubled.task.pitch),
+        ratio_(doubled.task.ratio) {
+    const UpsamplingTask& task = doubled.task;
+    const int column = static_cast<int>(task.by_parts(static_cast<unsigned>(share.group)));
+    const int channel = (share.group - column * task.parts) * V;
+    channels_left_ = task.channels_from(share.plane, channel);
+    x_ = x + share.plane * task.y.in * task.in_row + channel;
+    y_ = y + (share.plane * task.y.in + share.first) * 2 * task.out_row + 2LL * column * pitch_ + channel;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) columns_[i] = ::min(::max(column + i - 1, 0), task.x.in - 1) * pitch_;
+    even_ = doubled.along_x.even_at(column);
+    odd_ = doubled.along_x.odd_at(column, task.x.in);
+  }
+
+  [[nodiscard]] __device__ Loaded load(int row) const {
+    const T* address = x_ + static_cast<std::int64_t>(row) * in_row_;
+    Loaded loaded;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) loaded.columns[i] = Vector<T, V>::load(address + columns_[i]);
+    return loaded;
+  }
+
+  __device__ void along_row(const Loaded& loaded, float (&now)[results]) const {
+    float values[3][V];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) loaded.columns[i].unpack(values[i]);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      now[v] = scaled(between<is_i8>(values[0][v], values[1][v], even_));
+      now[V + v] = scaled(between<is_i8>(values[1][v], values[2][v], odd_));
+    }
+  }
+
+  __device__ void store(int row, int piece, const float (&values)[V]) const {
+    T* address = y_ + static_cast<std::int64_t>(row) * out_row_ + piece * pitch_;
+    Vector<T, V>::pack(values).first(channels_left_).store_streaming(address);
+  }
+
+ private:
+  static constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
+  [[nodiscard]] __device__ float scaled(float value) const { return is_i8 ? value * ratio_ : value; }
+
+  const T* x_;
+  T* y_;
+  int in_row_;
+  int out_row_;
+  int pitch_;
+  float ratio_;
+  int channels_left_;
+  int columns_[3];
+  float even_;
+  float odd_;
+};
+
+/// Blocks: of a multiprocessor, at least. Ahead: rows that are loaded before they are needed.
+template <class T, class Cells, int R, int Ahead, int Blocks>
+__global__ void __launch_bounds__(doubled_threads, Blocks) doubled_linear(const T* x, T* y, const DoubledTask doubled) {
+  constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
+  constexpr int E = Cells::results;
+  const UpsamplingTask& task = doubled.task;
+  const int height = task.y.in;
+  const DoubledShare share = DoubledShare::of_thread(task);
+  const Cells cells(x, y, doubled, share);
+  const auto load = [&](int j) { return cells.load(::min(::max(share.first + j - 1, 0), height - 1)); };
+
+  typename Cells::Loaded loaded[Ahead];
+#pragma unroll
+  for (int j = 0; j < Ahead; ++j) loaded[j] = load(j);
+  float held[2][E];
 #pragma unroll
   for (int j = 0; j < R + 2; ++j) {
-    if (j + 2 < R + 2) load_row(j + 2);
-    float(&now)[2][V] = held[j % 2];
-    const float(&previous)[2][V] = held[1 - j % 2];
-    {
-      float values[3][V];
+    float(&now)[E] = held[j % 2];
+    const float(&previous)[E] = held[1 - j % 2];
+    cells.along_row(loaded[j % Ahead], now);
+    if (j + Ahead < R + 2) loaded[j % Ahead] = load(j + Ahead);
+    if (j == 0) continue;
+    const int k = share.first + j - 1;  // this row
+    const float odd = doubled.along_y.odd_at(k - 1, height);
+    const float even = doubled.along_y.even_at(k);
+    const bool has_upper = j >= 2 && k - 1 < height && share.live;
+    const bool has_lower = j <= R && k < height && share.live;
 #pragma unroll
-      for (int i = 0; i < 3; ++i) loaded[j][i].unpack(values[i]);
+    for (int piece = 0; piece < Cells::pieces; ++piece) {
+      float upper[E / Cells::pieces];
+      float lower[E / Cells::pieces];
 #pragma unroll
-      for (int v = 0; v < V; ++v) {
-        now[0][v] = between<is_i8>(values[0][v], values[1][v], even);
-        now[1][v] = between<is_i8>(values[1][v], values[2][v], odd);
+      for (int i = 0; i < E / Cells::pieces; ++i) {
+        const int e = piece * (E / Cells::pieces) + i;
+        upper[i] = between<is_i8>(previous[e], now[e], odd);
+        lower[i] = between<is_i8>(previous[e], now[e], even);
       }
+      if (has_upper) cells.store(2 * j - 3, piece, upper);
+      if (has_lower) cells.store(2 * j - 2, piece, lower);
     }
-    const auto store = [&](int row, float f) {
-      if (first + row / 2 >= height) return;
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        float results[V];
-#pragma unroll
-        for (int v = 0; v < V; ++v) results[v] = between<is_i8>(previous[i][v], now[i][v], f);
-        T* address = to + row * task.out_row + i * task.pitch;
-        if constexpr (is_i8)
-          pack_scaled(results, task.ratio).first(channels_left).store_streaming(address);
-        else
-          Vector<T, V>::pack(results).first(channels_left).store_streaming(address);
-      }
-    };
-    const int k = first + j - 1;  // this row
-    if (j >= 2) store(2 * j - 3, along_y.odd_at(k - 1, height));
-    if (j >= 1 && j <= R) store(2 * j - 2, along_y.even_at(k));
-  }
-}
-
-/// a, b, ... to a, a, b, b, ...
-template <class T, int K>
-[[nodiscard]] __device__ Vector<T, 2 * K> each_twice(const Vector<T, K>& vector) {
-  if constexpr (K == 1) {
-    const T both[2] = {vector.raw, vector.raw};
-    return Vector<T, 2>::of(both);
-  } else {
-    Vector<T, 2 * K> result;
-#pragma unroll
-    for (int w = 0; w < Vector<T, K>::words; ++w) {
-      const unsigned word = vector.word(w);
-      constexpr auto size = sizeof(T);
-      result.word(2 * w) = size == 4 ? word : __byte_perm(word, word, size == 2 ? 0x1010U : 0x1100U);
-      result.word(2 * w + 1) = size == 4 ? word : __byte_perm(word, word, size == 2 ? 0x3232U : 0x3322U);
-    }
-    return result;
-  }
-}
-
-template <class T, int K, int R>
-__global__ void __launch_bounds__(doubled_threads) doubled_nearest(const T* x, T* y, const UpsamplingTask task) {
-  constexpr int N = 2 * K;
-  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * doubled_threads + threadIdx.x;
-  if (item >= task.items) return;
-  const Share share = Share::of(item, task);
-  const int column = static_cast<int>(share.group) * K;
-  const int first = share.strip * R;
-  const int height = task.y.in;
-  const T* from = x + (share.plane * height + first) * task.in_row + column;
-  T* to = y + (share.plane * height + first) * 2 * task.out_row + 2 * column;
-  Vector<T, K> rows[R];
-#pragma unroll
-  for (int j = 0; j < R; ++j) {
-    if (first + j < height) rows[j] = Vector<T, K>::load(from + j * task.in_row);
-  }
-#pragma unroll
-  for (int j = 0; j < R; ++j) {
-    if (first + j >= height) break;
-    if constexpr (std::is_same_v<T, std::int8_t>) {
-      if (task.ratio != 1.F) rows[j] = rows[j].times(task.ratio);
-    }
-    const Vector<T, N> twice = each_twice(rows[j]);
-    twice.store_streaming(to + 2 * j * task.out_row);
-    twice.store_streaming(to + (2 * j + 1) * task.out_row);
   }
 }
 

@@ -42,76 +42,55 @@ struct TapsAlong {
   }
 };
 
-/// V == 1: a group is N columns of one channel. V > 1: one column of V channels.
-template <class T, int Taps, int N, int V>
+/// A thread makes V channels of a column.
+template <class T, int Taps, int V>
 __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 : 1)
     interpolated(const T* x, T* y, const UpsamplingTask task) {
-  static_assert(N == 1 || V == 1);
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
-  constexpr int E = N * V;
   constexpr int behind = Taps / 2;  // taps after the place
   const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * interpolated_threads + threadIdx.x;
   if (item >= task.items) return;
   const Share share = Share::of(item, task);
   const std::int64_t first_column = task.parts == 1 ? share.group : divide(share.group, task.parts);
-  const int column = static_cast<int>(first_column) * N;
+  const auto column = static_cast<int>(first_column);
   const int channel = static_cast<int>(share.group - first_column * task.parts) * V;
 
-  int at[Taps][N];
-  float weight[Taps][N];
   WalkedAxis::Place place = task.x.at(column);
+  const TapsAlong<Taps> along_x(task.x, place, task.cubic_a);
+  int at[Taps];
+  float weight[Taps];
 #pragma unroll
-  for (int n = 0; n < N; ++n) {
-    const TapsAlong<Taps> taps(task.x, place, task.cubic_a);
-#pragma unroll
-    for (int t = 0; t < Taps; ++t) {
-      at[t][n] = taps.index[t] * task.pitch;
-      weight[t][n] = taps.weight[t];
-      if constexpr (is_i8) weight[t][n] *= E == 1 ? task.x_scale : task.ratio;
-    }
-    task.x.advance(place);
+  for (int t = 0; t < Taps; ++t) {
+    at[t] = along_x.index[t] * task.pitch;
+    weight[t] = along_x.weight[t];
+    if constexpr (is_i8) weight[t] *= V == 1 ? task.x_scale : task.ratio;
   }
   const WalkedAxis::Place slice = task.z.at(share.slice);
   const TapsAlong<Taps> along_z(task.z, slice, task.cubic_a);
   const std::int64_t in_slice = task.in_row * task.y.in;
   const T* volume = x + share.plane * task.z.in * in_slice + channel;
 
-  const auto load_row = [&](int row, float(&result)[E]) {
+  const auto load_row = [&](int row, float(&result)[V]) {
     const T* rows = volume + row * task.in_row;
 #pragma unroll
     for (int k = 0; k < Taps; ++k) {
       if (k > 0 && slice.remainder == 0) break;
       const T* from = rows + along_z.index[k] * in_slice;
-      float values[E];
-      if constexpr (V == 1) {
-        T loaded[Taps][N];
+      Vector<T, V> loaded[Taps];
 #pragma unroll
-        for (int t = 0; t < Taps; ++t) {
+      for (int t = 0; t < Taps; ++t) loaded[t] = Vector<T, V>::load(from + at[t]);
+      float values[V];
 #pragma unroll
-          for (int n = 0; n < N; ++n) loaded[t][n] = from[at[t][n]];
-        }
+      for (int t = 0; t < Taps; ++t) {
+        float elements[V];
+        loaded[t].unpack(elements);
 #pragma unroll
-        for (int n = 0; n < N; ++n) {
-          values[n] = weight[0][n] * static_cast<float>(loaded[0][n]);
-#pragma unroll
-          for (int t = 1; t < Taps; ++t) values[n] = fmaf(weight[t][n], static_cast<float>(loaded[t][n]), values[n]);
-        }
-      } else {
-        Vector<T, V> loaded[Taps];
-#pragma unroll
-        for (int t = 0; t < Taps; ++t) loaded[t] = Vector<T, V>::load(from + at[t][0]);
-#pragma unroll
-        for (int t = 0; t < Taps; ++t) {
-          float elements[V];
-          loaded[t].unpack(elements);
-#pragma unroll
-          for (int v = 0; v < V; ++v) {
-            values[v] = t == 0 ? weight[0][0] * elements[v] : fmaf(weight[t][0], elements[v], values[v]);
-          }
+        for (int v = 0; v < V; ++v) {
+          values[v] = t == 0 ? weight[0] * elements[v] : fmaf(weight[t], elements[v], values[v]);
         }
       }
 #pragma unroll
-      for (int e = 0; e < E; ++e) {
+      for (int e = 0; e < V; ++e) {
         if (slice.remainder == 0)
           result[e] = values[e];
         else
@@ -127,7 +106,7 @@ __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 
           static_cast<std::int64_t>(column) * task.pitch + channel;
   const int ahead = task.y.identity ? 0 : behind;
   const int needed = task.y.identity ? 1 : Taps;
-  float held[Taps][E];  // input rows have - Taps + 1 .. have
+  float held[Taps][V];  // input rows have - Taps + 1 .. have
   place = task.y.at(begin);
   int have = place.index + ahead - needed;
   for (int row = begin; row < end; ++row, to += task.out_row) {
@@ -138,29 +117,29 @@ __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 
 #pragma unroll
       for (int t = 0; t + 1 < Taps; ++t) {
 #pragma unroll
-        for (int e = 0; e < E; ++e) held[t][e] = held[t + 1][e];
+        for (int e = 0; e < V; ++e) held[t][e] = held[t + 1][e];
       }
       load_row(task.y.clamp(have), held[Taps - 1]);
     }
-    float result[E];
+    float result[V];
     if (place.remainder == 0) {
 #pragma unroll
-      for (int e = 0; e < E; ++e) result[e] = task.y.identity ? held[Taps - 1][e] : held[Taps - 1 - behind][e];
+      for (int e = 0; e < V; ++e) result[e] = task.y.identity ? held[Taps - 1][e] : held[Taps - 1 - behind][e];
     } else {
       float weights[Taps];
       weigh<Taps>(task.y.fraction(place), task.cubic_a, weights);
 #pragma unroll
-      for (int e = 0; e < E; ++e) {
+      for (int e = 0; e < V; ++e) {
         result[e] = weights[0] * held[0][e];
 #pragma unroll
         for (int t = 1; t < Taps; ++t) result[e] = fmaf(weights[t], held[t][e], result[e]);
       }
     }
-    if constexpr (E == 1 && is_i8) {
+    if constexpr (V == 1 && is_i8) {
       *to = task.pitch > 1 && channels_left <= 0 ? std::int8_t{0} : quantize_device(result[0], task.y_scale);
     } else {
-      Vector<T, E> packed = Vector<T, E>::pack(result);
-      if (V > 1 || (E == 1 && task.pitch > 1)) packed = packed.first(channels_left);
+      Vector<T, V> packed = Vector<T, V>::pack(result);
+      if (V > 1 || task.pitch > 1) packed = packed.first(channels_left);
       packed.store_streaming(to);
     }
     task.y.advance(place);

@@ -1,4 +1,4 @@
-// Upsampling by linear or cubic interpolation, by any factor, of the linear layout. A warp makes a piece of one row of
+// Upsampling by cubic interpolation, by any factor, of the linear layout. A warp makes a piece of one row of
 // the output after the other: it adds up the rows of the input that this takes, in shared memory, where gathering the
 // neighbours of each column is cheap.
 #pragma once
@@ -10,9 +10,7 @@ namespace detail {
 
 inline constexpr int staged_threads = 128;
 inline constexpr int staged_warps = staged_threads / 32;
-/// Columns that a lane makes of each row.
-template <int Taps>
-inline constexpr int staged_columns = Taps == 2 ? 8 : 4;
+inline constexpr int staged_columns = 4;  ///< That a lane makes of each row.
 
 struct StagedTask {
   UpsamplingTask task;
@@ -23,10 +21,11 @@ struct StagedTask {
 };
 
 /// N neighbouring columns are stored at once. Wide: rows are read 128 bits at a time.
-template <class T, int Taps, int N, bool Wide>
+template <class T, int N, bool Wide>
 __global__ void __launch_bounds__(staged_threads) staged(const T* x, T* y, const StagedTask staged) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
-  constexpr int C = staged_columns<Taps>;
+  constexpr int Taps = 4;
+  constexpr int C = staged_columns;
   constexpr int G = C / N;  // groups of N columns, 32 * N columns apart
   constexpr int W = Wide ? widest<T> : 1;
   extern __shared__ float4 shared[];

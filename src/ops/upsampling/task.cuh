@@ -135,15 +135,16 @@ struct Share {
   int slice;
   std::int64_t plane;
 
+  /// Of a task of less than `most_quick_items`.
+  [[nodiscard]] __device__ static Share quick(unsigned item, const UpsamplingTask& task) {
+    const unsigned line = task.by_groups(item);
+    const unsigned section = task.by_strips(line);
+    const unsigned plane = task.by_slices(section);
+    return {item - line * task.by_groups.divisor, static_cast<int>(line - section * task.by_strips.divisor),
+            static_cast<int>(section - plane * task.by_slices.divisor), plane};
+  }
   [[nodiscard]] __device__ static Share of(std::int64_t item, const UpsamplingTask& task) {
-    if (task.items < UpsamplingTask::most_quick_items) {
-      const auto number = static_cast<unsigned>(item);
-      const unsigned line = task.by_groups(number);
-      const unsigned section = task.by_strips(line);
-      const unsigned plane = task.by_slices(section);
-      return {number - line * task.by_groups.divisor, static_cast<int>(line - section * task.by_strips.divisor),
-              static_cast<int>(section - plane * task.by_slices.divisor), plane};
-    }
+    if (task.items < UpsamplingTask::most_quick_items) return quick(static_cast<unsigned>(item), task);
     const std::int64_t line = divide(item, task.groups);
     const std::int64_t section = divide(line, task.strips);
     const std::int64_t plane = task.z.out == 1 ? section : divide(section, task.z.out);
@@ -151,5 +152,12 @@ struct Share {
             static_cast<int>(section - plane * task.z.out), plane};
   }
 };
+
+/// `f` of the way from a to b. Finite: the difference, which two results share, is a number.
+template <bool Finite>
+[[nodiscard]] __device__ float between(float a, float b, float f) {
+  if constexpr (Finite) return fmaf(f, b - a, a);
+  return fmaf(f, b, (1.F - f) * a);
+}
 
 }  // namespace graft

@@ -1,9 +1,12 @@
 // CUDA kernels of Upsampling: which of them takes which problem.
 #include "ops/upsampling/doubled.cuh"
+#include "ops/upsampling/doubled_nearest.cuh"
+#include "ops/upsampling/halved.cuh"
 #include "ops/upsampling/interpolated.cuh"
 #include "ops/upsampling/nearest.cuh"
 #include "ops/upsampling/staged.cuh"
 #include "ops/upsampling/upsampling.hpp"
+#include "ops/upsampling/walked.cuh"
 
 namespace graft {
 namespace {
@@ -11,13 +14,27 @@ namespace {
 /// Rows of the output that a thread makes, if there are threads enough; rows of the input for "doubled".
 struct Policy {
   static constexpr int rows = 32;
-  static constexpr int doubled_rows = 2;
-  static constexpr int doubled_rows_i8 = 3;
-  static constexpr int doubled_channel_rows = 4;
-  static constexpr int interpolated_columns = 4;  ///< More take more registers, and more of a row is waited for.
+  static constexpr int walked_rows = 8;
+  static constexpr int halved_rows = 2;
+  static constexpr int nearest_rows = 2;
 };
 
-/// Packed i8 hold results of at most 2^21 steps before they saturate.
+// Of "doubled", linear: rows of the input to a thread, and how many blocks share a multiprocessor's registers.
+template <class T>
+constexpr int strip_rows = sizeof(T) == 1 ? 4 : 2;
+template <class T>
+constexpr int strip_blocks = sizeof(T) == 4   ? 10
+                             : sizeof(T) == 2 ? 8
+                                              : 5;
+constexpr int strip_ahead = 3;
+// The same in channel-vector layouts.
+template <class T>
+constexpr int cell_rows = sizeof(T) == 1 ? 8 : 3;
+template <class T>
+constexpr int cell_blocks = sizeof(T) == 1 ? 6 : 5;
+constexpr int cell_ahead = 2;
+
+/// Larger ratios are left to "scalar": results that saturate anyway might become infinite, and their differences NaN.
 constexpr float most_steps = 16384.F;
 
 float ratio_of(const Upsampling& op, const Problem& problem) {
@@ -59,19 +76,58 @@ bool is_doubled(const Upsampling& op, const SampledAxis& axis) {
 template <class T>
 constexpr int doubled_columns = widest<T> / 2;
 
-Status fits_doubled(const Upsampling& op, const Problem& problem) {
-  const bool is_linear = problem.inputs[0].layout == Layout::linear;
-  if (op.mode == Interpolation::cubic || (op.mode == Interpolation::nearest && !is_linear)) {
-    return unsupported("takes linear interpolation, and nearest in the linear layout");
+/// A thread of these kernels makes 4 elements or more.
+Status fits_quick(const Upsampling& op, const Problem& problem) {
+  if (problem.outputs[0].extents.element_count() >= 4 * UpsamplingTask::most_quick_items) {
+    return unsupported("takes outputs of less than 2^33 elements");
   }
+  return fits_packed(op, problem);
+}
+
+Status fits_doubled(const Upsampling& op, const Problem& problem) {
+  if (op.mode == Interpolation::cubic) return unsupported("takes nearest and linear interpolation");
   const auto axes = sampled_axes(op, problem);
   if (axes[0].out > 1 || !is_doubled(op, axes[1]) || !is_doubled(op, axes[2])) {
     return unsupported("takes two axes of twice the size");
   }
-  if (is_linear && problem.inputs[0].dtype == DType::i8 && axes[2].in % doubled_columns<std::int8_t> != 0) {
+  const bool is_i8 = problem.inputs[0].dtype == DType::i8;
+  if (problem.inputs[0].layout == Layout::linear && is_i8 && axes[2].in % doubled_columns<std::int8_t> != 0) {
     return unsupported("takes rows of a multiple of 8 elements of i8");
   }
-  return fits_packed(op, problem);
+  return fits_quick(op, problem);
+}
+
+bool is_halved(const SampledAxis& axis) {
+  return axis.in == 2 * axis.out && axis.step == 2 * axis.divisor && 2 * axis.offset == axis.divisor;
+}
+
+Status fits_halved(const Upsampling& op, const Problem& problem) {
+  const TensorDesc& x = problem.inputs[0];
+  const auto axes = sampled_axes(op, problem);
+  if (op.mode != Interpolation::linear || x.layout != Layout::linear || axes[0].out > 1 || axes[0].in > 1 ||
+      !is_halved(axes[1]) || !is_halved(axes[2])) {
+    return unsupported("takes two axes of half the size by linear interpolation at half_pixel, in the linear layout");
+  }
+  const int columns = 16 / static_cast<int>(size_of(x.dtype));
+  if (axes[2].in % columns != 0) return unsupported("takes rows of a multiple of 128 bits");
+  return fits_quick(op, problem);
+}
+
+Status fits_walked(const Upsampling& op, const Problem& problem) {
+  if (op.mode != Interpolation::linear || problem.inputs[0].layout != Layout::linear) {
+    return unsupported("takes linear interpolation in the linear layout");
+  }
+  for (const SampledAxis& axis : sampled_axes(op, problem)) {
+    if (!detail::ShortAxis::fits(axis)) return unsupported("takes places of 31 bits");
+  }
+  const Extents& in = problem.inputs[0].extents;
+  const Extents& out = problem.outputs[0].extents;
+  const std::int64_t channels = in[0] * in[1];
+  if (channels > 0 &&
+      std::max(in.element_count(), out.element_count()) / channels >= UpsamplingTask::most_quick_items) {
+    return unsupported("takes channels of less than 2^31 elements");
+  }
+  return fits_quick(op, problem);
 }
 
 UpsamplingTask make_task(const Upsampling& op, const Problem& problem) {
@@ -119,32 +175,28 @@ Status with_task(const Upsampling& op, const Problem& problem, const Buffers& bu
 }
 
 /// What a piece of a row takes of the input, at most; a multiple of 16 so that it begins and ends in whole vectors.
-template <int Taps>
 std::int64_t window_of(const SampledAxis& axis) {
-  const std::int64_t columns = std::min<std::int64_t>(32 * detail::staged_columns<Taps>, axis.out);
-  const std::int64_t window = std::min(axis.in, (columns - 1) * axis.step / axis.divisor + Taps + 1) + 16;
+  constexpr int taps = 4;
+  const std::int64_t columns = std::min<std::int64_t>(32 * detail::staged_columns, axis.out);
+  const std::int64_t window = std::min(axis.in, (columns - 1) * axis.step / axis.divisor + taps + 1) + 16;
   return ceil_divide(window, 16) * 16;
-}
-
-std::int64_t window_of(const Upsampling& op, const SampledAxis& axis) {
-  return op.mode == Interpolation::cubic ? window_of<4>(axis) : window_of<2>(axis);
 }
 
 Status fits_staged(const Upsampling& op, const Problem& problem) {
   constexpr std::int64_t shared_bytes = 48 << 10;
-  if (op.mode == Interpolation::nearest || problem.inputs[0].layout != Layout::linear) {
-    return unsupported("takes the linear layout, linear or cubic");
+  if (op.mode != Interpolation::cubic || problem.inputs[0].layout != Layout::linear) {
+    return unsupported("takes cubic interpolation in the linear layout");
   }
   constexpr auto longest = shared_bytes / static_cast<std::int64_t>(sizeof(float)) / detail::staged_warps;
-  const std::int64_t window = window_of(op, sampled_axes(op, problem)[2]);
+  const std::int64_t window = window_of(sampled_axes(op, problem)[2]);
   if (window > longest) {
-    return unsupported("takes up to " + std::to_string(longest) + " elements for 256 columns, found " +
+    return unsupported("takes up to " + std::to_string(longest) + " elements for 128 columns, found " +
                        std::to_string(window));
   }
   return fits_packed(op, problem);
 }
 
-template <class T, int Taps>
+template <class T>
 Status run_pieces(const Upsampling& op, const Problem& problem, const UpsamplingTask& task, const DeviceTraits& device,
                   const T* x, T* y, const CudaContext& context) {
   using namespace detail;
@@ -153,8 +205,8 @@ Status run_pieces(const Upsampling& op, const Problem& problem, const Upsampling
   StagedTask staged_task{.task = task,
                          .lines = task.planes * task.z.out * task.y.out,
                          .lines_each = 1,
-                         .pieces = static_cast<int>(ceil_divide(task.x.out, 32 * staged_columns<Taps>)),
-                         .window = static_cast<int>(window_of(op, sampled_axes(op, problem)[2]))};
+                         .pieces = static_cast<int>(ceil_divide(task.x.out, 32 * staged_columns)),
+                         .window = static_cast<int>(window_of(sampled_axes(op, problem)[2]))};
   const std::int64_t warps = std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor / 32;
   staged_task.lines_each =
       static_cast<int>(std::clamp<std::int64_t>(staged_task.lines * staged_task.pieces / warps, 1, most_lines));
@@ -166,16 +218,14 @@ Status run_pieces(const Upsampling& op, const Problem& problem, const Upsampling
   const bool wide = is_aligned(x, 16) && task.x.in % widest<T> == 0;
   const bool even = is_aligned(y, N * sizeof(T)) && task.x.out % N == 0;
   const auto run = [&](auto* kernel) { return launch("Upsampling staged", kernel, grid, context, x, y, staged_task); };
-  if (even) return run(wide ? staged<T, Taps, N, true> : staged<T, Taps, N, false>);
-  return run(wide ? staged<T, Taps, 1, true> : staged<T, Taps, 1, false>);
+  if (even) return run(wide ? staged<T, N, true> : staged<T, N, false>);
+  return run(wide ? staged<T, 1, true> : staged<T, 1, false>);
 }
 
 Status run_staged(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-                     if (op.mode == Interpolation::cubic)
-                       return run_pieces<T, 4>(op, problem, task, device, x, y, context);
-                     return run_pieces<T, 2>(op, problem, task, device, x, y, context);
+                     return run_pieces<T>(op, problem, task, device, x, y, context);
                    });
 }
 
@@ -206,17 +256,8 @@ Status run_channels(const Upsampling& op, UpsamplingTask& task, const DeviceTrai
   using namespace detail;
   if (op.mode == Interpolation::nearest) return run_nearest<T, 1, V>(task, device, x, y, context);
   distribute(task, 1, V, device);
-  auto* kernel = op.mode == Interpolation::cubic ? interpolated<T, 4, 1, V> : interpolated<T, 2, 1, V>;
+  auto* kernel = op.mode == Interpolation::cubic ? interpolated<T, 4, V> : interpolated<T, 2, V>;
   return launch("Upsampling interpolated", kernel,
-                {ceil_divide(task.items, interpolated_threads), interpolated_threads}, context, x, y, task);
-}
-
-/// Linear interpolation, several columns to a thread.
-template <class T>
-Status run_columns(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
-  using namespace detail;
-  distribute(task, Policy::interpolated_columns, 1, device);
-  return launch("Upsampling interpolated", interpolated<T, 2, Policy::interpolated_columns, 1>,
                 {ceil_divide(task.items, interpolated_threads), interpolated_threads}, context, x, y, task);
 }
 
@@ -227,11 +268,75 @@ Status run_any(const Upsampling& op, const Problem& problem, const Buffers& buff
                    });
 }
 
+/// N columns to a lane, of C planes.
+template <class T, int N, int C>
+Status run_lanes(std::array<SampledAxis, 3> axes, const UpsamplingTask& task, const DeviceTraits& device, const T* x,
+                 T* y, const CudaContext& context) {
+  using namespace detail;
+  constexpr int warps = walked_threads / 32;
+  std::int64_t planes = task.planes;
+  const std::int64_t lines = planes * task.z.out * task.y.out;
+  if (axes[0].is_identity() && axes[1].is_identity() && lines <= Upsampling::largest_size) {
+    // Only rows are resampled, and C of them at once.
+    planes = lines % C == 0 ? C : 1;
+    axes[0] = {};
+    axes[1] = {.in = lines / planes, .out = lines / planes};
+  }
+  WalkedTask walked_task{.z = ShortAxis::make(axes[0]),
+                         .y = ShortAxis::make(axes[1]),
+                         .x = ShortAxis::make(axes[2]),
+                         .planes = static_cast<unsigned>(planes),
+                         .rows = 2 * Policy::walked_rows,
+                         .ratio = task.ratio};
+  const std::int64_t pieces = ceil_divide(axes[2].out, 32 * N);
+  const std::int64_t wanted =
+      std::int64_t{4} * device.multiprocessors * device.threads_per_multiprocessor / walked_threads;
+  do {
+    walked_task.rows /= 2;
+    const std::int64_t strips = ceil_divide(axes[1].out, warps * walked_task.rows);
+    walked_task.by_strips = QuickDivision::by(strips);
+    walked_task.blocks = pieces * strips * axes[0].out * ceil_divide(planes, C);
+  } while (walked_task.rows > 1 && walked_task.blocks < wanted);
+  walked_task.by_pieces = QuickDivision::by(pieces);
+  walked_task.by_slices = QuickDivision::by(axes[0].out);
+  auto* kernel = axes[0].is_identity() ? walked<T, N, C, false> : walked<T, N, C, true>;
+  return launch("Upsampling walked", kernel, {walked_task.blocks, walked_threads}, context, x, y, walked_task);
+}
+
+Status run_walked(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+  return with_task(op, problem, buffers,
+                   [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+                     constexpr int N = 4 / static_cast<int>(sizeof(T));
+                     const auto axes = sampled_axes(op, problem);
+                     if constexpr (N > 1) {
+                       constexpr int C = N == 4 ? 1 : 2;
+                       const bool even = is_aligned(y, 4) && axes[2].out % N == 0;
+                       if (even) return run_lanes<T, N, C>(axes, task, device, x, y, context);
+                     }
+                     return run_lanes<T, 1, 4>(axes, task, device, x, y, context);
+                   });
+}
+
+Status run_halved(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+  using namespace detail;
+  if (!is_aligned(buffers.inputs[0], 16) || !is_aligned(buffers.outputs[0], 16)) {
+    return run_any(op, problem, buffers, context);
+  }
+  return with_task(op, problem, buffers,
+                   [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+                     const std::int64_t groups = task.x.in / widest<T>;
+                     task.distribute(groups, task.y.out, Policy::halved_rows);
+                     const bool small = !task.fills(device);
+                     if (small) task.distribute(groups, task.y.out, 1);
+                     const Grid grid{ceil_divide(task.items, halved_threads), halved_threads};
+                     return launch("Upsampling halved", small ? halved<T, 1> : halved<T, Policy::halved_rows>, grid,
+                                   context, x, y, task);
+                   });
+}
+
 Status fits_vectors(const Upsampling& op, const Problem& problem) {
-  const Extents& out = problem.outputs[0].extents;
-  if (op.mode != Interpolation::nearest && problem.inputs[0].layout == Layout::linear &&
-      (op.mode == Interpolation::cubic || out[out.rank() - 1] % Policy::interpolated_columns != 0)) {
-    return unsupported("takes, of the linear layout, nearest, and linear interpolation to rows of a multiple of 4");
+  if (op.mode != Interpolation::nearest && problem.inputs[0].layout == Layout::linear) {
+    return unsupported("takes, of the linear layout, nearest");
   }
   return fits_packed(op, problem);
 }
@@ -244,9 +349,6 @@ Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& 
   if (!aligned) return run_any(op, problem, buffers, context);
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
-                     if (is_linear && op.mode == Interpolation::linear) {
-                       return run_columns(task, device, x, y, context);
-                     }
                      if (is_linear) {
                        constexpr int narrow = sizeof(T) == 1 ? 4 : 2;
                        if (task.x.out % widest<T> == 0)
@@ -259,8 +361,116 @@ Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& 
                    });
 }
 
-Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+/// Threads for strips of as many rows of the input or, of small tensors, for single rows. Small?
+bool distribute_doubled(UpsamplingTask& task, std::int64_t groups, int rows, const DeviceTraits& device) {
+  task.distribute(groups, task.y.in, rows);
+  const bool small = !task.fills(device);
+  if (small) task.distribute(groups, task.y.in, 1);
+  return small;
+}
+
+template <class T, class Cells, int R, int Ahead, int Blocks>
+Status run_cells(const Upsampling& op, const std::array<SampledAxis, 3>& axes, UpsamplingTask& task,
+                 std::int64_t groups, const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
   using namespace detail;
+  const bool small = distribute_doubled(task, groups, R, device);
+  const DoubledTask doubled{task, DoubledWeights::make(axes[1], op.coordinate_mode),
+                            DoubledWeights::make(axes[2], op.coordinate_mode)};
+  auto* kernel = small ? doubled_linear<T, Cells, 1, Ahead, Blocks> : doubled_linear<T, Cells, R, Ahead, Blocks>;
+  return launch("Upsampling doubled", kernel, {ceil_divide(task.items, doubled_threads), doubled_threads}, context, x,
+                y, doubled);
+}
+
+template <class T>
+Status run_doubled_linear(const Upsampling& op, const std::array<SampledAxis, 3>& axes, bool is_linear,
+                          UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
+                          const CudaContext& context) {
+  using namespace detail;
+  if constexpr (sizeof(T) < 4) {
+    if (!is_linear) {
+      constexpr int V = 8;
+      task.parts = task.pitch / V;
+      return run_cells<T, DoubledChannels<T, V>, cell_rows<T>, cell_ahead, cell_blocks<T>>(
+          op, axes, task, std::int64_t{task.x.in} * task.parts, device, x, y, context);
+    }
+  }
+  constexpr int K = doubled_columns<T>;
+  const std::int64_t groups = task.x.in / K;
+  if (task.x.in % K == 0 && groups <= 32 && 32 % groups == 0) {
+    return run_cells<T, DoubledColumns<T, K, true>, strip_rows<T>, strip_ahead, strip_blocks<T>>(op, axes, task, groups,
+                                                                                                 device, x, y, context);
+  }
+  if constexpr (!std::is_same_v<T, std::int8_t>) {
+    if (task.x.in % K != 0) {
+      return run_cells<T, DoubledColumns<T, 1, false>, strip_rows<T>, strip_ahead, strip_blocks<T>>(
+          op, axes, task, task.x.in, device, x, y, context);
+    }
+  }
+  return run_cells<T, DoubledColumns<T, K, false>, strip_rows<T>, strip_ahead, strip_blocks<T>>(op, axes, task, groups,
+                                                                                                device, x, y, context);
+}
+
+template <class T, bool InVectors>
+Status run_copied(const UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
+                  const CudaContext& context) {
+  using namespace detail;
+  CopiedTask copied{.task = task, .all_lines = task.planes * task.y.in};
+  copied.line_units = static_cast<int>(task.in_row / (InVectors ? widest<T> : widest<T> / 2));
+  copied.is_padded = InVectors && task.channels % task.pitch != 0;
+  if (copied.line_units <= CopiedTask::most_units) {
+    copied.units = copied.line_units;
+    // Enough blocks for every multiprocessor, if there are lines enough.
+    const auto fair = static_cast<int>(
+        std::min<std::int64_t>(copied.all_lines / (4 * device.multiprocessors), CopiedTask::most_units));
+    copied.lines = std::clamp(fair, 1, CopiedTask::most_units / copied.units);
+  } else {
+    copied.units = CopiedTask::most_units / task.parts * task.parts;
+    copied.lines = 1;
+  }
+  const std::int64_t pieces = ceil_divide(copied.line_units, copied.units);
+  copied.by_units = QuickDivision::by(copied.units);
+  copied.by_pieces = QuickDivision::by(pieces);
+  const Grid grid{.blocks = ceil_divide(copied.all_lines, copied.lines) * pieces,
+                  .threads = CopiedTask::threads,
+                  .cluster = 1,
+                  .shared_bytes = copied.lines * copied.units * (InVectors ? 4 : 2) * 16};
+  return launch("Upsampling copied", doubled_copied<T, InVectors>, grid, context, x, y, copied);
+}
+
+template <class T>
+Status run_doubled_nearest(bool is_linear, UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
+                           const CudaContext& context) {
+  using namespace detail;
+  constexpr int K = doubled_columns<T>;
+  if constexpr (sizeof(T) < 4) {
+    if (!is_linear) {
+      task.parts = task.pitch / widest<T>;
+      task.by_parts = QuickDivision::by(task.parts);
+      if (task.parts <= CopiedTask::most_units && device.compute_major >= 9) {
+        return run_copied<T, true>(task, device, x, y, context);
+      }
+      return run_nearest<T, 1, widest<T>>(task, device, x, y, context);
+    }
+  }
+  const auto run = [&](auto* kernel) {
+    return launch("Upsampling doubled", kernel,
+                  {ceil_divide(task.items, doubled_nearest_threads), doubled_nearest_threads}, context, x, y, task);
+  };
+  const bool whole = task.x.in % K == 0;
+  const bool small = distribute_doubled(task, whole ? task.x.in / K : task.x.in, Policy::nearest_rows, device);
+  if (whole) {
+    if (small) return run(doubled_nearest<T, K, 1>);
+    if (device.compute_major >= 9) return run_copied<T, false>(task, device, x, y, context);
+    return run(doubled_nearest<T, K, Policy::nearest_rows>);
+  }
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    return unsupported("Upsampling doubled: rows of a multiple of 8 elements of i8");
+  } else {
+    return run(small ? doubled_nearest<T, 1, 1> : doubled_nearest<T, 1, Policy::nearest_rows>);
+  }
+}
+
+Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
   if (!is_aligned(buffers.inputs[0], 16) || !is_aligned(buffers.outputs[0], 16)) {
     return op.mode == Interpolation::nearest ? run_vectors(op, problem, buffers, context)
                                              : run_any(op, problem, buffers, context);
@@ -268,40 +478,11 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
   const bool is_linear = problem.inputs[0].layout == Layout::linear;
   return with_task(op, problem, buffers,
                    [&]<class T>(UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y) {
+                     if (op.mode == Interpolation::nearest) {
+                       return run_doubled_nearest<T>(is_linear, task, device, x, y, context);
+                     }
                      const auto axes = sampled_axes(op, problem);
-                     const DoubledWeights along_y = DoubledWeights::make(axes[1], op.coordinate_mode);
-                     const DoubledWeights along_x = DoubledWeights::make(axes[2], op.coordinate_mode);
-                     // Small tensors take a thread for each row.
-                     const auto distribute_rows = [&](std::int64_t groups, int rows) {
-                       task.distribute(groups, task.y.in, rows);
-                       const bool small = !task.fills(device);
-                       if (small) task.distribute(groups, task.y.in, 1);
-                       return small;
-                     };
-                     const auto run = [&](auto* kernel, const auto&... weights) {
-                       const Grid grid{ceil_divide(task.items, doubled_threads), doubled_threads};
-                       return launch("Upsampling doubled", kernel, grid, context, x, y, task, weights...);
-                     };
-                     const auto run_columns = [&]<int K>(std::integral_constant<int, K>) {
-                       constexpr int R = sizeof(T) == 1 ? Policy::doubled_rows_i8 : Policy::doubled_rows;
-                       const bool small = distribute_rows(task.x.in / K, R);
-                       if (op.mode == Interpolation::nearest)
-                         return run(small ? doubled_nearest<T, K, 1> : doubled_nearest<T, K, R>);
-                       return run(small ? doubled_linear<T, K, 1> : doubled_linear<T, K, R>, along_y, along_x);
-                     };
-                     if constexpr (sizeof(T) < 4) {
-                       if (!is_linear) {
-                         constexpr int V = 8;
-                         task.parts = task.pitch / V;
-                         constexpr int R = Policy::doubled_channel_rows;
-                         const bool small = distribute_rows(std::int64_t{task.x.in} * task.parts, R);
-                         return run(small ? doubled_channels<T, V, 1> : doubled_channels<T, V, R>, along_y, along_x);
-                       }
-                     }
-                     if constexpr (!std::is_same_v<T, std::int8_t>) {
-                       if (task.x.in % doubled_columns<T> != 0) return run_columns(std::integral_constant<int, 1>{});
-                     }
-                     return run_columns(std::integral_constant<int, doubled_columns<T>>{});
+                     return run_doubled_linear<T>(op, axes, is_linear, task, device, x, y, context);
                    });
 }
 
@@ -309,6 +490,8 @@ Status run_doubled(const Upsampling& op, const Problem& problem, const Buffers& 
 
 std::span<const Variant<Upsampling>> cuda_kernels(const Upsampling& /*op*/) {
   static constexpr std::array variants{Variant<Upsampling>{"doubled", fits_doubled, run_doubled},
+                                       Variant<Upsampling>{"halved", fits_halved, run_halved},
+                                       Variant<Upsampling>{"walked", fits_walked, run_walked},
                                        Variant<Upsampling>{"vectors", fits_vectors, run_vectors},
                                        Variant<Upsampling>{"staged", fits_staged, run_staged},
                                        Variant<Upsampling>{"scalar", fits_any, run_any}};

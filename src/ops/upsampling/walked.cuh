@@ -1,0 +1,222 @@
+// Linear upsampling by any factor, in the linear layout. A warp walks down the rows of columns beside each other, in
+// several planes at once. It keeps two rows of the input, interpolated along the row, and loads what the next row of
+// the output takes before it makes this one.
+#pragma once
+
+#include "ops/upsampling/task.cuh"
+
+namespace graft {
+namespace detail {
+
+inline constexpr int walked_threads = 128;
+
+/// A SampledAxis all of whose places are numbers of 31 bits.
+struct ShortAxis {
+  int in;
+  int out;
+  unsigned step;
+  unsigned start;       ///< Offset plus divisor, so that nothing is negative.
+  unsigned whole_step;  ///< step = whole_step * divisor + part_step
+  unsigned part_step;
+  float inverse;  ///< 1 / divisor
+  QuickDivision by_divisor;
+
+  [[nodiscard]] static bool fits(const SampledAxis& axis) {
+    return axis.step * axis.out + axis.offset + axis.divisor < UpsamplingTask::most_quick_items;
+  }
+  [[nodiscard]] static ShortAxis make(const SampledAxis& axis) {
+    return {.in = static_cast<int>(axis.in),
+            .out = static_cast<int>(axis.out),
+            .step = static_cast<unsigned>(axis.step),
+            .start = static_cast<unsigned>(axis.offset + axis.divisor),
+            .whole_step = static_cast<unsigned>(axis.step / axis.divisor),
+            .part_step = static_cast<unsigned>(axis.step % axis.divisor),
+            .inverse = static_cast<float>(1 / static_cast<double>(axis.divisor)),
+            .by_divisor = QuickDivision::by(axis.divisor)};
+  }
+
+  struct Place {
+    int index;           ///< Rounded down; may lie outside of the input.
+    unsigned remainder;  ///< What is missing, of the divisor.
+    [[nodiscard]] __device__ bool is_whole() const { return remainder == 0; }
+  };
+  [[nodiscard]] __device__ Place at(int i) const {
+    const unsigned place = step * static_cast<unsigned>(i) + start;
+    const unsigned quotient = by_divisor(place);
+    return {static_cast<int>(quotient) - 1, place - quotient * by_divisor.divisor};
+  }
+  __device__ void advance(Place& place) const {
+    place.index += static_cast<int>(whole_step);
+    place.remainder += part_step;
+    if (place.remainder >= by_divisor.divisor) {
+      place.remainder -= by_divisor.divisor;
+      ++place.index;
+    }
+  }
+  [[nodiscard]] __device__ float fraction(const Place& place) const {
+    return static_cast<float>(place.remainder) * inverse;
+  }
+  [[nodiscard]] __device__ int clamp(int index) const { return ::min(::max(index, 0), in - 1); }
+};
+
+/// Two neighbours. Where a place is whole, the element there counts twice by half: its neighbour may be infinite.
+struct Neighbours {
+  int first;
+  int second;
+  float weight;  ///< Of the second.
+
+  __device__ Neighbours(const ShortAxis& axis, const ShortAxis::Place& place)
+      : first(axis.clamp(place.index)),
+        second(axis.clamp(place.is_whole() ? place.index : place.index + 1)),
+        weight(place.is_whole() ? 0.5F : axis.fraction(place)) {}
+};
+
+struct WalkedTask {
+  ShortAxis z;
+  ShortAxis y;
+  ShortAxis x;
+  unsigned planes = 0;
+  int rows = 1;                  ///< Of the output, to a warp.
+  std::int64_t blocks = 0;       ///< Less than 2^31.
+  QuickDivision by_pieces = {};  ///< Of a row, 32 * N columns wide.
+  QuickDivision by_strips = {};  ///< Of as many rows as a block makes.
+  QuickDivision by_slices = {};
+  float ratio = 1;
+};
+
+/// A warp makes N columns with each lane, of C planes that follow each other. Deep: places along z are fractions too.
+template <class T, int N, int C, bool Deep>
+__global__ void __launch_bounds__(walked_threads) walked(const T* x, T* y, const WalkedTask task) {
+  constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
+  constexpr int slices = Deep ? 2 : 1;
+  struct Loaded {
+    T elements[C][slices][2][N];
+  };
+  // The same for all of a block, so that addresses are a 32-bit offset from a base in uniform registers.
+  const unsigned line = task.by_pieces(blockIdx.x);
+  const unsigned section = task.by_strips(line);
+  const unsigned group = task.by_slices(section);
+  const unsigned piece = blockIdx.x - line * task.by_pieces.divisor;
+  const unsigned strip = line - section * task.by_strips.divisor;
+  const int slice = static_cast<int>(section - group * task.by_slices.divisor);
+  const std::int64_t in_plane = static_cast<std::int64_t>(task.z.in) * task.y.in * task.x.in;
+  const Neighbours along_z(task.z, task.z.at(slice));
+  const T* from[C][slices];
+  T* to[C];
+#pragma unroll
+  for (int c = 0; c < C; ++c) {
+    const unsigned plane = ::min(group * C + c, task.planes - 1);
+#pragma unroll
+    for (int k = 0; k < slices; ++k) {
+      const int index = k == 0 ? along_z.first : along_z.second;
+      from[c][k] = x + plane * in_plane + static_cast<std::int64_t>(index) * task.y.in * task.x.in;
+    }
+    to[c] = y + (static_cast<std::int64_t>(plane) * task.z.out + slice) * task.y.out * task.x.out;
+  }
+
+  const int begin = static_cast<int>(strip * (walked_threads / 32) + threadIdx.x / 32) * task.rows;
+  const int end = ::min(begin + task.rows, task.y.out);
+  const int column = static_cast<int>(piece * 32 + threadIdx.x % 32) * N;
+  if (begin >= end || column >= task.x.out) return;
+  unsigned at[2][N];
+  float weight[N];
+  {
+    ShortAxis::Place place = task.x.at(column);
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const Neighbours neighbours(task.x, place);
+      at[0][n] = static_cast<unsigned>(neighbours.first);
+      at[1][n] = static_cast<unsigned>(neighbours.second);
+      weight[n] = neighbours.weight;
+      task.x.advance(place);
+    }
+  }
+  const auto load = [&](int row) {
+    Loaded loaded;
+#pragma unroll
+    for (int t = 0; t < 2; ++t) {
+#pragma unroll
+      for (int n = 0; n < N; ++n) {
+        const unsigned offset = at[t][n] + static_cast<unsigned>(row) * static_cast<unsigned>(task.x.in);
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+#pragma unroll
+          for (int k = 0; k < slices; ++k) loaded.elements[c][k][t][n] = from[c][k][offset];
+        }
+      }
+    }
+    return loaded;
+  };
+  const auto along_row = [&](const Loaded& loaded, float(&result)[C][N]) {
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+#pragma unroll
+      for (int n = 0; n < N; ++n) {
+        float values[slices];
+#pragma unroll
+        for (int k = 0; k < slices; ++k) {
+          const auto& both = loaded.elements[c][k];
+          values[k] = between<is_i8>(static_cast<float>(both[0][n]), static_cast<float>(both[1][n]), weight[n]);
+        }
+        result[c][n] = Deep ? between<is_i8>(values[0], values[slices - 1], along_z.weight) : values[0];
+        if constexpr (is_i8) result[c][n] *= task.ratio;
+      }
+    }
+  };
+
+  ShortAxis::Place place = task.y.at(begin);
+  int upper = task.y.clamp(place.index);
+  int lower = task.y.clamp(place.index + 1);
+  int held_lower = -1;  // the row that `below` holds
+  bool is_new_upper = true;
+  bool is_new_lower = !place.is_whole();
+  Loaded loaded_upper = load(upper);
+  Loaded loaded_lower;
+  if (is_new_lower) loaded_lower = load(lower);
+  float above[C][N];
+  float below[C][N];
+  unsigned offset = static_cast<unsigned>(begin) * static_cast<unsigned>(task.x.out) + static_cast<unsigned>(column);
+  for (int row = begin; row < end; ++row) {
+    if (is_new_upper) along_row(loaded_upper, above);
+    if (is_new_lower) {
+      along_row(loaded_lower, below);
+      held_lower = lower;
+    }
+    const bool is_whole = place.is_whole();
+    const float f = task.y.fraction(place);
+
+    bool moves_up = false;
+    is_new_upper = is_new_lower = false;
+    if (row + 1 < end) {
+      task.y.advance(place);
+      const int next_upper = task.y.clamp(place.index);
+      lower = task.y.clamp(place.index + 1);
+      moves_up = next_upper != upper && next_upper == held_lower;
+      is_new_upper = next_upper != upper && !moves_up;
+      is_new_lower = !place.is_whole() && lower != held_lower;
+      if (is_new_upper) loaded_upper = load(next_upper);
+      if (is_new_lower) loaded_lower = load(lower);
+      upper = next_upper;
+    }
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+      float results[N];
+#pragma unroll
+      for (int n = 0; n < N; ++n) {
+        results[n] = is_whole ? above[c][n] : between<is_i8>(above[c][n], below[c][n], f);
+      }
+      if (c == 0 || group * C + c < task.planes) Vector<T, N>::pack(results).store_streaming(to[c] + offset);
+    }
+    offset += static_cast<unsigned>(task.x.out);
+    if (moves_up) {
+#pragma unroll
+      for (int c = 0; c < C; ++c) {
+#pragma unroll
+        for (int n = 0; n < N; ++n) above[c][n] = below[c][n];
+      }
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace graft
