@@ -309,7 +309,7 @@ Status run_walked(const Upsampling& op, const Problem& problem, const Buffers& b
                      constexpr int N = 4 / static_cast<int>(sizeof(T));
                      const auto axes = sampled_axes(op, problem);
                      if constexpr (N > 1) {
-                       constexpr int C = N == 4 ? 1 : 2;
+                       constexpr int C = N == 4 ? 2 : 4;
                        const bool even = is_aligned(y, 4) && axes[2].out % N == 0;
                        if (even) return run_lanes<T, N, C>(axes, task, device, x, y, context);
                      }
@@ -361,10 +361,10 @@ Status run_vectors(const Upsampling& op, const Problem& problem, const Buffers& 
                    });
 }
 
-/// Threads for strips of as many rows of the input or, of small tensors, for single rows. Small?
-bool distribute_doubled(UpsamplingTask& task, std::int64_t groups, int rows, const DeviceTraits& device) {
+/// Threads for strips of as many rows of the input or, where those are less than `enough`, for single rows. Are they?
+bool distribute_doubled(UpsamplingTask& task, std::int64_t groups, int rows, std::int64_t enough) {
   task.distribute(groups, task.y.in, rows);
-  const bool small = !task.fills(device);
+  const bool small = task.items < enough;
   if (small) task.distribute(groups, task.y.in, 1);
   return small;
 }
@@ -373,7 +373,8 @@ template <class T, class Cells, int R, int Ahead, int Blocks>
 Status run_cells(const Upsampling& op, const std::array<SampledAxis, 3>& axes, UpsamplingTask& task,
                  std::int64_t groups, const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
   using namespace detail;
-  const bool small = distribute_doubled(task, groups, R, device);
+  const std::int64_t at_once = std::int64_t{1} * device.multiprocessors * Blocks * doubled_threads;
+  const bool small = distribute_doubled(task, groups, R, at_once);
   const DoubledTask doubled{task, DoubledWeights::make(axes[1], op.coordinate_mode),
                             DoubledWeights::make(axes[2], op.coordinate_mode)};
   auto* kernel = small ? doubled_linear<T, Cells, 1, Ahead, Blocks> : doubled_linear<T, Cells, R, Ahead, Blocks>;
@@ -457,7 +458,8 @@ Status run_doubled_nearest(bool is_linear, UpsamplingTask& task, const DeviceTra
                   {ceil_divide(task.items, doubled_nearest_threads), doubled_nearest_threads}, context, x, y, task);
   };
   const bool whole = task.x.in % K == 0;
-  const bool small = distribute_doubled(task, whole ? task.x.in / K : task.x.in, Policy::nearest_rows, device);
+  const std::int64_t enough = std::int64_t{1} * device.multiprocessors * device.threads_per_multiprocessor;
+  const bool small = distribute_doubled(task, whole ? task.x.in / K : task.x.in, Policy::nearest_rows, enough);
   if (whole) {
     if (small) return run(doubled_nearest<T, K, 1>);
     if (device.compute_major >= 9) return run_copied<T, false>(task, device, x, y, context);
