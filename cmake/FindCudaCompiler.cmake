@@ -30,7 +30,19 @@ endfunction()
 # The architectures to compile for: what this machine's GPUs are, or enough machine code and PTX for all of them.
 function(graft_choose_architectures result)
   if(GRAFT_CUDA_ARCHITECTURES)
-    set(${result} "${GRAFT_CUDA_ARCHITECTURES}" PARENT_SCOPE)
+    # Kernels ask the GPU what it can do. PTX of an older architecture, compiled for a newer GPU when it is loaded, would
+    # lack what that GPU promises (clusters, bf16 products): below 90 machine code alone is made.
+    set(asked "")
+    foreach(architecture IN LISTS GRAFT_CUDA_ARCHITECTURES)
+      string(REGEX MATCH "^[0-9]+" number "${architecture}")
+      if(number AND number LESS 90 AND architecture MATCHES "-virtual$")
+        message(FATAL_ERROR "GRAFT_CUDA_ARCHITECTURES: ${architecture}; PTX is made from 90 on, below that ${number}-real is allowed")
+      elseif(number AND number LESS 90 AND NOT architecture MATCHES "-real$")
+        string(APPEND architecture "-real")
+      endif()
+      list(APPEND asked "${architecture}")
+    endforeach()
+    set(${result} "${asked}" PARENT_SCOPE)
     return()
   endif()
 

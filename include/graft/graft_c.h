@@ -65,7 +65,8 @@ GRAFT_API const char* graft_cuda_variants(const graft_operator* op, const graft_
 GRAFT_API int graft_run_cpu(const graft_operator* op, const graft_call* call, int32_t threads);
 /* Queues the call on a cudaStream_t; legal while the stream is captured, but for a first call that has to copy what
  * attributes supply. `variant`: the first that fits if null or empty.
- * The workspace is aligned to 256 bytes. */
+ * The workspace is aligned to 256 bytes. Like a plugin's enqueue it does not check shapes and weights again: ask
+ * graft_workspace_bytes or graft_cuda_variants first, which do. */
 GRAFT_API int graft_run_cuda(const graft_operator* op, const graft_call* call, void* workspace, void* stream,
                              const char* variant);
 /* Queues a kernel that does nothing: what a launch costs. */

@@ -158,8 +158,8 @@ class Operator {
   /// Makes what run_cuda needs on the current device besides its buffers: copies of inputs that attributes supply. The
   /// first run_cuda does it otherwise.
   [[nodiscard]] virtual Status prepare_cuda(const Problem& problem) const = 0;
-  /// Asynchronous on the context's stream; legal inside CUDA graph capture. A variant that does not run on the current
-  /// device gives way to the first that does.
+  /// Asynchronous on the context's stream; legal inside CUDA graph capture. Without a variant in the context
+  /// the first that fits and runs on the current device is taken; a named one that does not is refused.
   [[nodiscard]] virtual Status run_cuda(const Problem& problem, const Buffers& buffers,
                                         const CudaContext& context) const = 0;
   /// In the order of preference; empty in a build without CUDA. Makes no CUDA call.

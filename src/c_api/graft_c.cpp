@@ -45,6 +45,8 @@ Result guarded(Result failed, F&& f) noexcept {
 
 TensorDesc desc_of(const graft_tensor& tensor) {
   TensorDesc desc;
+  if (tensor.dtype == nullptr || tensor.layout == nullptr)
+    throw std::invalid_argument("a tensor without type or layout");
   const auto dtype = parse_dtype(tensor.dtype);
   if (!dtype) throw std::invalid_argument(std::string("there is no type ") + tensor.dtype);
   desc.dtype = *dtype;
@@ -81,7 +83,28 @@ struct Call {
   [[nodiscard]] Buffers buffers(void* workspace) const { return {input_data, output_data, workspace}; }
 };
 
+/// A number with a fraction would be cut off without a word.
+bool is_integer(const nlohmann::ordered_json& value) {
+  if (value.is_array())
+    return std::all_of(value.begin(), value.end(), [](const auto& each) { return is_integer(each); });
+  return value.is_number_integer() || value.is_boolean();
+}
+
+/// Of the tensors alone: the rest is for graft_workspace_bytes and graft_cuda_variants, which are asked once.
+void check_counts(const OperatorType& type, const Call& call) {
+  if (call.inputs.empty() || call.inputs.size() > type.input_count() || call.outputs.size() != type.output_count()) {
+    throw std::invalid_argument(std::string(type.name) + " takes up to " + std::to_string(type.input_count()) +
+                                " inputs and gives " + std::to_string(type.output_count()) + " outputs; found " +
+                                std::to_string(call.inputs.size()) + " and " + std::to_string(call.outputs.size()));
+  }
+}
+
 AttributeValue to_attribute(const AttributeInfo& info, const nlohmann::ordered_json& value) {
+  const bool wants_integer = info.type == AttributeType::integer || info.type == AttributeType::integers;
+  if (wants_integer && !is_integer(value)) {
+    throw std::invalid_argument("attribute `" + std::string(info.name) + "` is " + value.dump() +
+                                ", allowed are whole numbers");
+  }
   switch (info.type) {
     case AttributeType::float_number: return value.get<float>();
     case AttributeType::integer: return value.get<std::int64_t>();
@@ -224,6 +247,7 @@ int graft_run_cuda(const graft_operator* op, const graft_call* call, void* works
   return graft::guarded(1, [&] {
     const graft::Call parsed(*call);
     const graft::CudaContext context{static_cast<CUstream_st*>(stream), variant == nullptr ? "" : variant};
+    graft::check_counts(op->op->type(), parsed);
     graft::check(op->op->run_cuda(parsed.problem(), parsed.buffers(workspace), context));
     return 0;
   });

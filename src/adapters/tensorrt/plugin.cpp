@@ -98,6 +98,7 @@ nvinfer1::IPluginV3* Plugin::clone() noexcept {
   guarded(schema_, "clone", success, failure, [&]() -> Status {
     auto made = std::make_unique<Plugin>(schema_, operator_->clone());
     made->input_count_ = input_count_;
+    made->fitting_ = fitting_;
     made->variant_ = variant_;
     made->tactic_ = tactic_;
     made->tactics_ = tactics_;
@@ -116,13 +117,15 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in
                                      const nvinfer1::DynamicPluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "configurePlugin", success, failure, [&]() -> Status {
     Tensors tensors;
-    if (Status status =
-            read_range(in, static_cast<std::size_t>(input_count), out, static_cast<std::size_t>(output_count),
-                       &nvinfer1::DynamicPluginTensorDesc::max, tensors);
-        !status.ok()) {
-      return status;
+    // Both ends of the range: a window that does not fit the smallest image would otherwise be found at inference.
+    for (const auto end : {&nvinfer1::DynamicPluginTensorDesc::min, &nvinfer1::DynamicPluginTensorDesc::max}) {
+      if (Status status = read_range(in, static_cast<std::size_t>(input_count), out,
+                                     static_cast<std::size_t>(output_count), end, tensors);
+          !status.ok()) {
+        return status;
+      }
+      if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     }
-    if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     input_count_ = static_cast<std::size_t>(input_count);
     tactics_.clear();
     if (!schema_.type->timed_variants) return {};
@@ -147,8 +150,18 @@ std::int32_t Plugin::getValidTactics(std::int32_t* tactics, std::int32_t count) 
 }
 
 std::int32_t Plugin::setTactic(std::int32_t tactic) noexcept {
-  tactic_ = tactic;
-  return success;
+  return guarded(schema_, "setTactic", success, failure, [&]() -> Status {
+    tactic_ = tactic;
+    choose_variant();
+    return {};
+  });
+}
+
+void Plugin::choose_variant() {
+  variant_ = fitting_.empty() ? "" : fitting_.front();
+  for (const std::string& name : fitting_) {
+    if (tactic_of(name) == tactic_) variant_ = name;
+  }
 }
 
 std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::int32_t output_count,
@@ -231,11 +244,11 @@ std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::in
     }
     if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     input_count_ = static_cast<std::size_t>(input_count);
-    variant_.clear();
+    fitting_.clear();
     for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
-      if (!variant.fits.ok() || !runs_on_current_device(variant.compute).ok()) continue;
-      if (variant_.empty() || tactic_of(variant.name) == tactic_) variant_ = variant.name;
+      if (variant.fits.ok() && runs_on_current_device(variant.compute).ok()) fitting_.emplace_back(variant.name);
     }
+    choose_variant();
     return operator_->prepare_cuda(tensors.problem());
   });
 }

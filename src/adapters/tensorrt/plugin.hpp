@@ -16,7 +16,8 @@ namespace graft::tensorrt {
 /// The number under which TensorRT remembers a variant that it chose.
 [[nodiscard]] std::int32_t tactic_of(std::string_view variant);
 
-/// Errors go to TensorRT's logger, and the call returns TensorRT's failure code. Touches CUDA in enqueue alone.
+/// Errors go to TensorRT's logger, and the call returns TensorRT's failure code. Calls CUDA in onShapeChange (the
+/// device's capability, copies of what attributes supply) and in enqueue; nowhere while an engine is built.
 class Plugin final : public nvinfer1::IPluginV3,
                      public nvinfer1::IPluginV3OneCore,
                      public nvinfer1::IPluginV3OneBuild,
@@ -67,11 +68,14 @@ class Plugin final : public nvinfer1::IPluginV3,
   const nvinfer1::PluginFieldCollection* getFieldsToSerialize() noexcept override;
 
  private:
+  void choose_variant();
+
   const PluginSchema& schema_;
   std::unique_ptr<Operator> operator_;
-  std::size_t input_count_;  // what the network gives; enqueue is not told
-  std::string variant_;      // chosen in onShapeChange, so that enqueue does not search
-  std::int32_t tactic_ = 0;  // what TensorRT's timing chose; 0 for the first variant that fits
+  std::size_t input_count_;           // what the network gives; enqueue is not told
+  std::vector<std::string> fitting_;  // the variants for the shapes of the last onShapeChange, best first
+  std::string variant_;               // chosen of them ahead of enqueue, by onShapeChange and setTactic in either order
+  std::int32_t tactic_ = 0;           // what TensorRT's timing chose; 0 for the first variant that fits
   std::vector<std::int32_t> tactics_;
   std::vector<AttributeValue> serialized_values_;
   std::vector<nvinfer1::PluginField> serialized_fields_;

@@ -212,13 +212,14 @@ void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1:
 }
 
 /// TensorRT remembers the number of the tactic that was fastest, so no two may share one.
-void check_tactics(nvinfer1::IPluginV3OneBuild& build) {
+std::vector<std::int32_t> tactics_of(nvinfer1::IPluginV3OneBuild& build) {
   std::vector<std::int32_t> tactics(static_cast<std::size_t>(std::max(0, build.getNbTactics())));
   const auto code = build.getValidTactics(tactics.data(), static_cast<std::int32_t>(tactics.size()));
   require(code == 0, "getValidTactics", "returned " + std::to_string(code));
   std::sort(tactics.begin(), tactics.end());
   require(std::adjacent_find(tactics.begin(), tactics.end()) == tactics.end(), "getValidTactics", "gave one twice");
   require(tactics.empty() || tactics.front() > 0, "getValidTactics", "gave a tactic that is not positive");
+  return tactics;
 }
 
 void check_cuda(cudaError_t error, const char* call) {
@@ -396,7 +397,7 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   const auto input_count = static_cast<std::int32_t>(inputs.size());
   const auto configured = build.configurePlugin(in_out.data(), input_count, out, output_count);
   require(configured == 0, "configurePlugin", "returned " + std::to_string(configured));
-  check_tactics(build);
+  result.tactics = tactics_of(build);
   result.workspace = build.getWorkspaceSize(in_out.data(), input_count, out, output_count);
 
   result.serialized = serialize(*plugin);
@@ -467,6 +468,11 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   if (options.capture) {
     require(run_once([&] { capture_and_replay(stream, enqueue); }) == first, "enqueue",
             "a replayed CUDA graph gave other bits");
+  }
+  // As a builder times them: shapes stay, and one tactic after another is set.
+  for (const std::int32_t tactic : built.tactics) {
+    require(runtime.setTactic(tactic) == 0, "setTactic", "refused the tactic " + std::to_string(tactic));
+    static_cast<void>(run_once(enqueue));
   }
   return first;
 }

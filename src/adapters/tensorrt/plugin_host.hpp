@@ -56,6 +56,7 @@ struct BuiltPlugin {
   std::vector<SerializedField> serialized;
   std::vector<TensorDesc> outputs;
   std::size_t workspace = 0;
+  std::vector<std::int32_t> tactics;
 };
 
 /// The calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes, once with
@@ -73,7 +74,8 @@ struct RunOptions {
 
 /// The calls of inference: createPlugin from the serialised fields, attachToContext, onShapeChange, enqueue. Each
 /// tensor lies between guard bytes; the outputs are poisoned before each run. Returns the outputs' bytes. Throws Error
-/// if a call fails, a guard or an input changes, or a second run or the replay gives other bits.
+/// if a call fails, a guard or an input changes, or a second run or the replay gives other bits; afterwards each tactic
+/// is set and run under the same guards.
 [[nodiscard]] std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& creator,
                                                              const BuiltPlugin& built,
                                                              std::span<const TensorDesc> inputs,
