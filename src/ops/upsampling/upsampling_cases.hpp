@@ -91,6 +91,7 @@ namespace graft {
         add({dtype, flat, {1, 2, 3, 4, 8}}, how, "x2", by({2}));
         add({dtype, flat, {1, 2, 5, 3, 16}}, how, "x0_7_x1_x1_5", by({0.7F, 1.F, 1.5F}));
         add({dtype, flat, {1, 2, 1, 3, 8}}, how, "to_1x6x16", to({1, 6, 16}));
+        add({dtype, flat, {1, 2, 3, 8, 8}}, how, "to_1x16x16", to({1, 16, 16}));
         add({dtype, flat, {0, 2, 3, 4}}, how, "x2", by({2}));
         add({dtype, flat, {2, 2, 1, 3}}, how, "x0_5", by({0.5F}));
         for (const std::int64_t shift : {1, 3}) {
@@ -161,6 +162,8 @@ namespace graft {
     add({DType::f16, Layout::hwc8, {32771, 13, 32, 32}}, how, "x2", by({2})).large = true;
     add({DType::i8, Layout::chw32, {32771, 17, 32, 32}}, how, "x2", by({2})).large = true;
   }
+  // Rows alone are resampled, and all of them together are too long for offsets of 32 bits.
+  add({DType::f16, flat, {33333, 1, 65536}}, linear, "x2", by({2})).large = true;
   return cases;
 }
 

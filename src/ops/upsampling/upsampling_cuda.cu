@@ -76,7 +76,8 @@ bool is_doubled(const Upsampling& op, const SampledAxis& axis) {
 template <class T>
 constexpr int doubled_columns = widest<T> / 2;
 
-/// A thread of these kernels makes 4 elements or more.
+/// Where a thread makes 4 elements or more these are less than 2^31 threads. Where it makes fewer (of padding, or of
+/// the only row) they may be more; then "scalar" runs.
 Status fits_quick(const Upsampling& op, const Problem& problem) {
   if (problem.outputs[0].extents.element_count() >= 4 * UpsamplingTask::most_quick_items) {
     return unsupported("takes outputs of less than 2^33 elements");
@@ -87,7 +88,7 @@ Status fits_quick(const Upsampling& op, const Problem& problem) {
 Status fits_doubled(const Upsampling& op, const Problem& problem) {
   if (op.mode == Interpolation::cubic) return unsupported("takes nearest and linear interpolation");
   const auto axes = sampled_axes(op, problem);
-  if (axes[0].out > 1 || !is_doubled(op, axes[1]) || !is_doubled(op, axes[2])) {
+  if (axes[0].out > 1 || axes[0].in > 1 || !is_doubled(op, axes[1]) || !is_doubled(op, axes[2])) {
     return unsupported("takes two axes of twice the size");
   }
   const bool is_i8 = problem.inputs[0].dtype == DType::i8;
@@ -270,15 +271,17 @@ Status run_any(const Upsampling& op, const Problem& problem, const Buffers& buff
 
 /// N columns to a lane, of C planes.
 template <class T, int N, int C>
-Status run_lanes(std::array<SampledAxis, 3> axes, const UpsamplingTask& task, const DeviceTraits& device, const T* x,
-                 T* y, const CudaContext& context) {
+Status run_lanes(const Upsampling& op, std::array<SampledAxis, 3> axes, UpsamplingTask& task,
+                 const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
   using namespace detail;
   constexpr int warps = walked_threads / 32;
-  std::int64_t planes = task.planes;
-  const std::int64_t lines = planes * task.z.out * task.y.out;
-  if (axes[0].is_identity() && axes[1].is_identity() && lines <= Upsampling::largest_size) {
+  const std::int64_t lines = task.planes * task.z.out * task.y.out;
+  std::int64_t planes = lines / (axes[0].out * axes[1].out);  // the task's may be merged into one
+  const std::int64_t merged = lines % C == 0 ? C : 1;
+  if (axes[0].is_identity() && axes[1].is_identity() && lines <= Upsampling::largest_size &&
+      lines / merged * std::max(axes[2].in, axes[2].out) < UpsamplingTask::most_quick_items) {
     // Only rows are resampled, and C of them at once.
-    planes = lines % C == 0 ? C : 1;
+    planes = merged;
     axes[0] = {};
     axes[1] = {.in = lines / planes, .out = lines / planes};
   }
@@ -297,6 +300,9 @@ Status run_lanes(std::array<SampledAxis, 3> axes, const UpsamplingTask& task, co
     walked_task.by_strips = QuickDivision::by(strips);
     walked_task.blocks = pieces * strips * axes[0].out * ceil_divide(planes, C);
   } while (walked_task.rows > 1 && walked_task.blocks < wanted);
+  if (std::max(planes, walked_task.blocks) >= UpsamplingTask::most_quick_items) {
+    return run_channels<T, 1>(op, task, device, x, y, context);
+  }
   walked_task.by_pieces = QuickDivision::by(pieces);
   walked_task.by_slices = QuickDivision::by(axes[0].out);
   auto* kernel = axes[0].is_identity() ? walked<T, N, C, false> : walked<T, N, C, true>;
@@ -311,9 +317,9 @@ Status run_walked(const Upsampling& op, const Problem& problem, const Buffers& b
                      if constexpr (N > 1) {
                        constexpr int C = N == 4 ? 2 : 4;
                        const bool even = is_aligned(y, 4) && axes[2].out % N == 0;
-                       if (even) return run_lanes<T, N, C>(axes, task, device, x, y, context);
+                       if (even) return run_lanes<T, N, C>(op, axes, task, device, x, y, context);
                      }
-                     return run_lanes<T, 1, 4>(axes, task, device, x, y, context);
+                     return run_lanes<T, 1, 4>(op, axes, task, device, x, y, context);
                    });
 }
 
@@ -328,6 +334,9 @@ Status run_halved(const Upsampling& op, const Problem& problem, const Buffers& b
                      task.distribute(groups, task.y.out, Policy::halved_rows);
                      const bool small = !task.fills(device);
                      if (small) task.distribute(groups, task.y.out, 1);
+                     if (task.items >= UpsamplingTask::most_quick_items) {
+                       return run_channels<T, 1>(op, task, device, x, y, context);
+                     }
                      const Grid grid{ceil_divide(task.items, halved_threads), halved_threads};
                      return launch("Upsampling halved", small ? halved<T, 1> : halved<T, Policy::halved_rows>, grid,
                                    context, x, y, task);
@@ -375,6 +384,7 @@ Status run_cells(const Upsampling& op, const std::array<SampledAxis, 3>& axes, U
   using namespace detail;
   const std::int64_t at_once = std::int64_t{1} * device.multiprocessors * Blocks * doubled_threads;
   const bool small = distribute_doubled(task, groups, R, at_once);
+  if (task.items >= UpsamplingTask::most_quick_items) return run_channels<T, 1>(op, task, device, x, y, context);
   const DoubledTask doubled{task, DoubledWeights::make(axes[1], op.coordinate_mode),
                             DoubledWeights::make(axes[2], op.coordinate_mode)};
   auto* kernel = small ? doubled_linear<T, Cells, 1, Ahead, Blocks> : doubled_linear<T, Cells, R, Ahead, Blocks>;
