@@ -243,7 +243,8 @@ struct NormKernels {
 
   static Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-      if (!task.aligned || !in_planes(task.plan, widest<T>, task.device.has_clusters() ? max_cluster : 1)) {
+      if (!task.aligned || !in_planes(task.plan, widest<T>, task.device.has_clusters() ? max_cluster : 1) ||
+          planes_grid(columns_of(task.plan), widest<T>, task.device).shared_bytes > task.device.shared_bytes) {
         return run_in_columns(task, x, y, buffers.workspace, context);
       }
       return run_planes<T, widest<T>>(what, x, y, columns_of(task.plan), task.normalizer, task.weights, task.device,

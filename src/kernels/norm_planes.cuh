@@ -97,27 +97,34 @@ inline constexpr int planes_largest = PlanesPolicy::most_threads;
   return planes_largest / plane * plane * PlanesPolicy::rows * blocks;
 }
 
+/// What run_planes asks for with vectors of `width`; its shared memory may be more than the device has.
+[[nodiscard]] inline Grid planes_grid(const Columns& columns, int width, const DeviceTraits& device) {
+  const std::int64_t length = columns.reduced * columns.inner;
+  int cluster = 1;
+  while (device.has_clusters() && cluster < max_cluster &&
+         (length > planes_capacity(columns.inner, cluster) * width ||
+          (columns.outer * cluster < device.multiprocessors &&
+           length > std::int64_t{PlanesPolicy::least_share} * width * cluster))) {
+    cluster *= 2;
+  }
+  const auto plane = static_cast<int>(columns.inner);
+  const std::int64_t of_plane = std::int64_t{width} * PlanesPolicy::rows * cluster;
+  const auto threads = static_cast<int>(ceil_divide(length, plane * of_plane)) * plane;
+  return {.blocks = columns.outer * cluster,
+          .threads = threads,
+          .cluster = cluster,
+          .shared_bytes = static_cast<int>((threads * (width + 1) + plane * (1 + max_cluster)) * sizeof(float))};
+}
+
 template <class T, int N, class Weights>
 [[nodiscard]] Status run_planes(const char* what, const T* x, T* y, const Columns& columns,
                                 const Normalizer& normalizer, const Weights& weights, const DeviceTraits& device,
                                 const CudaContext& context) {
   using namespace detail;
   constexpr int rows = PlanesPolicy::rows;
-  const std::int64_t length = columns.reduced * columns.inner;
-  int cluster = 1;
-  while (device.has_clusters() && cluster < max_cluster &&
-         (length > planes_capacity(columns.inner, cluster) * N ||
-          (columns.outer * cluster < device.multiprocessors && length > PlanesPolicy::least_share * N * cluster))) {
-    cluster *= 2;
-  }
-  const auto plane = static_cast<int>(columns.inner);
-  const auto threads = static_cast<int>(ceil_divide(length, std::int64_t{plane} * N * rows * cluster)) * plane;
-  const Grid grid{.blocks = columns.outer * cluster,
-                  .threads = threads,
-                  .cluster = cluster,
-                  .shared_bytes = static_cast<int>((threads * (N + 1) + plane * (1 + max_cluster)) * sizeof(float))};
-  auto* kernel =
-      cluster > 1 ? planes_in_registers<T, N, rows, true, Weights> : planes_in_registers<T, N, rows, false, Weights>;
+  const Grid grid = planes_grid(columns, N, device);
+  auto* kernel = grid.cluster > 1 ? planes_in_registers<T, N, rows, true, Weights>
+                                  : planes_in_registers<T, N, rows, false, Weights>;
   return launch(what, kernel, grid, context, x, y, columns, normalizer, weights);
 }
 

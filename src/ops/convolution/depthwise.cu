@@ -531,7 +531,7 @@ Status launch_tiles(DepthwiseTask task, const CudaContext& context) {
   const std::int64_t columns = ceil_divide(task.out_width, patch_width);
   // As measured on an H200: larger tiles overlap less, smaller ones are copied while others are multiplied.
   constexpr bool bytes = std::is_same_v<T, std::int8_t>;
-  constexpr int most_shared = (bytes ? 72 : 48) * 1024;
+  const int most_shared = std::min((bytes ? 72 : 48) * 1024, device.shared_bytes);
   std::int64_t most_columns = bytes ? 8 : 4;
   std::int64_t most_patches = (bytes ? 1024 : 512) / task.lanes;
   Grid grid{.blocks = 0, .threads = depthwise_threads};

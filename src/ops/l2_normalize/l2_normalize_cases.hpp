@@ -81,6 +81,8 @@ namespace graft {
       {{2, 300, 6, 6}, {{1}}},
       {{5, 48, 7, 7}, {{1}}},
       {{3, 512, 7, 7}, {{1}}},
+      // planes: a full block, which takes more shared memory than a GPU without clusters may have
+      {{2, 64, 31, 33}, {{1}}},
       {{2, 1, 3, 2, 5, 1, 4, 3}, {{0, 2, 4, 6}, {1, 3, 7}, {3}, {5}}},
       // split: few long vectors
       {{1, 64, 56, 56}, {{0, 1, 2, 3}, {1}}},
