@@ -43,7 +43,9 @@ def instance_norm(a: Attributes) -> Function | None:
 def normalize(a: Attributes) -> Function:
     def run(x: torch.Tensor, scale: torch.Tensor | None = None) -> torch.Tensor:
         axes = tuple(range(1, x.dim())) if a["across_spatial"] else (1,)
-        y = x / torch.sqrt((x * x).sum(axes, keepdim=True) + a["epsilon"])
+        # In f32: the squares of a whole image exceed what f16 holds.
+        norm = torch.sqrt((x * x).sum(axes, keepdim=True, dtype=torch.float32) + a["epsilon"])
+        y = (x / norm).to(x.dtype)
         return y if scale is None else y * scale.reshape(1, -1, *[1] * (x.dim() - 2))
 
     return run
