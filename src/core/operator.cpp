@@ -164,6 +164,11 @@ Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<
     if (field == nullptr) {
       attributes.push_back(given);
     } else if (field->attribute.empty()) {
+      if (type_of(given.value) != field->type) {
+        return invalid_argument("attribute `" + std::string(given.name) + "`: found type " +
+                                std::string(to_string(type_of(given.value))) + ", allowed is " +
+                                std::string(to_string(field->type)));
+      }
       to_translate.push_back(given);
     } else {
       attributes.push_back({field->attribute, given.value});

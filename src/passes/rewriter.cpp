@@ -2,6 +2,7 @@
 #include "passes/rewriter.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -319,13 +320,29 @@ std::function<void(Graph&)> operator_edit(std::shared_ptr<const Operator> op, st
   };
 }
 
+namespace {
+
+/// Weights can be attributes: more than a few numbers are counted.
+std::string short_text(const AttributeValue& value) {
+  const auto shortened = [&](const auto& list) {
+    constexpr std::size_t few = 8;
+    if (list.size() <= few) return to_string(value);
+    return fmt::format("[{}, ... {} numbers]", fmt::join(list.begin(), list.begin() + few / 2, ", "), list.size());
+  };
+  if (const auto* floats = std::get_if<std::vector<float>>(&value)) return shortened(*floats);
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) return shortened(*integers);
+  return to_string(value);
+}
+
+}  // namespace
+
 std::string to_text(const Operator& op) {
   std::string attributes;
   for (const AttributeInfo& info : op.type().attributes) {
     const AttributeValue value = op.get(info.name).value_or(info.default_value);
     // The scales matter to int8 alone; at 1 they would only hide what matters.
     if (info.name.ends_with("_scale") && value == info.default_value) continue;
-    attributes += fmt::format("{}{}={}", attributes.empty() ? "" : ", ", info.name, to_string(value));
+    attributes += fmt::format("{}{}={}", attributes.empty() ? "" : ", ", info.name, short_text(value));
   }
   return fmt::format("{}<{}>", op.type().name, attributes);
 }

@@ -130,7 +130,7 @@ def build_plan(session: Session, network: Any, config: Any, model: str) -> Any:
             "build",
             f"{model}: {session.flavour.module} {session.trt.__version__} cannot build an engine from it; "
             "its messages come before this one",
-            "`graft inspect --truth builder` finds the node; more workspace or other --shapes may help",
+            "Mend what its messages name; `graft inspect` says of each node how TensorRT runs it",
         )
     return plan
 

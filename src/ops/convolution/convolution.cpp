@@ -149,6 +149,9 @@ Status Convolution::check_attributes() const {
 Status Convolution::check(const Problem& problem) const {
   const Extents& from = problem.inputs[x].extents;
   const Extents& weights = problem.inputs[weight].extents;
+  if (weights.rank() == 0) {
+    return refuse("it has no weight: neither the input `weight` nor the attribute `kernel_weights` is given");
+  }
   const std::int64_t channels = from[1];
   const std::int64_t outputs = problem.outputs[0].extents[1];
   if (channels % group != 0 || outputs % group != 0) {
@@ -205,6 +208,7 @@ TensorDesc Convolution::constant(std::size_t port, std::span<const TensorDesc> g
     const std::int64_t outputs = num_output > 0 ? num_output : has_weight ? given[weight].extents[0] : 0;
     return {.dtype = DType::f32, .layout = Layout::linear, .extents = {outputs}};
   }
+  if (kernel_weights.empty()) return {.dtype = from.dtype, .layout = from.layout, .extents = {}};  // check refuses it
   Extents extents{num_output, from.extents.rank() > 1 ? from.extents[1] / group : 0};
   for (const std::int64_t size : kernel) extents.push_back(size);
   return {.dtype = from.dtype, .layout = from.layout, .extents = extents};

@@ -168,6 +168,7 @@ struct ConvolutionSizes {
   refuse({{1, 9, 5, 6}, 8, {3, 3}, {}, {}, {}, 2}, {}, "allowed are multiples of group, 2");
   refuse(usual, {{"num_output", std::int64_t{64}}, {"kernel_weights", std::vector{1.F}}}, "`kernel_weights` has 1")
       ->inputs.resize(1);
+  refuse(usual, {{"num_output", std::int64_t{64}}}, "it has no weight")->inputs.resize(1);
   refuse(usual, {}, "does not take i32")->inputs[0].dtype = DType::i32;
 
   const auto add_large = [&](DType dtype, Layout layout, const ConvolutionSizes& sizes) {

@@ -208,9 +208,23 @@ class DoubledChannels {
   float odd_;
 };
 
+/// How many blocks of so many threads a multiprocessor is asked to hold at once (the second number of
+/// __launch_bounds__): as wanted, or what the GPU that is compiled for has room for. ptxas refuses more.
+[[nodiscard]] constexpr int resident_blocks(int threads, int wanted) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  constexpr int most = 1024;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && (__CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1200)
+  constexpr int most = 1536;
+#else
+  constexpr int most = 2048;
+#endif
+  return wanted * threads <= most ? wanted : most / threads;
+}
+
 /// Blocks: of a multiprocessor, at least. Ahead: rows that are loaded before they are needed.
 template <class T, class Cells, int R, int Ahead, int Blocks>
-__global__ void __launch_bounds__(doubled_threads, Blocks) doubled_linear(const T* x, T* y, const DoubledTask doubled) {
+__global__ void __launch_bounds__(doubled_threads, resident_blocks(doubled_threads, Blocks))
+    doubled_linear(const T* x, T* y, const DoubledTask doubled) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
   constexpr int E = Cells::results;
   const UpsamplingTask& task = doubled.task;
