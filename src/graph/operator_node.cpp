@@ -133,6 +133,44 @@ std::unique_ptr<Operator> make_operator(const Node& node) {
   return op;
 }
 
+void check_operator(const Node& node) {
+  const std::unique_ptr<Operator> op = make_operator(node);
+  if (op == nullptr) return;
+  std::vector<TensorDesc> inputs;
+  std::vector<DType> dtypes;
+  std::vector<Shape> shapes;
+  for (const Value* input : node.inputs) {
+    if (input == nullptr) break;
+    const auto dtype = input->type ? to_dtype(*input->type) : std::nullopt;
+    const bool is_known = input->shape && std::all_of(input->shape->begin(), input->shape->end(),
+                                                      [](const Dim& dim) { return dim.is_constant(); });
+    if (!dtype || !is_known) return;
+    std::vector<std::int64_t> sizes;
+    for (const Dim& dim : *input->shape) sizes.push_back(dim.value());
+    TensorDesc desc{.dtype = *dtype, .layout = Layout::linear, .extents = {}};
+    if (!Extents::make(sizes, desc.extents).ok()) return;
+    inputs.push_back(desc);
+    dtypes.push_back(*dtype);
+    shapes.push_back(*input->shape);
+  }
+  const auto output_dtypes = op->type().output_dtypes(dtypes);
+  if (!output_dtypes) return;
+  std::vector<Shape> results;
+  Status status = op->infer_shapes(shapes, results);
+  std::vector<TensorDesc> outputs;
+  for (std::size_t i = 0; status.ok() && i < results.size(); ++i) {
+    std::vector<std::int64_t> sizes;
+    for (const Dim& dim : results[i]) sizes.push_back(dim.is_constant() ? dim.value() : 0);
+    TensorDesc desc{.dtype = (*output_dtypes)[i], .layout = Layout::linear, .extents = {}};
+    status = Extents::make(sizes, desc.extents);
+    outputs.push_back(desc);
+  }
+  if (status.ok()) status = op->check({inputs, outputs});
+  if (!status.ok() && status.code() == StatusCode::invalid_argument) {
+    throw Error(fmt::format("{}: {}", describe(node), status.message()));
+  }
+}
+
 void write_attributes(Node& node, const Operator& op) {
   node.attributes.clear();
   for (const AttributeInfo& info : op.type().attributes) {

@@ -29,6 +29,11 @@ struct OperatorMatch {
 /// and attribute for one that is unknown, ill-typed, out of range or required and missing.
 [[nodiscard]] std::unique_ptr<Operator> make_operator(const Node& node);
 
+/// Throws Error naming the node where its operator refuses the shapes that it is given: as many weights as are needed,
+/// windows that fit. Nothing happens for another node, where a type or a size is not known, and for types that the
+/// operator does not take.
+void check_operator(const Node& node);
+
 /// A node in the domain graft with every attribute of the operator written; the graph imports the domain.
 Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
                         const std::vector<std::string>& output_hints, Node* before = nullptr);

@@ -10,6 +10,7 @@
 
 #include "graft/error.hpp"
 #include "graph/functions.hpp"
+#include "graph/operator_node.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/rewriter.hpp"
 
@@ -84,6 +85,16 @@ ConvertReport convert(Model& model, const ConvertOptions& options) {
   ConvertReport report;
   Rewriter rewriter(model, options, report);
   infer(model, options);
+  // A node that no runtime will take is bad input, and no pass could make it right.
+  for (Graph* graph : rewriter.graphs()) {
+    for (const Node* node : graph->nodes()) {
+      try {
+        check_operator(*node);
+      } catch (const Error& error) {
+        throw Error(error.kind(), fmt::format("{}: {}", model.source, error.what()));
+      }
+    }
+  }
   for (const Pass& pass : all) {
     if (!is_enabled(pass, options)) continue;
     const auto start = std::chrono::steady_clock::now();

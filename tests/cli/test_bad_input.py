@@ -203,3 +203,20 @@ def test_full_disk(tiny_disk, command):
     assert name in done.stderr
     assert [p.name for p in pathlib.Path(tiny_disk).iterdir()] == [name]
     assert (tiny_disk / name).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [([], "it has no weight"), ([0.5] * 215, "`kernel_weights` has 215 numbers, a weight of 8x3x3x3")],
+)
+def test_drop_in_whose_weights_do_not_fit(graft, tmp_path, weights, message):
+    given = {"kernel_weights": weights} if weights else {}
+    node = helper.make_node(
+        "CONVOLUTION", ["x"], ["y"], name="c", domain="trt", num_output=8, kernel_h=3, kernel_w=3, **given
+    )
+    model = tmp_path / "model.onnx"
+    save(model, [node], [("x", [1, 3, 32, 32])], [("y", [1, 8, 30, 30])], domains=("trt",))
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx")
+    assert answer.code == 2
+    assert "model.onnx" in answer.err and "'c' (trt::CONVOLUTION)" in answer.err and message in answer.err
+    assert not (tmp_path / "out.onnx").exists()
