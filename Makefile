@@ -25,7 +25,7 @@ build: deps ## build/bin/graft, build/lib/libgraft_plugins.so, build/python
 build-all: deps
 	@tools/build release $(settings)
 
-demo: build ## a trained digits network, from ONNX to TensorRT engines
+demo: build ## a trained digits network, from ONNX, TensorFlow and Caffe to TensorRT engines
 	@examples/digits/demo
 
 test: build-all ## every test that this machine can run

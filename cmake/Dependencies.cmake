@@ -7,6 +7,7 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
+find_package(PNG REQUIRED)
 if(GRAFT_TESTS)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
@@ -20,6 +21,16 @@ if(NOT TARGET libzip::zip)
   add_library(libzip::zip UNKNOWN IMPORTED)
   set_target_properties(libzip::zip PROPERTIES IMPORTED_LOCATION "${GRAFT_LIBZIP_LIBRARY}"
                                                INTERFACE_INCLUDE_DIRECTORIES "${GRAFT_LIBZIP_INCLUDE_DIR}")
+endif()
+
+# TurboJPEG is found by its header and its library, as libzip is.
+if(NOT TARGET turbojpeg::turbojpeg)
+  find_path(GRAFT_TURBOJPEG_INCLUDE_DIR turbojpeg.h REQUIRED)
+  find_library(GRAFT_TURBOJPEG_LIBRARY turbojpeg REQUIRED)
+  mark_as_advanced(GRAFT_TURBOJPEG_INCLUDE_DIR GRAFT_TURBOJPEG_LIBRARY)
+  add_library(turbojpeg::turbojpeg UNKNOWN IMPORTED)
+  set_target_properties(turbojpeg::turbojpeg PROPERTIES IMPORTED_LOCATION "${GRAFT_TURBOJPEG_LIBRARY}"
+                                                        INTERFACE_INCLUDE_DIRECTORIES "${GRAFT_TURBOJPEG_INCLUDE_DIR}")
 endif()
 
 # yaml-cpp 0.7 has no namespaced target; later versions do.

@@ -33,6 +33,12 @@ def pyramid(levels, mode="max", binning="adaptive", **more):
     return fused("SpatialPyramidPooling", {"levels": levels, "mode": mode, "binning": binning}, **more)
 
 
+def normalize(across_spatial=0, channel_shared=0, parts=1):
+    """An L2Normalize first, then with its factor; without parts where the factor comes first."""
+    attributes = {"across_spatial": across_spatial, "channel_shared": channel_shared, "epsilon": 1e-3}
+    return fused("Normalize", attributes, parts=parts)
+
+
 def left(operator, reason):
     return {"operator": operator, "attributes": {}, "fusions": 0, "reason": reason}
 
@@ -108,7 +114,28 @@ def torch_forms(case):
     cat = "torch.cat([x[..., 1:3].flip(-1), x, x[..., -3:-1].flip(-1)], -1)"
     both = "(lambda y: torch.cat([y[:, :, 1:3].flip(2), y, y[:, :, -3:-1].flip(2)], 2))(" + cat + ")"
     wrong = left("InstanceNorm", "torch.var divides by the count less one")
+
+    def ssd(axes):
+        return lambda module, x: x / torch.sqrt((x * x).sum(axes, keepdim=True) + 1e-3) * module.weight
+
     return [
+        # SSD's normalisation with a trained factor.
+        case(
+            "ssd", IMAGE, normalize(), "x / sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]", Scaled(ssd(1), (1, 4, 1, 1))
+        ),
+        case(
+            "ssd_rsqrt",
+            IMAGE,
+            normalize(channel_shared=1),
+            "(x * torch.rsqrt(x.pow(2).sum(1, keepdim=True) + 1e-3)) * 20.0",
+        ),
+        case(
+            "ssd_across_spatial",
+            IMAGE,
+            normalize(across_spatial=1),
+            "x / sqrt(sum(x^2, (1, 2, 3)) + 1e-3) * weight[4, 1, 1]",
+            Scaled(ssd((1, 2, 3)), (4, 1, 1)),
+        ),
         # Instance norm. The mean of x is written once more for the variance, or shared.
         case("instance_norm", IMAGE, left("InstanceNorm", NATIVE), "nn.InstanceNorm2d(4)(x)"),
         case(
@@ -388,6 +415,15 @@ def tensorflow_forms(case):
     for channel in range(4):
         bilinear[:, :, channel, channel] = np.outer([0.25, 0.75, 0.75, 0.25], [0.25, 0.75, 0.75, 0.25])
 
+    def ssd(x):
+        norm = tf.sqrt(tf.reduce_sum(tf.square(x), axis=1, keepdims=True) + 1e-3)
+        return x / norm * np.arange(1, 7, dtype=np.float32).reshape(6, 1, 1)
+
+    def ssd_between_convolutions(x):
+        x = convolution(x)
+        norm = tf.math.rsqrt(tf.reduce_sum(tf.square(x), axis=-1, keepdims=True) + 1e-3)
+        return convolution(x * norm * scale)
+
     keras.utils.set_random_seed(1)
     network = keras.Sequential(
         [
@@ -399,6 +435,20 @@ def tensorflow_forms(case):
         ]
     )
     return [
+        case("ssd", NHWC, normalize(), "x / sqrt(reduce_sum(x^2, 1) + 1e-3) * factor[6, 1, 1], NCHW", layer=ssd),
+        case(
+            "ssd_between_convolutions",
+            NHWC,
+            normalize(parts=0),
+            "conv2d, x * rsqrt(reduce_sum(x^2, -1) + 1e-3) * factor[4], conv2d, NHWC",
+            layer=ssd_between_convolutions,
+        ),
+        case(
+            "ssd_shared",
+            NHWC,
+            normalize(across_spatial=1, channel_shared=1, parts=0),
+            "20 * (x * tf.math.rsqrt(tf.reduce_sum(x * x, [1, 2, 3], keepdims=True) + 1e-3))",
+        ),
         case(
             "moments_batch_normalization",
             NHWC,
@@ -526,5 +576,278 @@ def tensorflow_forms(case):
             EVEN_NHWC,
             left("SpatialPyramidPooling", "flattened cell by cell, not channel by channel"),
             "tf.concat([tf.reshape(tf.nn.max_pool2d(x, 8 // n, 8 // n, 'VALID'), [-1, n * n * 3]) for n in (4, 2, 1)], 1)",
+        ),
+    ]
+
+
+def paddle_forms(case):
+    import numpy as np
+    import paddle
+    from paddle import nn
+
+    class Scaled(nn.Layer):
+        """Normalised, then scaled by a parameter of this shape."""
+
+        def __init__(self, function, shape):
+            super().__init__()
+            self.function = function
+            numbers = np.random.default_rng(5).random(shape).astype(np.float32) + 0.5
+            self.weight = self.create_parameter(shape, default_initializer=nn.initializer.Assign(numbers))
+
+        def forward(self, x):
+            return self.function(x) * self.weight
+
+    def with_parameters(layer):
+        generator = np.random.default_rng(7)
+        for parameter in layer.parameters():
+            parameter.set_value(generator.random(parameter.shape).astype(np.float32) + 0.5)
+        return layer
+
+    def deconvolution():
+        """As Caffe's bilinear initialiser fills it."""
+        line = np.array([0.25, 0.75, 0.75, 0.25], np.float32)
+        layer = nn.Conv2DTranspose(4, 4, 4, 2, 1, groups=4, bias_attr=False)
+        layer.weight.set_value(np.tile(np.outer(line, line)[None, None], (4, 1, 1, 1)))
+        return layer
+
+    def plain_norm():
+        return nn.InstanceNorm2D(4, weight_attr=False, bias_attr=False)
+
+    def ssd(x):
+        return x / paddle.sqrt(paddle.sum(x * x, axis=1, keepdim=True) + 1e-3)
+
+    def ssd_across(x):
+        return x / paddle.sqrt(paddle.sum(x * x, axis=[1, 2, 3], keepdim=True) + 1e-3)
+
+    any_size = (0, 2, 3)
+    flipped = "paddle.concat([x[:, :, :, 1:3].flip(-1), x, x[:, :, :, -3:-1].flip(-1)], -1)"
+    not_run = {"not_on_cpu_engine": "OpenVINO does not wrap"}
+    variance = "paddle.var(x, axis=[2, 3], {}keepdim=True)"
+    moments = "(x - paddle.mean(x, axis=[2, 3], keepdim=True)) / paddle.sqrt({} + 1e-5)"
+    return [
+        # SSD's normalisation with a trained factor.
+        case(
+            "ssd",
+            IMAGE,
+            normalize(),
+            "x / paddle.sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]",
+            Scaled(ssd, [1, 4, 1, 1]),
+        ),
+        case(
+            "ssd_any_size",
+            IMAGE,
+            normalize(),
+            "x / paddle.sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]",
+            Scaled(ssd, [1, 4, 1, 1]),
+            dynamic=any_size,
+        ),
+        case(
+            "ssd_across_spatial",
+            IMAGE,
+            normalize(across_spatial=1),
+            "x / paddle.sqrt(sum(x^2, (1, 2, 3)) + 1e-3) * weight[4, 1, 1]",
+            Scaled(ssd_across, [4, 1, 1]),
+        ),
+        case(
+            "ssd_shared",
+            IMAGE,
+            normalize(channel_shared=1),
+            "x * paddle.rsqrt(paddle.sum(x * x, axis=1, keepdim=True) + 1e-3) * 20.0",
+        ),
+        # Instance norm.
+        case(
+            "instance_norm", IMAGE, left("InstanceNorm", NATIVE), "nn.InstanceNorm2D(4) without weights", plain_norm()
+        ),
+        case(
+            "instance_norm_weights",
+            IMAGE,
+            left("InstanceNorm", NATIVE),
+            "nn.InstanceNorm2D(4)",
+            with_parameters(nn.InstanceNorm2D(4)),
+        ),
+        case(
+            "instance_norm_relu",
+            IMAGE,
+            norm(activation="relu"),
+            "nn.InstanceNorm2D(4), nn.ReLU()",
+            with_parameters(nn.Sequential(nn.InstanceNorm2D(4), nn.ReLU())),
+            dynamic=any_size,
+        ),
+        case("instance_norm_plain_relu", IMAGE, norm(activation="relu"), "F.relu(F.instance_norm(x))"),
+        case(
+            "instance_norm_leaky_relu",
+            IMAGE,
+            norm(activation="leaky_relu"),
+            "nn.InstanceNorm2D(4) without weights, nn.LeakyReLU(0.2)",
+            nn.Sequential(plain_norm(), nn.LeakyReLU(0.2)),
+        ),
+        case(
+            "instance_norm_3d_relu",
+            (2, 3, 2, 3, 4),
+            norm(activation="relu"),
+            "nn.InstanceNorm3D(3), nn.ReLU()",
+            with_parameters(nn.Sequential(nn.InstanceNorm3D(3), nn.ReLU())),
+        ),
+        case("group_norm_of_channels", IMAGE, norm(), "nn.GroupNorm(4, 4)", with_parameters(nn.GroupNorm(4, 4))),
+        case(
+            "group_norm_of_pairs",
+            IMAGE,
+            left("InstanceNorm", "two channels a group: other statistics"),
+            "nn.GroupNorm(2, 4)",
+            with_parameters(nn.GroupNorm(2, 4)),
+        ),
+        case(
+            "moments_rsqrt",
+            IMAGE,
+            norm(1e-3),
+            "(lambda d: d * paddle.rsqrt(d.square().mean([2, 3], keepdim=True) + 1e-3))(x - x.mean([2, 3], keepdim=True))",
+        ),
+        case("moments_var", IMAGE, norm(), moments.format(variance.format("unbiased=False, "))),
+        case(
+            "moments_var_any_size", IMAGE, norm(), moments.format(variance.format("unbiased=False, ")), dynamic=any_size
+        ),
+        case("moments_var_fixed", IMAGE, norm(), moments.format(variance.format("unbiased=False, ")), dynamic=()),
+        case(
+            "moments_unbiased_fixed",
+            IMAGE,
+            left("InstanceNorm", "paddle.var divides by the count less one"),
+            moments.format(variance.format("")),
+            dynamic=(),
+        ),
+        case(
+            "moments_unbiased",
+            IMAGE,
+            left("InstanceNorm", "paddle.var divides by the count less one"),
+            moments.format(variance.format("")),
+        ),
+        # Padding: a Pad of five dimensions between Unsqueeze and Squeeze.
+        case("reflect", IMAGE, left("Padding", NATIVE), "F.pad(x, [2, 1, 1, 2], mode='reflect')"),
+        case(
+            "reflect_any_size",
+            IMAGE,
+            left("Padding", NATIVE),
+            "F.pad(x, [2, 1, 1, 2], mode='reflect')",
+            dynamic=any_size,
+        ),
+        case(
+            "replicate_any_size",
+            IMAGE,
+            left("Padding", NATIVE),
+            "F.pad(x, [2, 1, 1, 2], mode='replicate')",
+            dynamic=any_size,
+        ),
+        case("circular", IMAGE, left("Padding", NATIVE) | not_run, "F.pad(x, [2, 1, 1, 2], mode='circular')"),
+        case(
+            "constant_any_size", IMAGE, left("Padding", NATIVE), "F.pad(x, [2, 1, 1, 2], value=0.5)", dynamic=any_size
+        ),
+        case(
+            "reflect_chain",
+            IMAGE,
+            pad("reflect", [0, 0, 2, 2, 0, 0, 2, 2], lowered="Pad"),
+            "F.pad(F.pad(x, [2, 2, 0, 0], mode='reflect'), [0, 0, 2, 2], mode='reflect')",
+        ),
+        case("reflect_concat", IMAGE, pad("reflect", [0, 0, 0, 2, 0, 0, 0, 2], lowered="Pad"), flipped),
+        case(
+            "symmetric_concat",
+            IMAGE,
+            pad("symmetric", [0, 0, 0, 2, 0, 0, 0, 2]),
+            flipped.replace("1:3", ":2").replace("-3:-1", "-2:"),
+        ),
+        case(
+            "reflect_index",
+            IMAGE,
+            pad("reflect", [0, 0, 2, 0, 0, 0, 2, 0], lowered="Pad"),
+            "paddle.index_select(x, paddle.to_tensor([2, 1, 0, 1, 2, 3, 4, 5, 4, 3]), axis=2)",
+        ),
+        case(
+            "wrap_concat",
+            IMAGE,
+            pad("wrap", [0, 0, 0, 2, 0, 0, 0, 2]),
+            "paddle.concat([x[:, :, :, -2:], x, x[:, :, :, :2]], -1)",
+        ),
+        case(
+            "edge_concat_any_size",
+            IMAGE,
+            pad("edge", [0, 0, 0, 1, 0, 0, 0, 1], lowered="Pad"),
+            "paddle.concat([x[:, :, :, :1], x, x[:, :, :, -1:]], -1)",
+            dynamic=any_size,
+        ),
+        case("roll", IMAGE, left("Padding", "nothing is added: the elements go round"), "paddle.roll(x, 1, 3)"),
+        # Upsampling.
+        case("nearest", IMAGE, left("Upsampling", NATIVE), "F.interpolate(x, scale_factor=2)", dynamic=any_size),
+        case("nearest_size", IMAGE, left("Upsampling", NATIVE), "F.interpolate(x, size=[12, 16])"),
+        case(
+            "bilinear",
+            IMAGE,
+            left("Upsampling", NATIVE),
+            "F.interpolate(x, scale_factor=2, mode='bilinear')",
+            dynamic=any_size,
+        ),
+        case(
+            "bilinear_align_corners",
+            IMAGE,
+            left("Upsampling", NATIVE),
+            "F.interpolate(x, scale_factor=2, mode='bilinear', align_corners=True)",
+        ),
+        case(
+            "bilinear_asymmetric",
+            IMAGE,
+            left("Upsampling", NATIVE),
+            "F.interpolate(x, scale_factor=2, mode='bilinear', align_mode=1)",
+        ),
+        case("repeat_interleave", IMAGE, up([2.0, 3.0]), "x.repeat_interleave(2, 2).repeat_interleave(3, 3)"),
+        case(
+            "expand_reshape",
+            IMAGE,
+            up([2.0, 2.0]),
+            "paddle.reshape(x.unsqueeze([3, 5]).expand([-1, -1, -1, 2, -1, 2]), [-1, 4, 12, 16])",
+        ),
+        case(
+            "tile_reshape",
+            IMAGE,
+            up([2.0, 2.0]),
+            "paddle.reshape(paddle.tile(x.unsqueeze([3, 5]), [1, 1, 1, 2, 1, 2]), [-1, 4, 12, 16])",
+        ),
+        case("stack_flatten", IMAGE, up([1.0, 2.0]), "paddle.flatten(paddle.stack([x, x], -1), -2)"),
+        case("repeat_shuffle", IMAGE, up([2.0, 2.0]), "F.pixel_shuffle(paddle.repeat_interleave(x, 4, 1), 2)"),
+        case(
+            "deconvolution_bilinear",
+            IMAGE,
+            up([2.0, 2.0], "linear", "half_pixel"),
+            "nn.Conv2DTranspose with Caffe's bilinear weights, groups = channels",
+            deconvolution(),
+            dynamic=any_size,
+        ),
+        # Pyramid pooling. With open sizes paddle2onnx exports no adaptive pool.
+        case(
+            "pyramid_adaptive",
+            EVEN_IMAGE,
+            pyramid([4, 2, 1]),
+            "paddle.concat([paddle.flatten(F.adaptive_max_pool2d(x, n), 1) for n in (4, 2, 1)], 1)",
+        ),
+        case(
+            "pyramid_average",
+            EVEN_IMAGE,
+            pyramid([1, 2, 4], "average"),
+            "paddle.concat([paddle.flatten(F.adaptive_avg_pool2d(x, n), 1) for n in (1, 2, 4)], 1)",
+        ),
+        case(
+            "pyramid_reshape",
+            EVEN_IMAGE,
+            pyramid([4, 2, 1]),
+            "paddle.concat([F.max_pool2d(x, 8 // n, 8 // n).reshape([0, -1]) for n in (4, 2, 1)], 1)",
+        ),
+        case(
+            "pyramid_window",
+            UNEVEN_IMAGE,
+            pyramid([4, 2, 1], "max", "window"),
+            "paddle.concat([F.max_pool2d(x, -(-14 // n), 14 // n).flatten(1) for n in (4, 2, 1)], 1)",
+        ),
+        case(
+            "pyramid_caffe",
+            ODD_IMAGE,
+            pyramid([4, 2, 1], "max", "caffe"),
+            "paddle.concat([F.max_pool2d(x, -(-13 // n), -(-13 // n), (-(-13 // n) * n - 12) // 2).flatten(1)"
+            " for n in (4, 2, 1)], 1)",
         ),
     ]

@@ -182,7 +182,113 @@ def index_page(operators):
         )
         for op in operators
     )
-    return NOTICE + "# Operators\n\n" + table(("operator", "computes", "stands in for"), rows)
+    return (
+        NOTICE
+        + "# Operators\n\n"
+        + table(("operator", "computes", "stands in for"), rows)
+        + "\n[What `graft convert` recognises as these operators](fusions.md)\n"
+    )
+
+
+EXPORTERS = {
+    "PyTorch, TorchScript": lambda name: "script exporter" in name.lower() or "torchscript" in name.lower(),
+    "PyTorch, dynamo": lambda name: "dynamo" in name,
+    "tf2onnx": lambda name: name.startswith("tf2onnx"),
+    "PaddlePaddle, paddle2onnx": lambda name: name.startswith("paddle2onnx"),
+    "frozen graph": lambda name: name.startswith("Graft's reader"),
+}
+# What tells the kinds of an operator apart.
+KINDS = {
+    "InstanceNorm": ["activation"],
+    "L2Normalize": ["epsilon_mode"],
+    "Normalize": ["across_spatial", "channel_shared"],
+    "Padding": ["mode"],
+    "SpatialPyramidPooling": ["mode", "binning"],
+    "Upsampling": ["mode", "coordinate_mode"],
+}
+
+FUSIONS_INTRODUCTION = """# What is recognised
+
+Networks write these operators in many ways. `graft convert` looks for the sub-graphs that calculate them, proves on the
+CPU that the operator gives the same numbers, and puts it in their place. `--explain` says of what is left alone which
+condition failed.
+
+These are the forms in the tests (`tests/golden/exports`): how many of each exporter, and what they are. A frozen graph is
+TensorFlow's own file, which Graft reads itself. Where TensorRT has the operator, its layer is what is written.
+"""
+
+
+def fusions_page():
+    """From the list of exported networks that the tests go through."""
+    exports = json.loads((ROOT / "tests" / "golden" / "exports" / "manifest.json").read_text())["exports"]
+    kinds = {}
+    for entry in exports:
+        if entry["fusions"] == 0 or not entry["required"]:
+            continue
+        attributes = ", ".join(f"{name}={entry['attributes'][name]}" for name in KINDS.get(entry["operator"], []))
+        kinds.setdefault((entry["operator"], attributes), []).append(entry)
+    parts = [NOTICE + FUSIONS_INTRODUCTION]
+    rows = []
+    for (operator, attributes), entries in sorted(kinds.items()):
+        counts = [sum(is_one(entry["exporter"]) for entry in entries) for is_one in EXPORTERS.values()]
+        native = f", ends as {entries[0]['lowered']}" if "lowered" in entries[0] else ""
+        rows.append((operator, f"{attributes}{native}", *(count or "" for count in counts)))
+    parts.append(table(("operator", "", *EXPORTERS), rows))
+    for operator in sorted({operator for operator, _ in kinds}):
+        forms = sorted(
+            {entry["expression"] for key, entries in kinds.items() if key[0] == operator for entry in entries}
+        )
+        parts.append(f"## {operator}\n\n" + "\n".join(f"- `{form}`" for form in forms) + "\n")
+    return "\n".join(parts)
+
+
+CAFFE_INTRODUCTION = """# Caffe layers that are read
+
+`graft convert network.prototxt network.caffemodel -o network.onnx` reads these. [What is special about Caffe's files
+](../import.md#what-the-caffe-reader-does) is said elsewhere. Besides them: layers that give data become inputs; losses,
+Accuracy, HDF5Output and Silence are left out.
+
+Every field that is listed is honoured, or refused by name where the last column says so; fields of training are passed
+over, and any other is an error.
+"""
+
+
+def caffe_page(layers):
+    def row(layer):
+        def field_text(field):
+            return f"`{field['name']}`" + (f" ({field['default_text']})" if field["default_text"] else "")
+
+        parameters = f"`{layer['parameters']}`: " if layer["parameters"] else "none"
+        return (
+            layer["type"],
+            parameters + ", ".join(map(field_text, layer["fields"])),
+            "yes" if layer["blobs"] else "",
+            layer["doc"],
+        )
+
+    return NOTICE + CAFFE_INTRODUCTION + "\n" + table(("layer", "fields (default)", "trained", ""), map(row, layers))
+
+
+TENSORFLOW_INTRODUCTION = """# TensorFlow operators that are read
+
+`graft convert frozen_graph.pb -o network.onnx` reads these, from graphs of TensorFlow 1 and 2. [What is special about
+TensorFlow's files](../import.md#what-the-tensorflow-reader-does) is said elsewhere. Calls of functions are inlined. Any
+other operator that an output needs is an error, and all of them are named at once.
+"""
+
+
+def tensorflow_page(operators):
+    groups = {}
+    for op in operators:
+        groups.setdefault(op["group"], []).append(op)
+    parts = [NOTICE + TENSORFLOW_INTRODUCTION]
+    for name, members in groups.items():
+        members.sort(key=lambda op: op["name"].lower())
+        parts.append(f"## {name}\n\n{', '.join(op['name'] for op in members)}\n")
+        limited = [(op["name"], op["limits"]) for op in members if op["limits"]]
+        if limited:
+            parts.append(table(("operator", "allowed is"), limited))
+    return "\n".join(parts)
 
 
 def add_file_names(operators):
@@ -211,6 +317,11 @@ def pages(graft):
     add_file_names(operators)
     result = {ROOT / "docs" / "ops" / op["file"]: operator_page(op) for op in operators}
     result[ROOT / "docs" / "ops" / "README.md"] = index_page(operators)
+    caffe = json.loads(run(graft, "ops", "--reads", "caffe", "--json"))["layers"]
+    result[ROOT / "docs" / "ops" / "caffe.md"] = caffe_page(caffe)
+    result[ROOT / "docs" / "ops" / "fusions.md"] = fusions_page()
+    tensorflow = json.loads(run(graft, "ops", "--reads", "tensorflow", "--json"))["operators"]
+    result[ROOT / "docs" / "ops" / "tensorflow.md"] = tensorflow_page(tensorflow)
     result[ROOT / "docs" / "guide" / "command_line.md"] = command_line_page(graft)
     return result
 
@@ -222,7 +333,8 @@ def main():
     arguments = parser.parse_args()
 
     wanted = pages(arguments.graft)
-    stale = [path for path in (ROOT / "docs" / "ops").glob("*.md") if path not in wanted]
+    by_onnx_support = ROOT / "docs" / "ops" / "onnx.md"
+    stale = [path for path in (ROOT / "docs" / "ops").glob("*.md") if path not in wanted and path != by_onnx_support]
     changed = [path for path, text in wanted.items() if not path.is_file() or path.read_text() != text]
     if arguments.check:
         for path in changed + stale:

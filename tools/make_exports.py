@@ -1,7 +1,8 @@
 # make_exports.py - exports small networks with the frameworks' own exporters, for the fusion tests.
-"""Writes tests/golden/exports/*.onnx and manifest.json.
+"""Writes tests/golden/exports/*.onnx, *.pb and manifest.json.
 
-Each file is what PyTorch's TorchScript exporter, PyTorch's dynamo exporter or tf2onnx makes of one short expression.
+Each file is what PyTorch's TorchScript exporter, PyTorch's dynamo exporter, tf2onnx or paddle2onnx makes of one short
+expression, or TensorFlow's frozen graph of it, which Graft reads itself.
 Nothing is edited afterwards except that the dynamo exporter's metadata (stack traces with file paths) is removed. Each
 file passes onnx.checker and gives the framework's own result in ONNX Runtime, or the script stops.
 
@@ -15,14 +16,16 @@ The manifest lists for every file
   parts                     only where there are any: fusions that become a part of this one
   required                  false: a good form to recognise, but leaving it alone is correct too
   reason                    only where fusions and native are 0: why there is nothing to fuse
+  not_on_cpu_engine         only where the CPU engine cannot run the file: why
   nodes                     the operators in the file, in order, constants left out
 
 Made with (Python 3.11, CPU)
-  --parts torchscript,dynamo,tensorflow:
+  --parts torchscript,dynamo,tensorflow,graphdef:
                             torch==2.8.0 tensorflow-cpu==2.19.1 keras==3.11.3 tf2onnx==1.17.0 onnx==1.18.0
                             onnxscript==0.5.4 onnx-ir==0.1.12 onnxruntime==1.22.1 numpy==2.1.3
   --parts dynamo again:     torch==2.15.0 onnx==1.23.2 onnxscript==0.7.2 onnx-ir==1.1.0 onnxruntime==1.31.1 numpy==2.4.6
-Run: python tools/make_exports.py --parts torchscript,dynamo,tensorflow [--out tests/golden/exports]
+  --parts paddle:           paddlepaddle==3.0.0 paddle2onnx==2.0.1 onnx==1.17.0 onnxruntime==1.31.1 numpy==2.4.6
+Run: python tools/make_exports.py --parts torchscript,dynamo,tensorflow,graphdef [--out tests/golden/exports]
 A run replaces the manifest's lines for its own exporters and leaves the others.
 """
 
@@ -32,6 +35,7 @@ import json
 import logging
 import os
 import pathlib
+import tempfile
 import warnings
 
 import export_forms
@@ -82,6 +86,16 @@ def strip_metadata(model):
     model.ClearField("metadata_props")
 
 
+# What Graft makes of a frozen graph where that differs from what it makes of tf2onnx's file.
+GRAPH_DIFFERS = {
+    "maximum": {"fusions": 1, "native": 0},
+    # tf2onnx writes tf_half_pixel_for_nn, which TensorRT refuses; Graft's reader what TensorRT has itself.
+    "resize_nearest": {"fusions": 0, "attributes": {}, "reason": export_forms.NATIVE},
+    "ssd_between_convolutions": {"parts": 1},
+    "ssd_shared": {"parts": 1},
+}
+
+
 class Exports:
     """The files of one run and their lines in the manifest."""
 
@@ -100,6 +114,15 @@ class Exports:
         entry = {"file": f"{stem}.onnx", "exporter": exporter, "opset": opset, "expression": expression}
         entry |= {"fusions": 0, "native": 0, "required": True} | expected
         entry["nodes"] = " ".join(n.op_type for n in model.graph.node if n.op_type != "Constant")
+        self.entries.append(entry)
+
+    def add_graph(self, graph, stem, exporter, expression, expected):
+        for node in graph.node:
+            node.ClearField("experimental_debug_info")
+        (self.out / f"{stem}.pb").write_bytes(graph.SerializeToString(deterministic=True))
+        entry = {"file": f"{stem}.pb", "exporter": exporter, "expression": expression}
+        entry |= {"fusions": 0, "native": 0, "required": True} | expected | GRAPH_DIFFERS.get(stem.split("_", 1)[1], {})
+        entry["nodes"] = " ".join(n.op for n in graph.node if n.op not in ("Const", "Placeholder", "Identity"))
         self.entries.append(entry)
 
     def write(self):
@@ -401,9 +424,127 @@ def export_tensorflow(exports):
             )
 
 
+def export_graphdef(exports):
+    """The same expressions as frozen graphs, which Graft reads itself."""
+    import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    exporter = f"Graft's reader, frozen graph of TensorFlow {tf.__version__}"
+    for name, shape, expected, expression, function, _ in tensorflow_forms():
+        signature = [tf.TensorSpec([None, *shape[1:]], tf.float32, name="x")]
+        traced = tf.function(lambda x, f=function: tf.identity(f(x), name="y"), input_signature=signature)
+        frozen = convert_variables_to_constants_v2(traced.get_concrete_function())
+        exports.add_graph(
+            frozen.graph.as_graph_def(), f"tensorflow{tf.__version__}_{name}", exporter, expression, expected
+        )
+
+
+def paddle_forms():
+    import paddle
+    import paddle.nn.functional as F
+    from paddle import nn
+
+    def case(name, shape, expected, expression, module=None, opset=13, dynamic=(0,)):
+        scope = {"paddle": paddle, "F": F, "nn": nn}
+        function = module or eval(f"lambda x: {expression}", scope)  # the expression in the manifest is what runs
+        return name, shape, expected, expression, function, opset, dynamic
+
+    paddle.seed(1)
+    any_size = (0, 2, 3)
+    norm12 = l2([1], 1e-12, "norm")
+    return [
+        case("f_normalize", IMAGE, norm12, "F.normalize(x, axis=1)"),
+        case("f_normalize_opset9", IMAGE, norm12, "F.normalize(x, axis=1)", opset=9),
+        case("f_normalize_opset17", IMAGE, norm12, "F.normalize(x, axis=1)", opset=17),
+        case("f_normalize_any_size", IMAGE, norm12, "F.normalize(x, axis=1)", dynamic=any_size),
+        case("f_normalize_last", SEQUENCE, l2([2], 1e-12, "norm"), "F.normalize(x, axis=-1)"),
+        case("f_normalize_epsilon", EMBEDDING, l2([1], 1e-4, "norm"), "F.normalize(x, axis=1, epsilon=1e-4)"),
+        case(
+            "norm_clip", IMAGE, l2([1], 1e-6, "norm"), "x / paddle.clip(paddle.norm(x, axis=1, keepdim=True), min=1e-6)"
+        ),
+        case(
+            "norm_maximum",
+            EMBEDDING,
+            l2([1], 1e-6, "norm"),
+            "x / paddle.maximum(paddle.norm(x, axis=1, keepdim=True), paddle.full([1], 1e-6))",
+        ),
+        case("norm_unsqueeze", EMBEDDING, l2([1], 1e-6, "norm"), "x / x.norm(axis=1).clip(min=1e-6).unsqueeze(1)"),
+        case(
+            "div_sqrt_add",
+            IMAGE,
+            l2([1], 1e-3, "add"),
+            "x / paddle.sqrt(paddle.sum(x * x, axis=1, keepdim=True) + 1e-3)",
+        ),
+        case(
+            "rsqrt_add_any_size",
+            IMAGE,
+            l2([1], 1e-3, "add"),
+            "x * paddle.rsqrt(x.square().sum(1, keepdim=True) + 1e-3)",
+            dynamic=any_size,
+        ),
+        case(
+            "pow_add",
+            IMAGE,
+            l2([1], 1e-3, "add"),
+            "x * paddle.pow(paddle.sum(x**2, axis=1, keepdim=True) + 1e-3, -0.5)",
+        ),
+        case(
+            "rsqrt_clip",
+            SEQUENCE,
+            l2([2], 1e-6, "max"),
+            "x * paddle.rsqrt(x.square().sum(-1, keepdim=True).clip(min=1e-6))",
+        ),
+        case("norm_no_epsilon", EMBEDDING, NO_EPSILON, "x / paddle.linalg.norm(x, axis=-1, keepdim=True)"),
+        case("norm_plus_epsilon", EMBEDDING, NOT_A_MODE, "x / (paddle.norm(x, axis=1, keepdim=True) + 1e-3)"),
+        case(
+            "norm_p3",
+            EMBEDDING,
+            nothing("L2Normalize", "the norm of third powers"),
+            "F.normalize(x, p=3, axis=1)",
+        ),
+        case("norm_p1", EMBEDDING, nothing("L2Normalize", "the sum of absolute values"), "F.normalize(x, p=1, axis=1)"),
+        case("leaky_relu", IMAGE, native(0.1), "F.leaky_relu(x, 0.1)"),
+        case("nn_leaky_relu", IMAGE, native(0.01), "nn.LeakyReLU()(x)"),
+        case("prelu", IMAGE, leaky(0.25), "nn.PReLU()", nn.PReLU()),
+        case("where_greater", IMAGE, leaky(0.1), "paddle.where(x > 0, x, 0.1 * x)", dynamic=any_size),
+        case("where_less", EMBEDDING, leaky(0.2), "paddle.where(x < 0, 0.2 * x, x)"),
+        case("maximum", IMAGE, leaky(0.1), "paddle.maximum(x, 0.1 * x)"),
+        case("clip_sum", EMBEDDING, leaky(0.1), "x.clip(min=0) + 0.1 * x.clip(max=0)"),
+        case("relu_minus_relu", IMAGE, leaky(0.1), "F.relu(x) - 0.1 * F.relu(-x)"),
+        *export_forms.paddle_forms(case),
+    ]
+
+
+def export_paddle(exports):
+    import paddle
+    import paddle2onnx
+
+    class Wrapped(paddle.nn.Layer):
+        def __init__(self, function):
+            super().__init__()
+            self.function = function
+
+        def forward(self, x):
+            return self.function(x)
+
+    exporter = f"paddle2onnx {paddle2onnx.__version__}, PaddlePaddle {paddle.__version__}"
+    for name, shape, expected, expression, function, opset, dynamic in paddle_forms():
+        layer = Wrapped(function)
+        layer.eval()
+        x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+        y = layer(paddle.to_tensor(x)).numpy()
+        open_shape = [None if axis in dynamic else size for axis, size in enumerate(shape)]
+        spec = [paddle.static.InputSpec(open_shape, "float32", "x")]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "model"
+            paddle.onnx.export(layer, str(path), input_spec=spec, opset_version=opset)
+            model = onnx.load(f"{path}.onnx")
+        exports.add(model, f"paddle2onnx{paddle2onnx.__version__}_{name}", exporter, expression, expected, x, y)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default="torchscript,dynamo,tensorflow")
+    parser.add_argument("--parts", default="torchscript,dynamo,tensorflow,graphdef")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("tests/golden/exports"))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -413,6 +554,10 @@ def main():
         export_torch(exports, parts)
     if "tensorflow" in parts:
         export_tensorflow(exports)
+    if "graphdef" in parts:
+        export_graphdef(exports)
+    if "paddle" in parts:
+        export_paddle(exports)
     exports.write()
 
 

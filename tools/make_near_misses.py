@@ -31,7 +31,7 @@ import onnxruntime
 IMAGE = "(float[N,4,3,5] x) => (float[N,4,3,5] y)"
 SQUARE = "(float[4,4] x) => (float[4,4] y)"
 TWO_INPUTS = "(float[N,4,3,5] x, float[N,4,3,5] z) => (float[N,4,3,5] y)"
-SIZES = {"N": 4, "M": 8}
+SIZES = {"N": 4, "M": 8, "H": 3, "W": 5}
 
 # A network gets those of these initialisers that its text names.
 CONSTANTS = {
@@ -49,6 +49,9 @@ CONSTANTS = {
     "one": "float one = {1}",
     "two": "float two = {2}",
     "three": "float three = {3}",
+    "half": "float half = {0.5}",
+    "minus_one": "float minus_one = {-1}",
+    "minus_two": "float minus_two = {-2}",
     "powers": "float[4,1,1] powers = {2, 2, 2, 3}",
     "axes": "int64[1] axes = {1}",
     "axes2": "int64[1] axes2 = {2}",
@@ -62,6 +65,8 @@ CONSTANTS = {
 }
 
 SUM = "q = Mul(x, x) s = ReduceSum<keepdims=1>(q, axes) "
+# As PaddlePaddle writes its p-norm.
+P_NORM = "b = Abs(x) q = Pow(b, two) s = ReduceSum<keepdims=1>(q, axes) r = Pow(s, half) m = Max(r, eps) "
 CONTROLS = [
     ("max_rsqrt", "max", SUM + "m = Max(s, eps) r = Sqrt(m) i = Reciprocal(r) y = Mul(x, i)"),
     ("max_div", "max", SUM + "m = Clip(s, eps) r = Sqrt(m) y = Div(x, r)"),
@@ -74,10 +79,12 @@ CONTROLS = [
     ),
     ("norm_min_reciprocal", "norm", SUM + "r = Sqrt(s) i = Reciprocal(r) m = Min(i, cap) y = Mul(x, m)"),
     ("add", "add", SUM + "a = Add(s, eps) r = Sqrt(a) y = Div(x, r)"),
+    ("norm_p_norm", "norm", P_NORM + "y = Div(x, m)"),
     ("leaky_max", None, "a = Mul(x, alpha) y = Max(x, a)"),
     ("leaky_where", None, "c = Greater(x, zero) a = Mul(x, alpha) y = Where(c, x, a)"),
     ("leaky_clip", None, "p = Clip(x, zero) n = Clip(x, , zero) a = Mul(n, alpha) y = Add(p, a)"),
     ("leaky_relu", None, "p = Relu(x) m = Neg(x) n = Relu(m) a = Mul(n, alpha) y = Sub(p, a)"),
+    ("leaky_relu_of_product", None, "p = Relu(x) m = Mul(x, minus_one) n = Relu(m) a = Mul(n, alpha) y = Sub(p, a)"),
 ]
 
 TAIL = "m = Max(s, eps) r = Sqrt(m) i = Reciprocal(r) y = Mul(x, i)"
@@ -131,6 +138,14 @@ L2_MISSES = [
         SUM + TAIL + " other = Log(m)",
     ),
     ("power_3", "third power, not second", IMAGE, "q = Pow(x, three) s = ReduceSum<keepdims=1>(q, axes) " + TAIL),
+    ("power_3_of_abs", "the norm of third powers", IMAGE, P_NORM.replace("two", "three") + "y = Div(x, m)"),
+    (
+        "power_half_twice",
+        "the root is taken twice",
+        IMAGE,
+        P_NORM.replace("r = ", "t = Sqrt(s) r = ").replace("Pow(s, half", "Pow(t, half") + "y = Div(x, m)",
+    ),
+    ("abs_of_another", "the norm of another tensor", TWO_INPUTS, P_NORM.replace("Abs(x)", "Abs(z)") + "y = Div(x, m)"),
     (
         "power_at_run_time",
         "the exponent is an input of the network",
@@ -383,6 +398,12 @@ LEAKY_MISSES = [
         "Relu(x) + 0.1 Relu(-x) is positive on both sides",
         IMAGE,
         "p = Relu(x) m = Neg(x) n = Relu(m) a = Mul(n, alpha) y = Add(p, a)",
+    ),
+    (
+        "relu_of_double",
+        "Relu(x) - 0.1 Relu(-2 x) is twice as steep below zero",
+        IMAGE,
+        "p = Relu(x) m = Mul(x, minus_two) n = Relu(m) a = Mul(n, alpha) y = Sub(p, a)",
     ),
     (
         "clips_overlap",

@@ -75,12 +75,18 @@ CONSTANTS = {
     "eps_each": "float[1,4,1,1] eps_each = {1e-5, 1e-3, 1e-2, 1}",
     "large": "float large = {10000}",
     "cubed": "float cubed = {3}",
+    "one_less": "float one_less = {14}",
+    "fifteen": "float fifteen = {15}",
+    "spatial": "int64[2] spatial = {2, 3}",
+    "ones_of_two": "int64[2] ones_of_two = {1, 1}",
 }
 
 # Columns 2 and 1 of five, then 3 and 2: what a reflection puts before and behind.
 BEFORE = "l = Slice(x, i2, i0, i3, minus1) "
 BEHIND = "r = Slice(x, i3, i1, i3, minus1) "
 CAT = "y = Concat<axis=3>(l, x, r)"
+# As PaddlePaddle flips: columns 1 and 2, one by one.
+SPLIT = "t = Slice(x, i1, i3, i3) c, k = Split<axis=3>(t, ones_of_two) "
 PADDING = [
     (
         "reflect_and_edge",
@@ -111,6 +117,18 @@ PADDING = [
         "the columns before x are an output of the network",
         "(float[N,4,3,5] x) => (float[N,4,3,9] y, float[N,4,3,2] l)",
         BEFORE + BEHIND + CAT,
+    ),
+    (
+        "split_not_flipped",
+        "columns 1 and 2 stand before column 0 as they are, cut apart and joined again",
+        WIDE.format(7),
+        SPLIT + "l = Concat<axis=3>(c, k) y = Concat<axis=3>(l, x)",
+    ),
+    (
+        "split_used_elsewhere",
+        "a column of the border is needed by another node as well",
+        "(float[N,4,3,5] x) => (float[N,4,3,7] y, float[N,4,3,1] other)",
+        SPLIT + "l = Concat<axis=3>(k, c) y = Concat<axis=3>(l, x) other = Sigmoid(c)",
     ),
     (
         "border_used_elsewhere",
@@ -295,12 +313,40 @@ PYRAMID = [
 MEAN = "m = ReduceMean<axes=[2,3]>(x) d = Sub(x, m) "
 VARIANCE = MEAN + "q = Mul(d, d) v = ReduceMean<axes=[2,3]>(q) "
 TAIL = "e = Add(v, eps5) s = Sqrt(e) y = Div(d, s)"
+# As PaddlePaddle writes its variance: the sum of squares, and its count as a quotient of sizes.
+SQUARES = MEAN + "q = Mul(d, d) t = ReduceSum(q, spatial) "
+COUNT = "all = Size({}) each = Size({}) above = Cast<to=1>(all) below = Cast<to=1>(each) n = Div(above, below) "
+BY_COUNT = "v = Div(t, n) "
 INSTANCE = [
     (
         "unbiased",
         "the variance is divided by the count less one",
         SAME,
         VARIANCE + "u = Mul(v, unbias) e = Add(u, eps5) s = Sqrt(e) y = Div(d, s)",
+    ),
+    (
+        "sum_by_one_less",
+        "the sum is divided by the count less one",
+        SAME,
+        SQUARES + "v = Div(t, one_less) " + TAIL,
+    ),
+    (
+        "sum_by_count_of_rows",
+        "the sum over rows and columns is divided by the count of rows",
+        "(float[N,4,H,W] x) => (float[N,4,H,W] y)",
+        SQUARES + "c = ReduceMax<axes=[2]>(x) " + COUNT.format("x", "c") + BY_COUNT + TAIL,
+    ),
+    (
+        "sum_by_count_of_another",
+        "the sum is divided by the count of another, larger tensor",
+        "(float[N,4,3,5] x, float[N,4,3,10] z) => (float[N,4,3,5] y)",
+        SQUARES + COUNT.format("z", "t") + BY_COUNT + TAIL,
+    ),
+    (
+        "sum_by_inverse_count",
+        "the quotient of the sizes is upside down",
+        "(float[N,4,H,W] x) => (float[N,4,H,W] y)",
+        SQUARES + COUNT.format("t", "x") + BY_COUNT + TAIL,
     ),
     (
         "epsilon_outside",
@@ -431,7 +477,7 @@ MISSES = (
 
 # Another reason than the numbers forbids the fusion.
 SAME_VALUES = {
-    "padding_border_is_output", "padding_border_used_elsewhere", "padding_double", "upsampling_repeat_used_elsewhere",
+    "padding_border_is_output", "padding_border_used_elsewhere", "padding_double", "padding_split_used_elsewhere", "upsampling_repeat_used_elsewhere",
     "upsampling_weights_at_run_time", "pyramid_pool_is_output", "instance_epsilon_at_run_time",
     "instance_variance_is_output", "instance_mean_is_output", "instance_centred_used_elsewhere", "instance_double",
     "instance_before_the_activation", "instance_no_epsilon", "instance_epsilon_negative",
@@ -444,6 +490,13 @@ CONTROLS = [
         {"mode": "reflect", "pads": [0, 0, 0, 2, 0, 0, 0, 2]},
         WIDE.format(9),
         BEFORE + BEHIND + CAT,
+    ),
+    (
+        "padding_split",
+        "Padding",
+        {"mode": "reflect", "pads": [0, 0, 0, 2, 0, 0, 0, 0]},
+        WIDE.format(7),
+        SPLIT + "l = Concat<axis=3>(k, c) y = Concat<axis=3>(l, x)",
     ),
     (
         "upsampling_repeat",
@@ -467,6 +520,20 @@ CONTROLS = [
         HALVES + WHOLE + LEVELS,
     ),
     ("instance_div", "InstanceNorm", {"epsilon": 1e-5, "activation": "none"}, SAME, VARIANCE + TAIL),
+    (
+        "instance_sum_by_count",
+        "InstanceNorm",
+        {"epsilon": 1e-5, "activation": "none"},
+        "(float[N,4,H,W] x) => (float[N,4,H,W] y)",
+        SQUARES + COUNT.format("x", "t") + BY_COUNT + TAIL,
+    ),
+    (
+        "instance_sum_by_constant",
+        "InstanceNorm",
+        {"epsilon": 1e-5, "activation": "none"},
+        SAME,
+        SQUARES + "v = Div(t, fifteen) " + TAIL,
+    ),
     (
         "instance_relu",
         "InstanceNorm",
@@ -494,7 +561,7 @@ def resembled(operator, x):
     x = x.astype(np.float64)
     if operator == "Padding":
         modes = ["reflect", "symmetric", "edge", "wrap", "constant"]
-        widths = [((0, 0), (2, 2)), ((0, 0), (1, 1)), ((1, 0), (2, 0)), ((0, 0), (0, 3))]
+        widths = [((0, 0), (2, 2)), ((0, 0), (2, 0)), ((0, 0), (1, 1)), ((1, 0), (2, 0)), ((0, 0), (0, 3))]
         return [np.pad(x, ((0, 0), (0, 0), *pads), mode=mode) for mode in modes for pads in widths]
     if operator == "Upsampling":
         both = np.repeat(np.repeat(x, 2, axis=2), 2, axis=3)

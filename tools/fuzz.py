@@ -1,0 +1,137 @@
+"""Fuzzes the readers of model files with libFuzzer, under the address and undefined-behaviour sanitizers.
+
+usage: python tools/fuzz.py [--seconds N] [--jobs N] [--keep] [onnx|tensorflow|caffe]...
+
+Builds the preset `fuzz` (clang), starts from the stored cases of tests/golden and from tests/fuzz/corpus, and runs each
+format for so many seconds with so many processes. What ends a run - a crash, an error of a sanitizer, a file that takes
+10 seconds or more memory than tests/fuzz/target.hpp allows - is kept in build/fuzz/found/<format>; the exit code is then
+1. With --keep the inputs that reach new code are added to tests/fuzz/corpus, as few and as small as libFuzzer finds.
+"""
+
+import argparse
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+
+import numpy
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TREE = ROOT / "build/fuzz"
+CORPUS = ROOT / "tests/fuzz/corpus"
+GOLDEN = ROOT / "tests/golden"
+FORMATS = ("onnx", "tensorflow", "caffe")
+LARGEST_SEED = 16384
+# What the repository keeps of each format.
+MOST_FILES = 300
+MOST_BYTES = 400_000
+
+
+def seeds(name: str) -> dict[str, bytes]:
+    """The stored cases as files, by name."""
+    if name == "onnx":
+        folders = (GOLDEN / folder for folder in ("models", "near_misses", "exports"))
+        files = {path.stem: path.read_bytes() for folder in folders for path in sorted(folder.glob("*.onnx"))}
+    else:
+        with numpy.load(GOLDEN / name / "cases.npz") as cases:
+            parts = {
+                key: cases[key].tobytes() for key in cases.files if key.split("/")[1] in ("graph", "network", "weights")
+            }
+        if name == "tensorflow":
+            files = {key.split("/")[0]: data for key, data in parts.items() if key.endswith("/graph")}
+        else:
+            networks = {key.split("/")[0]: data for key, data in parts.items() if key.endswith("/network")}
+            files = {case: text + b"\0" + parts[f"{case}/weights"] for case, text in networks.items()}
+    return {case: data for case, data in files.items() if len(data) <= LARGEST_SEED}
+
+
+def dictionary(name: str) -> str:
+    """Words of the format for libFuzzer: names of operators, layers and attributes, from the sources of the reader."""
+    sources = {
+        "onnx": ["src/graph/shape_rules.cpp", "src/graph/standard_operators.cpp"],
+        "tensorflow": sorted(str(path) for path in (ROOT / "src/import/tensorflow").glob("*.cpp")),
+        "caffe": sorted(str(path) for path in (ROOT / "src/import/caffe").glob("*.[cp]*")),
+    }
+    words = set()
+    for source in sources[name]:
+        words.update(re.findall(r'"([A-Za-z][A-Za-z0-9_]{2,30})"', (ROOT / source).read_text()))
+        if source.endswith(".proto"):
+            words.update(re.findall(r"\b([a-z_0-9]{3,40}) = \d+", (ROOT / source).read_text()))
+    return "".join(f'"{word}"\n' for word in sorted(words))
+
+
+def prepare(name: str, folder: pathlib.Path) -> None:
+    """Writes folder/seeds and folder/dictionary."""
+    shutil.rmtree(folder / "seeds", ignore_errors=True)
+    (folder / "seeds").mkdir(parents=True)
+    for case, data in seeds(name).items():
+        (folder / "seeds" / case).write_bytes(data)
+    (folder / "dictionary").write_text(dictionary(name))
+
+
+def program(name: str) -> pathlib.Path:
+    return TREE / "bin" / f"{name}_fuzz"
+
+
+def fuzz(name: str, seconds: int, jobs: int) -> bool:
+    work = TREE / "work" / name
+    found = TREE / "found" / name
+    for folder in (work / "corpus", found):
+        folder.mkdir(parents=True, exist_ok=True)
+    prepare(name, work)
+    before = set(found.iterdir())
+    options = [f"-max_total_time={seconds}", f"-fork={jobs}", "-timeout=10", "-rss_limit_mb=2048", "-max_len=65536"]
+    options += ["-ignore_crashes=1", "-ignore_timeouts=1", "-ignore_ooms=1", f"-artifact_prefix={found}/"]
+    corpora = [work / "corpus", CORPUS / name, work / "seeds"]
+    started = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([program(name), *options, f"-dict={work / 'dictionary'}", *corpora], check=False)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = ended.ru_utime + ended.ru_stime - started.ru_utime - started.ru_stime
+    new = sorted(set(found.iterdir()) - before)
+    print(f"{name}: {len(new)} findings in {spent:.0f} s of processor time")
+    for path in new:
+        print(f"  {path.relative_to(ROOT)}; to see it: {program(name).relative_to(ROOT)} {path.relative_to(ROOT)}")
+    return not new
+
+
+def keep(name: str) -> None:
+    """The smallest inputs that together reach all that is reached, beside those that the repository has."""
+    merged = TREE / "merged" / name
+    shutil.rmtree(merged, ignore_errors=True)
+    merged.mkdir(parents=True)
+    inputs = [CORPUS / name, TREE / "work" / name / "corpus"]
+    subprocess.run([program(name), "-merge=1", "-timeout=10", merged, *inputs], check=True, stderr=subprocess.DEVNULL)
+    files = list((CORPUS / name).iterdir())
+    size = sum(path.stat().st_size for path in files)
+    count = len(files)
+    for path in sorted(merged.iterdir(), key=lambda path: path.stat().st_size):
+        if (CORPUS / name / path.name).exists():
+            continue
+        if count == MOST_FILES or size + path.stat().st_size > MOST_BYTES:
+            break
+        shutil.copy(path, CORPUS / name)
+        count += 1
+        size += path.stat().st_size
+    print(f"{name}: {count} files of {size} bytes in {(CORPUS / name).relative_to(ROOT)}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("formats", nargs="*", choices=[*FORMATS, []], default=FORMATS)
+    arguments = parser.parse_args()
+    formats = arguments.formats or FORMATS
+    subprocess.run([ROOT / "tools/build", "fuzz", "--", *(f"{name}_fuzz" for name in formats)], check=True)
+    clean = [fuzz(name, arguments.seconds, arguments.jobs) for name in formats]
+    if arguments.keep:
+        for name in formats:
+            keep(name)
+    return 0 if all(clean) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
