@@ -155,6 +155,21 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
   return unsupported(std::string(type.name) + " does not take " + found + "allowed" + allowed);
 }
 
+namespace {
+
+/// A message about an attribute, with the name that the plugin's field has.
+std::string in_words_of(const DropIn* drop_in, std::string message) {
+  if (drop_in == nullptr) return message;
+  for (const DropInField& field : drop_in->fields) {
+    const std::string quoted = "`" + std::string(field.attribute) + "`";
+    const std::size_t at = field.attribute.empty() ? std::string::npos : message.find(quoted);
+    if (at != std::string::npos) return message.replace(at, quoted.size(), "`" + std::string(field.name) + "`");
+  }
+  return message;
+}
+
+}  // namespace
+
 Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<const NamedAttribute> fields,
                      std::unique_ptr<Operator>& result) {
   std::vector<NamedAttribute> attributes;
@@ -196,7 +211,7 @@ Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<
     return invalid_argument("`" + name + "` is required and missing: " + std::string(info.doc));
   }
   auto op = type.create();
-  if (Status status = op->set(attributes); !status.ok()) return status;
+  if (Status status = op->set(attributes); !status.ok()) return {status.code(), in_words_of(drop_in, status.message())};
   result = std::move(op);
   return {};
 }

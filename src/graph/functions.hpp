@@ -16,7 +16,8 @@ namespace graft {
 /// Puts the bodies of functions in the place of their calls, also inside sub-graphs and other functions; `which`
 /// chooses. The main graph's value names stay; those of a body get the call's name in front. Functions that nothing
 /// calls any more are removed. A function that imports another version of an operator set than the model throws Error,
-/// unless none of the operators it uses changed between the two. So do recursion and more than `max_nodes` nodes.
+/// unless none of the operators it uses changed between the two. So do recursion and more than `max_nodes` nodes, or
+/// many times those in the file.
 /// Returns the number of calls that were inlined.
 struct InlineOptions {
   std::function<bool(const FunctionKey&)> which = [](const FunctionKey&) { return true; };

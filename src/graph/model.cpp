@@ -8,7 +8,10 @@
 #include <atomic>
 #include <functional>
 #include <queue>
+#include <set>
 #include <utility>
+
+#include "graph/copy.hpp"
 
 namespace graft {
 namespace {
@@ -264,7 +267,7 @@ std::string Graph::unique_name(std::string_view hint) const {
   if (!top.names_.contains(base)) return base;
   std::size_t& suffix = top.suffixes_[base];
   for (;;) {
-    std::string candidate = fmt::format("{}_{}", base, ++suffix);
+    std::string candidate = fmt::format("{}~{}", base, ++suffix);
     if (!top.names_.contains(candidate)) return candidate;
   }
 }
@@ -578,6 +581,16 @@ std::size_t Graph::remove_dead() {
 void Graph::check() const {
   std::unordered_map<const Node*, std::size_t> index;
   for (const auto& node : nodes_) index.emplace(node.get(), index.size());
+  // Of all values that a node here can read.
+  std::set<std::pair<const Node*, std::size_t>> counted;
+  for (const Graph* scope = this; scope != nullptr; scope = scope->parent_) {
+    for (const auto& value : scope->values_) {
+      for (const Use& use : value->uses) {
+        if (!counted.emplace(use.node, use.index).second)
+          internal(fmt::format("a use of the value '{}' is counted twice", value->name));
+      }
+    }
+  }
   for (const auto& value : values_) {
     const auto entry = by_name_.find(value->name);
     if (value->graph != this || entry == by_name_.end() || entry->second->get() != value.get()) {
@@ -600,7 +613,7 @@ void Graph::check() const {
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const Value* value = node->inputs[i];
       if (value == nullptr) continue;
-      if (std::count(value->uses.begin(), value->uses.end(), Use{node.get(), i}) != 1) {
+      if (!counted.contains({node.get(), i})) {
         internal(fmt::format("{}: the use of '{}' is not counted", describe(*node), value->name));
       }
       const Graph* scope = this;
@@ -650,56 +663,69 @@ NodeAttribute copy_attribute(const NodeAttribute& attribute) {
   return copy;
 }
 
-std::unique_ptr<Graph> clone_graph(const Graph& graph, Graph* new_parent, const std::function<Value*(Value*)>& outer) {
+namespace {
+
+std::unique_ptr<Graph> clone_without_nodes(const Graph& graph, Graph* new_parent) {
   auto copy = std::make_unique<Graph>(new_parent);
   copy->name = graph.name;
   copy->doc = graph.doc;
   copy->metadata = graph.metadata;
   copy->opaque = graph.opaque;
   copy->opset_imports = graph.opset_imports;
-  std::unordered_map<const Value*, Value*> map;
-  for (const Value* value : graph.values()) {
-    Value* made = copy->add_value(value->name);
-    made->type = value->type;
-    made->shape = value->shape;
-    made->opaque = value->opaque;
-    made->sparse_initializer = value->sparse_initializer;
-    made->initializer = value->initializer;
-    map.emplace(value, made);
+  return copy;
+}
+
+}  // namespace
+
+Value* copy_value(const Value& value, Graph& into) {
+  Value* made = into.add_value(value.name);
+  made->type = value.type;
+  made->shape = value.shape;
+  made->opaque = value.opaque;
+  made->sparse_initializer = value.sparse_initializer;
+  made->initializer = value.initializer;
+  return made;
+}
+
+Node* copy_node(const Node& node, Graph& into, const std::function<Value*(Value*)>& look_up) {
+  const auto copies_of = [&](const std::vector<Value*>& values) {
+    std::vector<Value*> copies;
+    for (Value* value : values) copies.push_back(value == nullptr ? nullptr : look_up(value));
+    return copies;
+  };
+  Node* made =
+      into.add_node_with_outputs(node.op_type, copies_of(node.inputs), copies_of(node.outputs), nullptr, node.domain);
+  made->overload = node.overload;
+  made->name = node.name;
+  made->doc = node.doc;
+  made->metadata = node.metadata;
+  made->opaque = node.opaque;
+  for (const auto& [attribute_name, attribute] : node.attributes) {
+    NodeAttribute& target = made->attributes[attribute_name];
+    target.doc = attribute.doc;
+    std::visit(
+        Overloaded{[&](const std::unique_ptr<Graph>& inner) { target.data = clone_graph(*inner, &into, look_up); },
+                   [&](const std::vector<std::unique_ptr<Graph>>& inner) {
+                     std::vector<std::unique_ptr<Graph>> graphs;
+                     for (const auto& one : inner) graphs.push_back(clone_graph(*one, &into, look_up));
+                     target.data = std::move(graphs);
+                   },
+                   [&](const auto& value) { target.data = value; }},
+        attribute.data);
   }
+  return made;
+}
+
+std::unique_ptr<Graph> clone_graph(const Graph& graph, Graph* new_parent, const std::function<Value*(Value*)>& outer) {
+  auto copy = clone_without_nodes(graph, new_parent);
+  std::unordered_map<const Value*, Value*> map;
+  for (const Value* value : graph.values()) map.emplace(value, copy_value(*value, *copy));
   const std::function<Value*(Value*)> look_up = [&](Value* value) -> Value* {
-    if (value == nullptr) return nullptr;
     const auto found = map.find(value);
     return found == map.end() ? outer(value) : found->second;
   };
   for (const Value* input : graph.inputs()) copy->set_is_input(*map.at(input), true);
-  for (const Node* node : graph.nodes()) {
-    std::vector<Value*> inputs;
-    std::vector<Value*> outputs;
-    for (Value* value : node->inputs) inputs.push_back(look_up(value));
-    for (Value* value : node->outputs) outputs.push_back(look_up(value));
-    Node* made =
-        copy->add_node_with_outputs(node->op_type, std::move(inputs), std::move(outputs), nullptr, node->domain);
-    made->overload = node->overload;
-    made->name = node->name;
-    made->doc = node->doc;
-    made->metadata = node->metadata;
-    made->opaque = node->opaque;
-    for (const auto& [attribute_name, attribute] : node->attributes) {
-      NodeAttribute& target = made->attributes[attribute_name];
-      target.doc = attribute.doc;
-      std::visit(Overloaded{[&](const std::unique_ptr<Graph>& inner) {
-                              target.data = clone_graph(*inner, copy.get(), look_up);
-                            },
-                            [&](const std::vector<std::unique_ptr<Graph>>& inner) {
-                              std::vector<std::unique_ptr<Graph>> graphs;
-                              for (const auto& one : inner) graphs.push_back(clone_graph(*one, copy.get(), look_up));
-                              target.data = std::move(graphs);
-                            },
-                            [&](const auto& value) { target.data = value; }},
-                 attribute.data);
-    }
-  }
+  for (const Node* node : graph.nodes()) copy_node(*node, *copy, look_up);
   for (Value* output : graph.outputs()) copy->add_output(*look_up(output));
   return copy;
 }
@@ -727,19 +753,25 @@ const FunctionDefinition* Model::find_function(const Node& call) const {
   return found == functions.end() ? nullptr : &found->second;
 }
 
-Model Model::clone() const {
+Model clone_without_nodes(const Model& model) {
   Model copy;
-  copy.ir_version = ir_version;
-  copy.producer_name = producer_name;
-  copy.producer_version = producer_version;
-  copy.domain = domain;
-  copy.model_version = model_version;
-  copy.doc = doc;
-  copy.metadata = metadata;
-  copy.opaque = opaque;
+  copy.ir_version = model.ir_version;
+  copy.producer_name = model.producer_name;
+  copy.producer_version = model.producer_version;
+  copy.domain = model.domain;
+  copy.model_version = model.model_version;
+  copy.doc = model.doc;
+  copy.metadata = model.metadata;
+  copy.opaque = model.opaque;
+  copy.main = clone_without_nodes(*model.main, nullptr);
+  for (const auto& [key, function] : model.functions) copy.functions.emplace(key, function.clone());
+  copy.source = model.source;
+  return copy;
+}
+
+Model Model::clone() const {
+  Model copy = clone_without_nodes(*this);
   copy.main = clone_graph(*main, nullptr, no_outer);
-  for (const auto& [key, function] : functions) copy.functions.emplace(key, function.clone());
-  copy.source = source;
   return copy;
 }
 

@@ -13,8 +13,10 @@
 
 namespace graft {
 
-/// The operator sets of ai.onnx that Graft reads. Newer ones are read too; what Graft does not know in them it leaves.
-inline constexpr std::int64_t oldest_opset = 7;
+/// What Graft reads: the operator sets of ai.onnx and the versions of the file format that onnx 1.23 knows. What a
+/// newer one means nobody can say beforehand, so it is refused.
+inline constexpr std::int64_t newest_opset = 28;
+inline constexpr std::int64_t newest_ir_version = 14;
 
 /// Reads a model and its external data. Throws Error naming file, node and attribute for anything malformed: not a
 /// protobuf, training information, undefined or repeated names, cycles, sizes that do not agree, external data outside
@@ -23,8 +25,10 @@ inline constexpr std::int64_t oldest_opset = 7;
 [[nodiscard]] Model read_onnx(const std::filesystem::path& path);
 
 /// The same from memory. `base_folder` is where external data lies; empty refuses external data. `name` is for
-/// messages.
-[[nodiscard]] Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name);
+/// messages. With an `owner`, which keeps the bytes alive, the model's weights are parts of them; without one they are
+/// copied.
+[[nodiscard]] Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name,
+                               std::shared_ptr<const void> owner = nullptr);
 
 enum class ExternalData : std::uint8_t {
   automatic,  ///< Where the tensors take more than 1 GiB, or some were read from external data.

@@ -14,6 +14,8 @@
 #include "graph/functions.hpp"
 #include "graph/mapped_file.hpp"
 #include "graph/onnx_io.hpp"
+#include "graph/shape_inference.hpp"
+#include "graph/wire.hpp"
 #include "onnx/onnx-ml.pb.h"
 
 namespace graft {
@@ -32,11 +34,16 @@ std::map<std::string, std::string, std::less<>> to_map(const Entries& entries) {
 
 class Reader {
  public:
-  Reader(const std::filesystem::path& folder, std::string source) : folder_(folder), source_(std::move(source)) {}
+  Reader(const std::filesystem::path& folder, std::string source, const Pieces& pieces)
+      : folder_(folder), source_(std::move(source)), pieces_(pieces) {}
 
   Model read(::onnx::ModelProto& proto) {
     if (!proto.has_graph()) {
       fail("it holds no graph; found a protobuf of another kind or an empty file, allowed is an ONNX ModelProto");
+    }
+    if (proto.ir_version() < 1 || proto.ir_version() > newest_ir_version) {
+      fail(fmt::format("IR version {}; Graft knows 1 to {}. Export the model again with an older version of onnx",
+                       proto.ir_version(), newest_ir_version));
     }
     if (proto.training_info_size() != 0) {
       fail("it holds training information (training_info), which Graft does not read; export the model for inference");
@@ -102,18 +109,14 @@ class Reader {
   void check_imports(const Model& model) const {
     const auto check = [&](const Graph& graph, const std::string& where) {
       graph.for_each_node([&](const Node& node) {
-        const std::int64_t version = graph.opset(node.domain);
-        if (version == 0 && node.domain.empty()) {
-          fail(fmt::format("{}{}: the file imports no operator set of ai.onnx; {} to the newest are allowed", where,
-                           describe(node), oldest_opset));
+        if (graph.opset(node.domain) == 0 && node.domain.empty()) {
+          fail(fmt::format("{}{}: the file imports no operator set of ai.onnx; 1 to {} are allowed", where,
+                           describe(node), newest_opset));
         }
       });
-      const std::int64_t version = graph.opset();
-      if (version != 0 && version < oldest_opset) {
-        fail(
-            fmt::format("{}operator set {} of ai.onnx; {} and above are allowed. Convert the file with "
-                        "onnx.version_converter or export it again",
-                        where, version, oldest_opset));
+      if (graph.opset() > newest_opset) {
+        fail(fmt::format("{}operator set {} of ai.onnx; Graft knows 1 to {}. Export the model again with one of these",
+                         where, graph.opset(), newest_opset));
       }
     };
     check(model.graph(), "");
@@ -124,6 +127,10 @@ class Reader {
 
   // ---- Tensors
 
+  void check_rank(std::size_t rank, const std::string& what) const {
+    if (rank > highest_rank) fail(fmt::format("{}: {} dimensions; allowed are {}", what, rank, highest_rank));
+  }
+
   std::int64_t count_elements(const ::onnx::TensorProto& proto, const std::string& what) const {
     std::int64_t count = 1;
     bool empty = false;
@@ -131,6 +138,7 @@ class Reader {
       if (dim < 0) fail(fmt::format("{}: dimension {}; allowed are 0 and above", what, dim));
       empty = empty || dim == 0;
     }
+    check_rank(static_cast<std::size_t>(proto.dims_size()), what);
     if (empty) return 0;
     for (const std::int64_t dim : proto.dims()) {
       if (__builtin_mul_overflow(count, dim, &count)) {
@@ -282,6 +290,7 @@ class Reader {
     if (tensor.type == ElementType::undefined) fail(fmt::format("{}: the element type is undefined", what));
     if (proto.has_segment()) fail(fmt::format("{}: a tensor in segments; allowed are whole ones", what));
     const std::int64_t elements = count_elements(proto, what);
+    const auto piece = take_piece(*proto.mutable_unknown_fields());
     tensor.dims.assign(proto.dims().begin(), proto.dims().end());
     if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
       tensor.bytes = read_external(proto, tensor.type, elements, what);
@@ -291,12 +300,12 @@ class Reader {
       tensor.strings = std::make_shared<const std::vector<std::string>>(
           std::make_move_iterator(proto.mutable_string_data()->begin()),
           std::make_move_iterator(proto.mutable_string_data()->end()));
-    } else if (proto.has_raw_data()) {
+    } else if (proto.has_raw_data() || piece) {
+      tensor.bytes = piece ? pieces_.at(*piece) : Bytes(std::move(*proto.mutable_raw_data()));
       if (bits_of(tensor.type) != 0) {
-        check_count(static_cast<std::int64_t>(proto.raw_data().size()), count_bytes(tensor.type, elements, what),
-                    "bytes", what, proto);
+        check_count(static_cast<std::int64_t>(tensor.bytes.size()), count_bytes(tensor.type, elements, what), "bytes",
+                    what, proto);
       }
-      tensor.bytes = Bytes(std::move(*proto.mutable_raw_data()));
     } else {
       tensor.bytes = read_typed(proto, tensor.type, elements, what);
     }
@@ -340,6 +349,7 @@ class Reader {
             shape.push_back(unknown_dim());
           }
         }
+        check_rank(shape.size(), fmt::format("value '{}'", value.name));
         value.shape = std::move(shape);
       }
       tensor.clear_elem_type();
@@ -384,6 +394,7 @@ class Reader {
     }
     for (::onnx::SparseTensorProto& sparse : *proto.mutable_sparse_initializer()) {
       Value& value = define(graph, sparse.values().name(), "sparse initialiser");
+      check_rank(static_cast<std::size_t>(sparse.dims_size()), fmt::format("sparse initialiser '{}'", value.name));
       for (const std::int64_t dim : sparse.dims()) {
         if (dim < 0)
           fail(fmt::format("sparse initialiser '{}': dimension {}; allowed are 0 and above", value.name, dim));
@@ -610,26 +621,46 @@ class Reader {
 
   std::filesystem::path folder_;
   std::string source_;
+  const Pieces& pieces_;
   std::string where_;  // "node 'a' (If): ", for messages
   bool initializers_are_inputs_ = false;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
 };
 
+/// Where tensors lie in a model, sub-graphs and functions included.
+constexpr int model_proto = 0;
+constexpr int graph_proto = 1;
+constexpr int node_proto = 2;
+constexpr int attribute_proto = 3;
+constexpr int tensor_proto = 4;
+constexpr int function_proto = 5;
+constexpr std::array wire_fields = {
+    WireField{model_proto, 7, graph_proto},      WireField{model_proto, 25, function_proto},
+    WireField{graph_proto, 1, node_proto},       WireField{graph_proto, 5, tensor_proto},
+    WireField{function_proto, 7, node_proto},    WireField{function_proto, 11, attribute_proto},
+    WireField{node_proto, 5, attribute_proto},   WireField{attribute_proto, 5, tensor_proto},
+    WireField{attribute_proto, 6, graph_proto},  WireField{attribute_proto, 10, tensor_proto},
+    WireField{attribute_proto, 11, graph_proto}, WireField{tensor_proto, 9, wire_data}};
+
 }  // namespace
 
-Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name) {
+Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folder, std::string name,
+                 std::shared_ptr<const void> owner) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
     throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB. Save the weights as external data",
                             name, bytes.size()));
   }
   ::onnx::ModelProto proto;
-  if (!proto.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  auto cut = cut_large_fields(bytes, wire_fields);
+  if (!cut || !proto.ParsePartialFromString(cut->rest)) {
     throw Error(
         fmt::format("{}: not an ONNX file, or cut short: {} bytes that are no protobuf of a model, or are nested too "
                     "deep",
                     name, bytes.size()));
   }
-  Model model = Reader(base_folder, std::move(name)).read(proto);
+  cut->rest = {};
+  const Pieces pieces(std::move(cut->pieces), std::move(owner));
+  Model model = Reader(base_folder, std::move(name), pieces).read(proto);
   check_function_calls(model);
   return model;
 }
@@ -637,7 +668,7 @@ Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folde
 Model read_onnx(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  return parse_onnx(file->view(), folder, path.string());
+  return parse_onnx(file->view(), folder, path.string(), file);
 }
 
 }  // namespace graft

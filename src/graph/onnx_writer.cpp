@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "graph/atomic_file.hpp"
 #include "graph/onnx_io.hpp"
+#include "graph/wire.hpp"
 #include "onnx/onnx-ml.pb.h"
 
 namespace graft {
@@ -56,25 +59,74 @@ void restore(Proto& proto, const std::string& opaque) {
   }
 }
 
+/// An initialiser of the main graph, whose data goes from where it lies to the file.
+struct StreamedTensor {
+  std::string start;  ///< All of its field of GraphProto but the data.
+  Bytes data;
+};
+
+/// A model in the order of the fields in the file.
+struct ModelParts {
+  ::onnx::ModelProto before_graph;
+  ::onnx::GraphProto nodes;  ///< And the graph's name.
+  std::vector<StreamedTensor> initializers;
+  ::onnx::GraphProto after_initializers;
+  ::onnx::ModelProto after_graph;
+};
+
+void append_tag(std::string& out, int field) {
+  append_varint(out, (static_cast<std::uint64_t>(field) << 3U) | wire_length);
+}
+
 class Writer {
  public:
   explicit Writer(ExternalSink* sink) : sink_(sink) {}
 
-  void write(const Model& model, ::onnx::ModelProto& proto) {
-    restore(proto, model.opaque);
-    proto.set_ir_version(model.ir_version);
-    set(model.producer_name, [&](const auto& v) { proto.set_producer_name(v); });
-    set(model.producer_version, [&](const auto& v) { proto.set_producer_version(v); });
-    set(model.domain, [&](const auto& v) { proto.set_domain(v); });
-    if (model.model_version != 0) proto.set_model_version(model.model_version);
-    set(model.doc, [&](const auto& v) { proto.set_doc_string(v); });
-    write_map(model.metadata, *proto.mutable_metadata_props());
-    write_opsets(model.graph(), *proto.mutable_opset_import());
-    write_graph(model.graph(), *proto.mutable_graph());
-    for (const auto& [key, function] : model.functions) write_function(function, *proto.add_functions());
+  void write(const Model& model, ModelParts& parts) {
+    ::onnx::ModelProto& head = parts.before_graph;
+    head.set_ir_version(model.ir_version);
+    set(model.producer_name, [&](const auto& v) { head.set_producer_name(v); });
+    set(model.producer_version, [&](const auto& v) { head.set_producer_version(v); });
+    set(model.domain, [&](const auto& v) { head.set_domain(v); });
+    if (model.model_version != 0) head.set_model_version(model.model_version);
+    set(model.doc, [&](const auto& v) { head.set_doc_string(v); });
+    ::onnx::GraphProto& graph = parts.after_initializers;
+    write_graph(model.graph(), graph, &parts.initializers);
+    parts.nodes.mutable_node()->Swap(graph.mutable_node());
+    parts.nodes.set_name(graph.name());
+    graph.clear_name();
+    ::onnx::ModelProto& tail = parts.after_graph;
+    restore(tail, model.opaque);
+    write_map(model.metadata, *tail.mutable_metadata_props());
+    write_opsets(model.graph(), *tail.mutable_opset_import());
+    for (const auto& [key, function] : model.functions) write_function(function, *tail.add_functions());
   }
 
  private:
+  StreamedTensor stream(const Value& value) {
+    StreamedTensor result;
+    const TensorData& tensor = *value.initializer;
+    ::onnx::TensorProto proto;
+    TensorData without_data = tensor;
+    without_data.bytes = {};
+    const bool is_external = sink_ != nullptr && tensor.bytes.size() > sink_->above;
+    const bool is_raw = tensor.type != ElementType::string && !is_external;
+    write_tensor(is_raw ? without_data : tensor, proto, true);
+    proto.set_name(value.name);
+    std::string field;
+    if (is_raw) {
+      proto.clear_raw_data();
+      append_tag(field, ::onnx::TensorProto::kRawDataFieldNumber);
+      append_varint(field, tensor.bytes.size());
+      result.data = tensor.bytes;
+    }
+    field = proto.SerializePartialAsString() + field;
+    append_tag(result.start, ::onnx::GraphProto::kInitializerFieldNumber);
+    append_varint(result.start, field.size() + result.data.size());
+    result.start += field;
+    return result;
+  }
+
   template <class F>
   static void set(const std::string& text, F&& setter) {
     if (!text.empty()) setter(text);
@@ -132,7 +184,8 @@ class Writer {
     }
   }
 
-  void write_graph(const Graph& graph, ::onnx::GraphProto& proto) {
+  /// Initialisers go to `streamed` where that is given.
+  void write_graph(const Graph& graph, ::onnx::GraphProto& proto, std::vector<StreamedTensor>* streamed = nullptr) {
     restore(proto, graph.opaque);
     proto.set_name(graph.name.empty() ? "graph" : graph.name);
     set(graph.doc, [&](const auto& v) { proto.set_doc_string(v); });
@@ -140,7 +193,9 @@ class Writer {
     for (const Value* value : graph.inputs()) write_type(*value, *proto.add_input());
     for (const Value* value : graph.outputs()) write_type(*value, *proto.add_output());
     for (const Value* value : graph.values()) {
-      if (value->initializer) {
+      if (value->initializer && streamed != nullptr) {
+        streamed->push_back(stream(*value));
+      } else if (value->initializer) {
         auto& tensor = *proto.add_initializer();
         write_tensor(*value->initializer, tensor, true);
         tensor.set_name(value->name);
@@ -246,20 +301,57 @@ class Writer {
   ExternalSink* sink_;
 };
 
-std::string to_bytes(const Model& model, ExternalSink* sink) {
-  ::onnx::ModelProto proto;
-  Writer(sink).write(model, proto);
-  const std::size_t size = proto.ByteSizeLong();
+/// Calls `begin` with the size of the file, then `write` with one part of it after the other.
+template <class Begin, class Write>
+void write_parts(const Model& model, ExternalSink* sink, Begin&& begin, Write&& write) {
+  ModelParts parts;
+  Writer(sink).write(model, parts);
+  const auto bytes_of = [](const google::protobuf::MessageLite& message) {
+    std::string bytes;
+    if (!message.SerializePartialToString(&bytes))
+      throw Error(Error::Kind::internal, "the protobuf library refused the model");
+    return bytes;
+  };
+  std::string head = bytes_of(parts.before_graph);
+  const std::string nodes = bytes_of(parts.nodes);
+  const std::string graph_tail = bytes_of(parts.after_initializers);
+  const std::string tail = bytes_of(parts.after_graph);
+  std::size_t graph_size = nodes.size() + graph_tail.size();
+  for (const StreamedTensor& tensor : parts.initializers) graph_size += tensor.start.size() + tensor.data.size();
+  append_tag(head, ::onnx::ModelProto::kGraphFieldNumber);
+  append_varint(head, graph_size);
+  const std::size_t size = head.size() + graph_size + tail.size();
   if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
     throw Error(
         fmt::format("{}: the model takes {} bytes; a protobuf file holds at most 2 GiB. Write its weights as "
                     "external data",
                     model.source, size));
   }
-  std::string bytes;
-  if (!proto.SerializePartialToString(&bytes))
-    throw Error(Error::Kind::internal, "the protobuf library refused the model");
-  return bytes;
+  begin(size);
+  write(head);
+  write(nodes);
+  for (const StreamedTensor& tensor : parts.initializers) {
+    write(tensor.start);
+    write(tensor.data.view());
+  }
+  write(graph_tail);
+  write(tail);
+}
+
+void write_parts(const Model& model, ExternalSink* sink, AtomicFile& file) {
+  constexpr std::size_t large = std::size_t{1} << 16U;
+  std::string small;  // what waits to be written together
+  const auto begin = [](std::size_t /*size*/) {};
+  write_parts(model, sink, begin, [&](std::string_view bytes) {
+    if (small.size() + bytes.size() < large) {
+      small += bytes;
+      return;
+    }
+    file.write(small);
+    small.clear();
+    file.write(bytes);
+  });
+  file.write(small);
 }
 
 bool wants_external(const Model& model, ExternalData choice) {
@@ -281,12 +373,17 @@ bool wants_external(const Model& model, ExternalData choice) {
 
 }  // namespace
 
-std::string serialize_onnx(const Model& model) { return to_bytes(model, nullptr); }
+std::string serialize_onnx(const Model& model) {
+  std::string bytes;
+  write_parts(
+      model, nullptr, [&](std::size_t size) { bytes.reserve(size); }, [&](std::string_view part) { bytes += part; });
+  return bytes;
+}
 
 void write_onnx(const Model& model, const std::filesystem::path& path, const WriteOptions& options) {
   AtomicFile file(path);
   if (!wants_external(model, options.external_data)) {
-    file.write(to_bytes(model, nullptr));
+    write_parts(model, nullptr, file);
     file.commit();
     return;
   }
@@ -294,7 +391,7 @@ void write_onnx(const Model& model, const std::filesystem::path& path, const Wri
   data_path += ".data";
   AtomicFile data(data_path);
   ExternalSink sink{data, data_path.filename().string(), options.external_above};
-  file.write(to_bytes(model, &sink));
+  write_parts(model, &sink, file);
   file.flush();  // a full disk has to show before either file takes its place
   if (sink.offset != 0) data.commit();
   file.commit();

@@ -8,7 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "core/suggest.hpp"
 #include "graft/registry.hpp"
+#include "graph/faults.hpp"
 
 namespace graft {
 namespace {
@@ -80,20 +82,28 @@ std::optional<AttributeType> type_of_attribute(const OperatorMatch& match, std::
   return info == nullptr ? std::nullopt : std::optional(info->type);
 }
 
-std::string known_attributes(const OperatorMatch& match) {
-  std::string names;
-  const auto add = [&](std::string_view name) { names += (names.empty() ? "" : ", ") + std::string(name); };
+std::vector<std::string> known_attributes(const OperatorMatch& match) {
+  std::vector<std::string> names;
   if (match.drop_in != nullptr) {
-    for (const DropInField& field : match.drop_in->fields) add(field.name);
+    for (const DropInField& field : match.drop_in->fields) names.emplace_back(field.name);
   } else {
-    for (const AttributeInfo& info : match.type->attributes) add(info.name);
+    for (const AttributeInfo& info : match.type->attributes) names.emplace_back(info.name);
   }
-  return names.empty() ? "none" : names;
+  return names;
+}
+
+Error unknown_attribute(const Node& node, const OperatorMatch& match, const std::string& name) {
+  const std::vector<std::string> known = known_attributes(match);
+  const auto meant = nearest(name, known);
+  return Error(fmt::format("{}: it has no attribute `{}`{}; allowed are {}", describe(node), name,
+                           meant ? fmt::format(" (did you mean `{}`?)", *meant) : "",
+                           known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
 }  // namespace
 
 OperatorMatch find_operator_for(const Node& node) {
+  if (node.metadata.contains(fault_note)) return {};
   if (node.domain == onnx_domain) {
     const auto note = node.metadata.find(operator_note);
     if (note != node.metadata.end()) {
@@ -121,10 +131,7 @@ std::unique_ptr<Operator> make_operator(const Node& node) {
   for (const auto& [name, attribute] : node.attributes) {
     if (is_plugin_attribute(name)) continue;
     const auto type = type_of_attribute(match, name);
-    if (!type) {
-      throw Error(
-          fmt::format("{}: it has no attribute `{}`; allowed are {}", describe(node), name, known_attributes(match)));
-    }
+    if (!type) throw unknown_attribute(node, match, name);
     given.push_back({name, value_of(node, name, attribute, *type)});
   }
   if (const Status status = make_operator(*match.type, match.drop_in, given, op); !status.ok()) {
@@ -136,6 +143,10 @@ std::unique_ptr<Operator> make_operator(const Node& node) {
 void check_operator(const Node& node) {
   const std::unique_ptr<Operator> op = make_operator(node);
   if (op == nullptr) return;
+  if (node.outputs.size() > op->type().output_count()) {
+    throw Error(fmt::format("{}: found {} outputs, allowed is {}", describe(node), node.outputs.size(),
+                            op->type().output_count()));
+  }
   std::vector<TensorDesc> inputs;
   std::vector<DType> dtypes;
   std::vector<Shape> shapes;

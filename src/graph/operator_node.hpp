@@ -12,6 +12,11 @@
 
 namespace graft {
 
+/// Metadata of nodes. What the layer was in the network that was imported, "Convolution" of Caffe.
+inline constexpr std::string_view layer_type_note = "graft.layer_type";
+/// Why a node stays as it is where a native layer could take its place.
+inline constexpr std::string_view keep_note = "graft.keep";
+
 /// A type and the drop-in through which it was found; drop_in is null for a node under the operator's own name.
 struct OperatorMatch {
   const OperatorType* type = nullptr;

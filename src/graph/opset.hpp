@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "graph/model.hpp"
 
@@ -10,14 +12,22 @@ namespace graft {
 /// The operator set that Graft's function bodies are written in, and that passes may count on after raise_opset.
 inline constexpr std::int64_t working_opset = 17;
 
+/// A node of the main graph or of its sub-graphs that had to be rewritten.
+struct RaisedNode {
+  std::string node;                  ///< As it is described.
+  std::vector<std::string> inputs;   ///< That are not constant, by name, and the outputs that are used.
+  std::vector<std::string> outputs;  ///< Both keep their names.
+  bool calculated_anew = false;      ///< Other operators do the work now. False where attributes became inputs.
+};
+
 /// Rewrites the nodes of ai.onnx, in the main graph and in functions, so that the model means the same in operator set
 /// `version`: attributes that became inputs, Softmax's axis, Upsample, Resize and what else changed. A newer model is
 /// left alone. Throws Error naming a node that has no equal in the newer set; then the model is as it was. Where
 /// anything is raised, pointers to the model's nodes and values are no longer valid.
-void raise_opset(Model& model, std::int64_t version = working_opset);
+std::vector<RaisedNode> raise_opset(Model& model, std::int64_t version = working_opset);
 
 /// The same for one graph whose root imports an older set; `constants_as_nodes` in the body of a function, which holds
 /// no initialisers. The import is changed too.
-void raise_graph_opset(Graph& graph, std::int64_t version, bool constants_as_nodes);
+std::vector<RaisedNode> raise_graph_opset(Graph& graph, std::int64_t version, bool constants_as_nodes);
 
 }  // namespace graft

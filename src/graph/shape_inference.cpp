@@ -7,9 +7,11 @@
 #include <exception>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "graft/operator.hpp"
+#include "graph/faults.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/shape_rules.hpp"
@@ -17,16 +19,31 @@
 namespace graft {
 namespace {
 
+using InputShapes = std::map<std::string, Shape, std::less<>>;
+
 constexpr std::size_t most_contents = 64;  // elements of a tensor that are followed by value
 
 class Inference {
  public:
+  /// Without `on_fault` the first node that contradicts itself ends the inference.
+  explicit Inference(const OnFault& on_fault) : on_fault_(on_fault) {}
+
   void run(Graph& graph) {
     for (Node* node : graph.nodes()) run(*node);
   }
 
  private:
   void run(Node& node) {
+    if (node.metadata.contains(fault_note)) return;
+    try {
+      infer(node);
+    } catch (const Error& error) {
+      if (!on_fault_) throw;
+      on_fault_(node, error);
+    }
+  }
+
+  void infer(Node& node) {
     NodeTypes types(node, contents_);
     try {
       if (!node.domain.empty() || find_operator_for(node)) {
@@ -116,10 +133,13 @@ class Inference {
     }
   }
 
+  const OnFault& on_fault_;
   ContentsMap contents_;
 };
 
-void collect(const Graph& graph, std::unordered_map<std::string, const Value*>& by_name) {
+using ByName = std::unordered_map<std::string, const Value*>;
+
+void collect(const Graph& graph, ByName& by_name) {
   for (const Value* value : graph.values()) by_name.emplace(value->name, value);
   graph.for_each_node([&](const Node& node) {
     for (const Graph* inner : node.subgraphs()) {
@@ -135,14 +155,41 @@ bool calls_functions(const Model& model) {
   return calls;
 }
 
+/// The node of the model that a node of the copy is, or that calls the function in which it lies: the names of the
+/// model's own values stay. Null where nobody needs what it makes.
+Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
+  std::vector<const Node*> waiting{&inlined};
+  std::unordered_set<const Node*> seen;
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(node).second) continue;
+    for (const Value* output : node->outputs) {
+      if (output == nullptr) continue;
+      const auto found = of_the_model.find(output->name);
+      if (found != of_the_model.end() && found->second->producer != nullptr) return found->second->producer;
+      for (const Use& use : output->uses) waiting.push_back(use.node);
+    }
+  }
+  return nullptr;
+}
+
 /// Infers with the bodies in place of the calls, on a copy, and takes over what that says of the model's own values.
-void infer_through_functions(Model& model) {
+void infer_through_functions(Model& model, const OnFault& on_fault) {
   Model flat = model.clone();
   InlineOptions options;
   options.which = [](const FunctionKey& key) { return key.domain != onnx_domain; };
   inline_functions(flat, options);
-  Inference().run(flat.graph());
-  std::unordered_map<std::string, const Value*> by_name;
+  ByName of_the_model;
+  if (on_fault) collect(model.graph(), of_the_model);
+  const OnFault on_inlined_fault = [&](const Node& node, const Error& error) {
+    Node* found = node_in_model(node, of_the_model);
+    if (found == nullptr) throw error;  // NOLINT(cert-err60-cpp,misc-throw-by-value-catch-by-reference)
+    on_fault(*found, error);
+  };
+  const OnFault none;
+  Inference(on_fault ? on_inlined_fault : none).run(flat.graph());
+  ByName by_name;
   collect(flat.graph(), by_name);
   const auto take_over = [&](const Graph& graph) {
     for (Value* value : graph.values()) {
@@ -229,7 +276,17 @@ void NodeTypes::set_type(std::size_t output, std::optional<ElementType> type) {
 void NodeTypes::set_shape(std::size_t output, Shape shape) {
   Value* value = node_.output(output);
   if (value == nullptr) return;
-  for (Dim& dim : shape) dim = bounded(dim);
+  if (shape.size() > highest_rank)
+    fail(fmt::format("its output '{}' has {} dimensions; allowed are {}", value->name, shape.size(), highest_rank));
+  for (Dim& dim : shape) {
+    dim = bounded(dim);
+    if (!dim.is_constant() || dim.value() >= 0) continue;
+    // A branch that is never taken may make no sense.
+    if (node_.graph != nullptr && node_.graph->parent() != nullptr)
+      dim = unknown_dim();
+    else
+      fail(fmt::format("its output '{}' has dimension {}; allowed are 0 and above", value->name, dim.value()));
+  }
   if (value->shape) {
     const bool same_rank = value->shape->size() == shape.size();
     for (std::size_t i = 0; same_rank && i < shape.size(); ++i) shape[i] = merge(shape[i], (*value->shape)[i]);
@@ -291,12 +348,14 @@ Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
 
 // ---- Entry points
 
-std::size_t infer_shapes(Model& model) {
+std::size_t infer_shapes(Model& model) { return infer_around_faults(model, {}); }
+
+std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
   try {
     if (calls_functions(model)) {
-      infer_through_functions(model);
+      infer_through_functions(model, on_fault);
     } else {
-      Inference().run(model.graph());
+      Inference(on_fault).run(model.graph());
     }
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", model.source, error.what()));
@@ -306,14 +365,10 @@ std::size_t infer_shapes(Model& model) {
       std::count_if(values.begin(), values.end(), [](const Value* v) { return !v->type || !v->shape; }));
 }
 
-std::size_t infer_shapes(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes) {
-  const auto forget = [](const Graph& graph) {
-    for (Value* value : graph.values()) {
-      if (value->producer == nullptr || !value->opaque.empty()) continue;
-      value->type.reset();
-      value->shape.reset();
-    }
-  };
+namespace {
+
+/// Puts the given shapes in the place of those that the inputs have.
+void give_shapes(Model& model, const InputShapes& input_shapes) {
   for (const auto& [name, shape] : input_shapes) {
     Value* input = model.graph().find_local(name);
     if (input == nullptr || !input->is_input) {
@@ -346,11 +401,64 @@ std::size_t infer_shapes(Model& model, const std::map<std::string, Shape, std::l
     }
     input->shape = shape;
   }
+}
+
+/// Of a value that a node makes: what the file says of it.
+struct Declared {
+  std::optional<ElementType> type;
+  std::optional<Shape> shape;
+};
+using Declarations = std::unordered_map<Value*, Declared>;
+
+/// Takes types and shapes off what nodes make.
+Declarations forget_declared(Model& model) {
+  Declarations declared;
+  const auto forget = [&](const Graph& graph) {
+    for (Value* value : graph.values()) {
+      if (value->producer == nullptr || !value->opaque.empty()) continue;
+      declared.emplace(value, Declared{.type = value->type, .shape = std::move(value->shape)});
+      value->type.reset();
+      value->shape.reset();
+    }
+  };
   forget(model.graph());
   model.graph().for_each_node([&](Node& node) {
     for (const Graph* inner : node.subgraphs()) forget(*inner);
   });
+  return declared;
+}
+
+/// Gives back what was declared of those that are still unknown. Their open sizes may have been bound by given ones.
+bool restore_unknown(const Declarations& declared, bool are_shapes_given) {
+  bool any = false;
+  for (const auto& [value, was] : declared) {
+    if (!value->type && was.type) {
+      value->type = was.type;
+      any = true;
+    }
+    if (value->shape || !was.shape || value->type != was.type) continue;
+    value->shape = was.shape;
+    for (Dim& dim : *value->shape) {
+      if (are_shapes_given && !dim.is_constant()) dim = unknown_dim();
+    }
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+std::size_t infer_shapes(Model& model, const InputShapes& input_shapes) {
+  give_shapes(model, input_shapes);
+  forget_declared(model);
   return infer_shapes(model);
+}
+
+std::size_t infer_around_faults(Model& model, const InputShapes& input_shapes, const OnFault& on_fault) {
+  give_shapes(model, input_shapes);
+  const Declarations declared = forget_declared(model);
+  const std::size_t unknown = infer_around_faults(model, on_fault);
+  return restore_unknown(declared, !input_shapes.empty()) ? infer_around_faults(model, on_fault) : unknown;
 }
 
 }  // namespace graft

@@ -10,6 +10,9 @@
 
 namespace graft {
 
+/// Of a tensor, NumPy's limit; a file with more is refused. TensorRT takes 8.
+inline constexpr std::size_t highest_rank = 64;
+
 /// Fills Value::type and Value::shape where they follow from the inputs' and from constants, also inside sub-graphs.
 /// Small integer tensors are followed by value (Shape, Gather, Concat, Reshape). Graft's operators infer their own;
 /// calls of other functions are inferred through their bodies. What the file declares of inner values and of outputs

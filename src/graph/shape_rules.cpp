@@ -62,6 +62,10 @@ Dim divide(const Factors& dividend, Factors divisor) {
 void same(NodeTypes& t) { t.copy(0); }
 
 void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
+  if (t.is_before(7)) {  // the second has the first one's shape, or is spread over it from an axis on
+    if (t.shape(first) != nullptr) t.set_shape(0, *t.shape(first));
+    return;
+  }
   Shape result;
   for (std::size_t i = first; i < last; ++i) {
     if (t.shape(i) == nullptr) return;
@@ -165,7 +169,9 @@ void dropout(NodeTypes& t) {
 }
 
 void cast(NodeTypes& t) {
-  const auto to = static_cast<ElementType>(t.node().int_or("to", 0));
+  const bool by_name = t.is_before(6);
+  const auto to = by_name ? parse_element_type(t.node().string_or("to", "")).value_or(ElementType::undefined)
+                          : static_cast<ElementType>(t.node().int_or("to", 0));
   if (to != ElementType::undefined) t.set_type(0, to);
   if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
   if (const auto contents = t.contents(0); contents && (to == ElementType::i64 || to == ElementType::i32)) {
@@ -304,7 +310,8 @@ std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shap
     } else if (room.is_constant()) {
       std::int64_t count = ceil_div(room, strides[i]).value() + 1;
       // A window must not begin beyond the image and its padding in front.
-      if (size.is_constant() && (count - 1) * strides[i] >= size.value() + (valid ? 0 : pads[i])) --count;
+      if (size.is_constant() && (Dim(count - 1) * strides[i]).value() >= (size + (valid ? 0 : pads[i])).value())
+        --count;
       result.emplace_back(count);
     } else {
       result.push_back(strides[i] == 1 ? room + 1 : unknown_dim());
@@ -436,7 +443,8 @@ void arg_reduction(NodeTypes& t) {
 
 void reshape(NodeTypes& t) {
   t.set_type(0, t.type(0));
-  const auto target = t.contents(1);
+  auto target = t.contents(1);
+  if (const auto given = t.node().ints("shape"); given && t.is_before(5)) target.emplace(given->begin(), given->end());
   if (!target) {
     const Shape* shape = t.shape(1);
     if (shape == nullptr || shape->size() != 1 || !(*shape)[0].is_constant()) return;
@@ -779,7 +787,7 @@ void pad(NodeTypes& t) {
   const Shape* x = t.shape(0);
   if (x == nullptr) return;
   std::optional<Contents> pads;
-  if (const auto given = t.node().ints("pads")) {
+  if (const auto given = t.node().ints(t.is_before(2) ? "paddings" : "pads")) {
     pads.emplace(given->begin(), given->end());
   } else {
     pads = t.contents(1);
@@ -825,11 +833,11 @@ void resize(NodeTypes& t) {
       if (!(scale > 0)) t.fail(fmt::format("scale {}; allowed are numbers above 0", scale));
       if (dim.is_constant()) {
         const double size = std::floor(static_cast<double>(dim.value()) * static_cast<float>(scale));
-        if (size > 9e18) t.fail("the new size exceeds 64 bits");
+        if (!(size < 9e18)) t.fail("the new size exceeds 64 bits");
         dim = static_cast<std::int64_t>(size);
       } else if (scale == std::floor(scale) && scale < 1e9) {
         dim = dim * static_cast<std::int64_t>(scale);
-      } else if (1 / scale == std::floor(1 / scale)) {
+      } else if (1 / scale == std::floor(1 / scale) && 1 / scale < 1e9) {
         dim = floor_div(dim, static_cast<std::int64_t>(1 / scale));
       } else {
         dim = unknown_dim();
@@ -928,10 +936,21 @@ void top_k(NodeTypes& t) {
   if (t.node().attribute("k") != nullptr) {
     dim = t.node().int_or("k", 0);
   } else {
-    dim = k && k->size() == 1 ? (*k)[0] : unknown_dim();
+    const Dim wanted = k && k->size() == 1 ? (*k)[0] : unknown_dim();
+    // Engines do not check it and read beyond the end.
+    if (wanted.is_constant() && dim.is_constant() && (wanted.value() < 0 || wanted.value() > dim.value())) {
+      t.fail(fmt::format("k is {}; allowed are 0 to {}", wanted.value(), dim.value()));
+    }
+    dim = wanted;
   }
   t.set_shape(0, result);
   t.set_shape(1, std::move(result));
+}
+
+void cumulative(NodeTypes& t) {
+  t.copy(0);
+  const auto axis = t.ints(1);
+  if (t.shape(0) != nullptr && axis && axis->size() == 1) static_cast<void>(t.axis((*axis)[0], t.shape(0)->size()));
 }
 
 void non_zero(NodeTypes& t) {
@@ -969,6 +988,15 @@ void random(NodeTypes& t) {
 void non_max_suppression(NodeTypes& t) {
   t.set_type(0, ElementType::i64);
   t.set_shape(0, {unknown_dim(), 3});
+}
+
+void max_roi_pool(NodeTypes& t) {
+  t.set_type(0, t.type(0));
+  const Shape* x = t.shape(0);
+  const Shape* rois = t.shape(1);
+  const auto pooled = t.node().ints("pooled_shape");
+  if (x == nullptr || x->size() != 4 || rois == nullptr || rois->empty() || !pooled || pooled->size() != 2) return;
+  t.set_shape(0, {(*rois)[0], (*x)[1], (*pooled)[0], (*pooled)[1]});
 }
 
 void roi_align(NodeTypes& t) {
@@ -1032,8 +1060,6 @@ const std::map<std::string_view, Rule>& rules() {
                "Clip",
                "Cos",
                "Cosh",
-               "CumProd",
-               "CumSum",
                "Elu",
                "Erf",
                "Exp",
@@ -1122,12 +1148,14 @@ const std::map<std::string_view, Rule>& rules() {
     add(range, {"Range"});
     add(one_hot, {"OneHot"});
     add(top_k, {"TopK"});
+    add(cumulative, {"CumProd", "CumSum"});
     add(non_zero, {"NonZero"});
     add(depth_and_space, {"DepthToSpace", "SpaceToDepth"});
     add(eye_like, {"Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"});
     add(random, {"RandomNormal", "RandomUniform"});
     add(non_max_suppression, {"NonMaxSuppression"});
     add(roi_align, {"RoiAlign"});
+    add(max_roi_pool, {"MaxRoiPool"});
     add(grid_sample, {"GridSample"});
     add(recurrent, {"GRU", "LSTM", "RNN"});
     add(determinant, {"Det"});

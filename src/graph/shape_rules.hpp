@@ -22,6 +22,7 @@ class NodeTypes {
 
   [[nodiscard]] Node& node() const { return node_; }
   [[nodiscard]] std::int64_t opset() const { return node_.graph->opset(node_.domain); }
+  [[nodiscard]] bool is_before(std::int64_t version) const { return opset() != 0 && opset() < version; }
   [[nodiscard]] bool has_input(std::size_t i) const { return node_.input(i) != nullptr; }
   [[nodiscard]] std::optional<ElementType> type(std::size_t i) const;
   [[nodiscard]] const Shape* shape(std::size_t i) const;  ///< Null where not even the rank is known.

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <variant>
+#include <vector>
 
+#include "core/suggest.hpp"
 #include "graph/operator_node.hpp"
 
 namespace graft {
@@ -460,16 +463,38 @@ struct Change {
 };
 
 constexpr Change changes[] = {
+    {"Add", 7},
+    {"And", 7},
+    {"BatchNormalization", 7},
     {"BatchNormalization", 9},
     {"BatchNormalization", 14},
+    {"Cast", 6},
     {"Clip", 11},
+    {"Concat", 4},
     {"DFT", 20},
+    {"Div", 7},
+    {"Dropout", 7},
+    {"Dropout", 10},
     {"Dropout", 12},
+    {"Equal", 7},
+    {"GRU", 7},
+    {"Gemm", 7},
+    {"GlobalLpPool", 2},
+    {"Greater", 7},
     {"GridSample", 20},
     {"GroupNormalization", 21},
     {"Hardmax", 13},
+    {"LSTM", 7},
+    {"Less", 7},
     {"LogSoftmax", 13},
+    {"LpPool", 2},
+    {"Mul", 7},
+    {"Or", 7},
+    {"PRelu", 7},
+    {"Pad", 2},
     {"Pad", 11},
+    {"Pow", 7},
+    {"RNN", 7},
     {"ReduceL1", 18},
     {"ReduceL2", 18},
     {"ReduceLogSum", 18},
@@ -480,18 +505,25 @@ constexpr Change changes[] = {
     {"ReduceProd", 18},
     {"ReduceSum", 13},
     {"ReduceSumSquare", 18},
+    {"Reshape", 5},
     {"Resize", 11},
+    {"RoiAlign", 16},
     {"Scan", 9},
     {"Scatter", 11},
+    {"Selu", 6},
     {"Slice", 10},
     {"Softmax", 13},
     {"Split", 13},
     {"Split", 18},
     {"Squeeze", 13},
+    {"Sub", 7},
+    {"Tile", 6},
     {"TopK", 10},
     {"Unsqueeze", 13},
+    {"Upsample", 7},
     {"Upsample", 9},
     {"Upsample", 10},
+    {"Xor", 7},
 };
 
 constexpr AttributeInput attribute_input_table[] = {
@@ -500,9 +532,9 @@ constexpr AttributeInput attribute_input_table[] = {
     {"ReduceL2", "axes", 1, 18},   {"ReduceLogSum", "axes", 1, 18}, {"ReduceLogSumExp", "axes", 1, 18},
     {"ReduceMax", "axes", 1, 18},  {"ReduceMean", "axes", 1, 18},   {"ReduceMin", "axes", 1, 18},
     {"ReduceProd", "axes", 1, 18}, {"ReduceSum", "axes", 1, 13},    {"ReduceSumSquare", "axes", 1, 18},
-    {"Slice", "starts", 1, 10},    {"Slice", "ends", 2, 10},        {"Slice", "axes", 3, 10},
-    {"Split", "split", 1, 13},     {"Squeeze", "axes", 1, 13},      {"TopK", "k", 1, 10},
-    {"Unsqueeze", "axes", 1, 13},  {"Upsample", "scales", 1, 9},
+    {"Reshape", "shape", 1, 5},    {"Slice", "starts", 1, 10},      {"Slice", "ends", 2, 10},
+    {"Slice", "axes", 3, 10},      {"Split", "split", 1, 13},       {"Squeeze", "axes", 1, 13},
+    {"TopK", "k", 1, 10},          {"Unsqueeze", "axes", 1, 13},    {"Upsample", "scales", 1, 9},
 };
 
 template <class Table>
@@ -519,6 +551,12 @@ std::int64_t first_version(std::string_view op_type) {
   const auto* found = std::lower_bound(std::begin(standard_operators), std::end(standard_operators), op_type,
                                        [](const FirstVersion& a, std::string_view b) { return a.op_type < b; });
   return found == std::end(standard_operators) || found->op_type != op_type ? 0 : found->version;
+}
+
+std::optional<std::string> nearest_standard_operator(std::string_view op_type) {
+  std::vector<std::string> names;
+  for (const FirstVersion& entry : standard_operators) names.emplace_back(entry.op_type);
+  return nearest(op_type, names);
 }
 
 bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b) {

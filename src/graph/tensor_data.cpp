@@ -303,7 +303,13 @@ TensorData TensorData::from_numbers(ElementType type, std::vector<std::int64_t> 
   }
   std::string raw;
   const auto loop = [&](auto convert) {
-    for (const double value : values) store(raw, convert(value));
+    raw.resize(values.size() * sizeof(convert(0.0)));
+    char* out = raw.data();
+    for (const double value : values) {
+      const auto stored = convert(value);
+      std::memcpy(out, &stored, sizeof stored);
+      out += sizeof stored;
+    }
   };
   switch (type) {
     case ElementType::f32: loop([](double v) { return static_cast<float>(v); }); break;
@@ -327,6 +333,22 @@ TensorData TensorData::from_numbers(ElementType type, std::vector<std::int64_t> 
 
 TensorData TensorData::scalar_of(ElementType type, double value) { return from_numbers(type, {}, {value}); }
 
+namespace {
+
+/// At most so many elements, and one more if there are any: weights need not be read as a whole to show a few of them.
+TensorData beginning_of(const TensorData& tensor, std::size_t elements) {
+  const auto bits = static_cast<std::size_t>(bits_of(tensor.type));
+  const std::size_t bytes = (elements + 1) * bits / 8;
+  if (tensor.strings || bits < 8 || tensor.bytes.size() <= bytes) return tensor;
+  TensorData result;
+  result.type = tensor.type;
+  result.dims = {static_cast<std::int64_t>(elements + 1)};
+  result.bytes = Bytes(nullptr, {tensor.bytes.data(), bytes});
+  return result;
+}
+
+}  // namespace
+
 std::string to_string(const TensorData& tensor, std::size_t elements) {
   std::string text = fmt::format("{}[{}] {{", to_string(tensor.type), fmt::join(tensor.dims, ", "));
   const auto add = [&](const auto& values) {
@@ -335,11 +357,12 @@ std::string to_string(const TensorData& tensor, std::size_t elements) {
     }
     if (values.size() > elements) text += ", ...";
   };
+  const TensorData shown_part = beginning_of(tensor, elements);
   if (tensor.strings) {
     add(*tensor.strings);
-  } else if (const auto ints = tensor.ints()) {
+  } else if (const auto ints = shown_part.ints()) {
     add(*ints);
-  } else if (const auto numbers = tensor.numbers()) {
+  } else if (const auto numbers = shown_part.numbers()) {
     std::vector<float> shown(numbers->begin(), numbers->end());
     add(shown);
   } else {

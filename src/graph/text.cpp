@@ -6,7 +6,11 @@
 namespace graft {
 namespace {
 
-std::string dim_text(const Dim& dim) { return is_unknown(dim) ? "?" : dim.to_string(); }
+/// Sizes that nobody knows have names for Graft's own use, also within a calculation.
+std::string size_text(const Dim& dim) {
+  std::string text = dim.to_string();
+  return text.find('?') == std::string::npos ? text : "?";
+}
 
 template <class List, class F>
 std::string join(const List& list, F&& f) {
@@ -86,10 +90,11 @@ std::string type_text(const Value& value) {
   if (!value.type && !value.shape) return "?";
   const std::string type = value.type ? to_string(*value.type) : "?";
   if (!value.shape) return type + "[...]";
-  return type + "[" + join(*value.shape, dim_text) + "]";
+  return type + "[" + join(*value.shape, size_text) + "]";
 }
 
 std::string to_text(const Node& node) { return node_text(node, ""); }
+std::string to_text(const NodeAttribute& attribute) { return attribute_text(attribute, ""); }
 std::string to_text(const Graph& graph) { return graph_text(graph, ""); }
 
 std::string to_text(const Model& model) {

@@ -11,6 +11,7 @@ namespace graft {
 [[nodiscard]] std::string to_text(const Model& model);
 [[nodiscard]] std::string to_text(const Graph& graph);
 [[nodiscard]] std::string to_text(const Node& node);
+[[nodiscard]] std::string to_text(const NodeAttribute& attribute);
 /// `f32[N, 10]`; `?` where nothing is known.
 [[nodiscard]] std::string type_text(const Value& value);
 

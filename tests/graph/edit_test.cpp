@@ -106,8 +106,8 @@ TEST(Edit, RemovingANodeWithSubGraphsFreesWhatTheyUsed) {
 
 TEST(Edit, NamesAreUniqueAcrossSubGraphs) {
   Model model = model_with_branches();
-  EXPECT_EQ(model.graph().make_value("r")->name, "r_1");
-  EXPECT_EQ(model.graph().make_value("r")->name, "r_2");
+  EXPECT_EQ(model.graph().make_value("r")->name, "r~1");
+  EXPECT_EQ(model.graph().make_value("r")->name, "r~2");
   EXPECT_EQ(model.graph().make_value("new")->name, "new");
   EXPECT_NE(error_of([&] { model.graph().rename(*model.graph().find("a"), "x"); }), "");
 }
@@ -138,6 +138,42 @@ TEST(Edit, ACopyIsIndependent) {
   EXPECT_EQ(to_text(model), before);
   model = Model();
   copy.graph().check();
+}
+
+TEST(Extract, NodesBecomeAModelOfTheirOwn) {
+  Model model = make_model({{"x", ElementType::f32, Shape{Dim::symbol("n"), 4}}},
+                           "two = Constant<value=float(2)>()\na = Relu(x)\nb = Pow(a, two)\nc = Add(b, a)\ny = Neg(c)",
+                           {"y", "b"});
+  infer_shapes(model);
+  const Graph& graph = model.graph();
+  const Model part = extract_nodes(model, {graph.find("b")->producer, graph.find("c")->producer});
+  part.graph().check();
+  EXPECT_EQ(op_types(part.graph()), (std::vector<std::string>{"Constant", "Pow", "Add"}));
+  ASSERT_EQ(part.graph().inputs().size(), 1U);
+  EXPECT_EQ(part.graph().inputs()[0]->name, "a");
+  ASSERT_EQ(part.graph().outputs().size(), 2U);  // b is an output of the model, c is read by Neg
+  EXPECT_EQ(part.graph().outputs()[0]->name, "b");
+  EXPECT_EQ(part.graph().outputs()[1]->name, "c");
+}
+
+TEST(Extract, ANodeKeepsItsUnusedOutputsUnused) {
+  Model model = make_model({{"x", ElementType::f32, Shape{1, 1, 4, 4}}},
+                           "v, i = MaxPool<kernel_shape=[2, 2]>(x)\na, b = MaxPool<kernel_shape=[2, 2]>(v)", {});
+  infer_shapes(model);
+  const Graph& graph = model.graph();
+  const Model first = extract_nodes(model, {graph.find("v")->producer});
+  ASSERT_EQ(first.graph().outputs().size(), 1U);
+  EXPECT_EQ(first.graph().outputs()[0]->name, "v");
+  EXPECT_EQ(extract_nodes(model, {graph.find("a")->producer}).graph().outputs().at(0)->name, "a");
+}
+
+TEST(Extract, WhatASubGraphReadsBecomesAnInput) {
+  Model model = model_with_branches();
+  infer_shapes(model);
+  const Model part = extract_nodes(model, {model.graph().find("y")->producer});
+  part.graph().check();
+  ASSERT_EQ(part.graph().inputs().size(), 2U);
+  EXPECT_EQ(part.graph().inputs()[1]->name, "a");
 }
 
 TEST(Extract, TakesWhatTheOutputsNeed) {

@@ -131,9 +131,10 @@ const std::vector<Case>& cases() {
              ->set_dim_value(-7);
        },
        {"'x'", "dimension -7"}},
-      {"old_opset",
-       [](auto& m) { m.mutable_opset_import(0)->set_version(6); },
-       {"operator set 6", "7 and above", "version_converter"}},
+      {"opset_of_the_future",
+       [](auto& m) { m.mutable_opset_import(0)->set_version(99); },
+       {"operator set 99", "1 to 28"}},
+      {"ir_version_of_the_future", [](auto& m) { m.set_ir_version(99); }, {"IR version 99", "1 to 14"}},
       {"no_opset", [](auto& m) { m.clear_opset_import(); }, {"'Relu_node' (Relu)", "no operator set"}},
       {"two_opsets", [](auto& m) { m.add_opset_import()->set_version(13); }, {"versions 17 and 13"}},
       {"opset_zero", [](auto& m) { m.mutable_opset_import(0)->set_version(0); }, {"version 0"}},
