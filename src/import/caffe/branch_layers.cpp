@@ -1,0 +1,227 @@
+// Layers of branches of Caffe, whose fields have no numbers of their own there: SSD, DeepLab, PSPNet, SegNet,
+// ShuffleNet, SENet, YOLO.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "graft/registry.hpp"
+#include "import/caffe/layer_converter.hpp"
+
+namespace graft::caffe {
+namespace {
+
+Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, ElementType::f32); }
+
+void check_positive(const LayerConverter& layer, const Ints& numbers, std::string_view what) {
+  for (const std::int64_t each : numbers) {
+    if (each < 1) layer.fail(fmt::format("`{}` is [{}]; allowed are 1 and above", what, fmt::join(numbers, ", ")));
+  }
+}
+
+void permute(LayerConverter& layer) {
+  const std::size_t rank = layer.dims().size();
+  Ints order(layer.layer().permute_param().order().begin(), layer.layer().permute_param().order().end());
+  for (std::size_t i = 0; i < rank; ++i) {
+    const auto each = static_cast<std::int64_t>(i);
+    if (std::find(order.begin(), order.end(), each) == order.end()) order.push_back(each);
+  }
+  Ints sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted.size() != rank || sorted[i] != static_cast<std::int64_t>(i)) {
+      layer.fail(fmt::format("`order` [{}] is no permutation of {} dimensions", fmt::join(order, ", "), rank));
+    }
+  }
+  layer.give(layer.add("Transpose", {layer.input()}, {{"perm", order}}));
+}
+
+void set(LayerConverter& layer, Operator& op, std::string_view attribute, const AttributeValue& value) {
+  const Status status = op.set(attribute, value);
+  if (!status.ok()) layer.fail(std::string(status.message()));
+}
+
+/// SSD's: over the channels of each place, or of all places.
+void normalize(LayerConverter& layer) {
+  const NormalizeParameter& p = layer.layer().norm_param();
+  const auto op = find_operator("Normalize")->create();
+  set(layer, *op, "across_spatial", std::int64_t{p.across_spatial() ? 1 : 0});
+  set(layer, *op, "channel_shared", std::int64_t{p.channel_shared() ? 1 : 0});
+  set(layer, *op, "epsilon", p.eps());
+  Value* factors = layer.weights(0, {p.channel_shared() ? 1 : layer.size(0, 1)}, "scale");
+  layer.give(layer.add_operator(*op, {layer.input(), factors}));
+}
+
+/// YOLOv2's: the columns and rows of a block become channels. Darknet's order is that of reorg_cpu in its blas.c: the
+/// bottom is read as if it had channels / stride^2 planes of a larger image.
+void reorganise(LayerConverter& layer) {
+  const ReorgParameter& p = layer.layer().reorg_param();
+  if (p.reverse()) layer.fail("`reverse` is true; allowed is false");
+  const std::int64_t s = p.stride();
+  const std::int64_t c = layer.size(0, 1);
+  const std::int64_t h = layer.size(0, 2);
+  const std::int64_t w = layer.size(0, 3);
+  constexpr std::int64_t most = 1024;
+  if (s < 1 || s > most) layer.fail(fmt::format("`stride` is {}; allowed are 1 to {}", s, most));
+  if (c % (s * s) != 0 || h % s != 0 || w % s != 0) {
+    layer.fail(fmt::format("{} channels of {}x{} do not divide by `stride` {}", c, h, w, s));
+  }
+  Value* y = layer.reshape(layer.input(), {0, c / (s * s), h, s, w, s});
+  y = layer.transpose(y, {0, 3, 5, 1, 2, 4});
+  layer.give(layer.reshape(y, {0, c * s * s, h / s, w / s}));
+}
+
+/// Bilinear, corners on corners: DeepLab's and PSPNet's layer. A border below 0 cuts off. A second bottom gives the
+/// size.
+void interpolate(LayerConverter& layer) {
+  const InterpParameter& p = layer.layer().interp_param();
+  if (p.pad_beg() > 0 || p.pad_end() > 0) layer.fail("`pad_beg` or `pad_end` above 0; allowed are 0 and below");
+  const bool has_like = layer.input_count() > 1;
+  const bool has_sizes = p.has_height() && p.has_width();
+  if (has_like && (has_sizes || p.has_shrink_factor() || p.has_zoom_factor())) {
+    layer.fail("a second bottom and sizes as well; allowed is one of them");
+  }
+  if (!has_like && !has_sizes && !p.has_shrink_factor() && !p.has_zoom_factor()) {
+    layer.fail("it has no `height` and `width`, `zoom_factor` or `shrink_factor`");
+  }
+  check_positive(layer, {p.shrink_factor(), p.zoom_factor()}, "shrink_factor, zoom_factor");
+  const bool by_factors = p.has_shrink_factor() != p.has_zoom_factor() || !has_sizes;  // Caffe asks in this order
+  Ints cut;
+  Ints sizes;
+  for (const std::size_t axis : {2, 3}) {
+    std::int64_t size = layer.small_size(0, axis);
+    cut.push_back(size + p.pad_end());
+    size += p.pad_beg() + p.pad_end();
+    check_positive(layer, {size}, "what pad_beg and pad_end leave");
+    if (has_like) {
+      size = layer.small_size(1, axis);
+    } else if (by_factors) {
+      size = (size - 1) / p.shrink_factor() + 1;
+      size += (size - 1) * (p.zoom_factor() - 1);
+    } else {
+      size = axis == 2 ? p.height() : p.width();
+    }
+    sizes.push_back(size);
+  }
+  check_positive(layer, sizes, "height, width");
+  Value* x = layer.input();
+  if (p.pad_beg() != 0 || p.pad_end() != 0) {
+    x = layer.add("Slice", {x, layer.ints_of({-p.pad_beg(), -p.pad_beg()}), layer.ints_of(cut), layer.ints_of({2, 3})});
+  }
+  Value* outer = layer.slice_1d(layer.shape_of(x), 0, 2);
+  layer.give(
+      layer.add("Resize", {x, nullptr, nullptr, layer.concat({outer, layer.ints_of(sizes)})},
+                {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("align_corners")}}));
+}
+
+/// SegNet's, with the places of maxima as its second bottom: each number goes back to where it came from. YOLO's, with
+/// one bottom: each number becomes a block.
+void upsample(LayerConverter& layer) {
+  const UpsampleParameter& p = layer.layer().upsample_param();
+  const std::int64_t scale_h = p.has_scale_h() ? p.scale_h() : p.scale();
+  const std::int64_t scale_w = p.has_scale_w() ? p.scale_w() : p.scale();
+  check_positive(layer, {scale_h, scale_w}, "scale");
+  if (p.has_upsample_h() != p.has_upsample_w()) layer.fail("one of `upsample_h` and `upsample_w`; it needs both");
+  if (layer.input_count() == 1) {
+    if (!p.has_scale() && !p.has_scale_h()) layer.fail("one bottom and no `scale`");
+    if (p.has_upsample_h() || p.pad_out_h() || p.pad_out_w()) {
+      layer.fail("one bottom, and `upsample_h`, `upsample_w` or `pad_out`; these need the places of maxima");
+    }
+    const TensorData scales = TensorData::from_floats({1, 1, static_cast<float>(scale_h), static_cast<float>(scale_w)});
+    layer.give(layer.add("Resize", {layer.input(), nullptr, layer.constant_of(scales)},
+                         {{"mode", std::string("nearest")},
+                          {"coordinate_transformation_mode", std::string("asymmetric")},
+                          {"nearest_mode", std::string("floor")}}));
+    return;
+  }
+  const std::int64_t channels = layer.small_size(0, 1);
+  const std::int64_t elements = layer.small_size(0, 2) * layer.small_size(0, 3);
+  const std::int64_t h =
+      p.has_upsample_h() ? p.upsample_h() : layer.small_size(0, 2) * scale_h - (p.pad_out_h() ? 1 : 0);
+  const std::int64_t w =
+      p.has_upsample_w() ? p.upsample_w() : layer.small_size(0, 3) * scale_w - (p.pad_out_w() ? 1 : 0);
+  check_positive(layer, {h, w}, "upsample_h, upsample_w");
+  constexpr std::int64_t most = std::int64_t{1} << 24;  // places are numbers of f32
+  if (h > most || w > most || h * w > most) layer.fail(fmt::format("{} x {} elements; allowed are {}", h, w, most));
+  if (layer.dims(0) != layer.dims(1)) layer.fail("the bottoms have different shapes");
+  Value* x = layer.reshape(layer.input(), {0, channels, elements});
+  Value* places = layer.reshape(layer.cast(layer.input(1), ElementType::i64), {0, channels, elements});
+  Value* shape = layer.concat({layer.slice_1d(layer.shape_of(x), 0, 2), layer.ints_of({h * w})});
+  Value* zeros = layer.add("Expand", {number(layer, 0), shape});
+  Value* y = layer.add("ScatterElements", {zeros, places, x}, {{"axis", std::int64_t{2}}});
+  layer.give(layer.reshape(y, {0, channels, h, w}));
+}
+
+/// SegNet's, in its form for inference: two blobs, a factor and a shift. PSPNet's: a factor, a shift, and statistics.
+void branch_batch_norm(LayerConverter& layer) {
+  const BNParameter& p = layer.layer().bn_param();
+  const std::int64_t channels = layer.small_size(0, 1);
+  const int blobs = layer.layer().blobs_size();
+  if (blobs == 4) {
+    layer.give(layer.add("BatchNormalization",
+                         {layer.input(), layer.weights(0, {channels}, "scale"), layer.weights(1, {channels}, "bias"),
+                          layer.weights(2, {channels}, "mean"), layer.weights(3, {channels}, "variance")},
+                         {{"epsilon", p.eps()}}));
+    return;
+  }
+  if (blobs != 2) layer.fail(fmt::format("{} blobs of weights; allowed are 2 (SegNet) and 4 (PSPNet)", blobs));
+  if (p.bn_mode() != BNParameter::INFERENCE) {
+    layer.fail(
+        "`bn_mode` is LEARN: it takes the statistics of the batch; SegNet's script compute_bn_statistics.py makes "
+        "weights "
+        "for INFERENCE");
+  }
+  Ints shape(layer.dims().size() - 1, 1);
+  shape[0] = channels;
+  Value* y = layer.add("Mul", {layer.input(), layer.weights(0, shape, "scale")});
+  layer.give(layer.add("Add", {y, layer.weights(1, shape, "bias")}));
+}
+
+/// SENet's: the first bottom scales the channels of the second, the third is added.
+void axpy(LayerConverter& layer) {
+  const Ints dims = layer.dims(1);
+  if (dims.size() != 4 || layer.dims(2) != dims)
+    layer.fail("the second and third bottoms need one shape of 4 dimensions");
+  Ints shape{0, layer.size(1, 1), 1, 1};
+  if (layer.size(0, 1) != shape[1]) layer.fail("the first and second bottoms have different numbers of channels");
+  Value* factor = layer.dims(0).size() == 4 ? layer.input(0) : layer.reshape(layer.input(0), shape);
+  layer.give(layer.add("Add", {layer.add("Mul", {factor, layer.input(1)}), layer.input(2)}));
+}
+
+/// ShuffleNet's: channels in groups, dealt out in turn.
+void shuffle_channel(LayerConverter& layer) {
+  const std::int64_t group = layer.layer().shuffle_channel_param().group();
+  const std::int64_t channels = layer.size(0, 1);
+  const std::int64_t h = layer.size(0, 2);
+  const std::int64_t w = layer.size(0, 3);
+  check_positive(layer, {group}, "group");
+  if (channels % group != 0) layer.fail(fmt::format("{} channels do not divide into {} groups", channels, group));
+  Value* y = layer.reshape(layer.input(), {0, group, channels / group, h, w});
+  layer.give(layer.reshape(layer.transpose(y, {0, 2, 1, 3, 4}), {0, channels, h, w}));
+}
+
+void relu6(LayerConverter& layer) {
+  layer.give(
+      layer.add("Clip", {layer.input(), number(layer, 0), number(layer, layer.layer().relu6_param().threshold())}));
+}
+
+constexpr std::array entries = {
+    LayerEntry{"Axpy", axpy},
+    LayerEntry{"BN", branch_batch_norm, 2, "bn_param",
+               "By the number of blobs SegNet's (2, `bn_mode: INFERENCE` only) or PSPNet's (4)."},
+    LayerEntry{"Interp", interpolate, 0, "interp_param", "A `pad_beg` or `pad_end` above 0 is refused, as in Caffe."},
+    LayerEntry{"Normalize", normalize, 1, "norm_param", "Becomes Graft's Normalize."},
+    LayerEntry{"Permute", permute, 0, "permute_param"},
+    LayerEntry{"ReLU6", relu6, 0, "relu6_param"},
+    LayerEntry{"Reorg", reorganise, 0, "reorg_param", "`reverse: true` is refused."},
+    LayerEntry{"ShuffleChannel", shuffle_channel, 0, "shuffle_channel_param"},
+    LayerEntry{"Upsample", upsample, 0, "upsample_param",
+               "With two bottoms SegNet's, which takes the places of maxima; with one YOLO's, which repeats."},
+};
+
+}  // namespace
+
+std::span<const LayerEntry> branch_layer_entries() { return entries; }
+
+}  // namespace graft::caffe

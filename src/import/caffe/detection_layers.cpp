@@ -1,0 +1,515 @@
+// Layers of networks that find objects: SSD's (Liu et al. 2016, branch ssd of Caffe), Fast R-CNN's and YOLOv2's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "import/caffe/layer_converter.hpp"
+
+namespace graft::caffe {
+namespace {
+
+/// Boxes over a grid, known as soon as the sizes are: prior_box_layer.cpp.
+void prior_box(LayerConverter& layer) {
+  const PriorBoxParameter& p = layer.layer().prior_box_param();
+  const std::int64_t rows = layer.size(0, 2);
+  const std::int64_t columns = layer.size(0, 3);
+  (void)layer.input(1);  // the image, whose size may be given as well
+  if (p.has_img_size() && (p.has_img_h() || p.has_img_w())) layer.fail("both `img_size` and `img_h` or `img_w`");
+  if (p.has_step() && (p.has_step_h() || p.has_step_w())) layer.fail("both `step` and `step_h` or `step_w`");
+  const float image_h = p.has_img_h()      ? static_cast<float>(p.img_h())
+                        : p.has_img_size() ? static_cast<float>(p.img_size())
+                                           : static_cast<float>(layer.size(1, 2));
+  const float image_w = p.has_img_w()      ? static_cast<float>(p.img_w())
+                        : p.has_img_size() ? static_cast<float>(p.img_size())
+                                           : static_cast<float>(layer.size(1, 3));
+  const float step_h = p.has_step_h() ? p.step_h() : p.has_step() ? p.step() : image_h / static_cast<float>(rows);
+  const float step_w = p.has_step_w() ? p.step_w() : p.has_step() ? p.step() : image_w / static_cast<float>(columns);
+  if (p.min_size_size() == 0) layer.fail("it has no `min_size`");
+  if (p.max_size_size() != 0 && p.max_size_size() != p.min_size_size()) {
+    layer.fail(fmt::format("{} `max_size` for {} `min_size`", p.max_size_size(), p.min_size_size()));
+  }
+  constexpr std::size_t most_sizes = 1 << 12;
+  std::vector<float> ratios{1};
+  for (const float ratio : p.aspect_ratio()) {
+    constexpr float same = 1e-6F;
+    const auto equal = [&](float other) { return std::fabs(ratio - other) < same; };
+    if (!(ratio > 0)) layer.fail(fmt::format("`aspect_ratio` {}; allowed is what is above 0", ratio));
+    if (ratios.size() > most_sizes) layer.fail(fmt::format("more than {} `aspect_ratio`", most_sizes));
+    if (std::any_of(ratios.begin(), ratios.end(), equal)) continue;
+    ratios.push_back(ratio);
+    if (p.flip()) ratios.push_back(1 / ratio);
+  }
+  std::vector<std::pair<float, float>> sizes;  // width, height
+  for (int i = 0; i < p.min_size_size(); ++i) {
+    if (sizes.size() > most_sizes) layer.fail(fmt::format("more than {} boxes at each place", most_sizes));
+    const float smallest = p.min_size(i);
+    sizes.emplace_back(smallest, smallest);
+    if (p.max_size_size() != 0) {
+      const float side = std::sqrt(smallest * p.max_size(i));
+      sizes.emplace_back(side, side);
+    }
+    for (const float ratio : ratios) {
+      if (std::fabs(ratio - 1) < 1e-6F) continue;
+      sizes.emplace_back(smallest * std::sqrt(ratio), smallest / std::sqrt(ratio));
+    }
+  }
+  constexpr std::int64_t most = 1 << 18;  // ten times those of SSD on 512x512
+  const auto each = static_cast<std::int64_t>(sizes.size());
+  if (rows * columns > most || rows * columns * each > most) layer.fail(fmt::format("more than {} boxes", most));
+  std::vector<float> numbers;
+  const auto boxes = static_cast<std::size_t>(rows * columns * each);
+  numbers.reserve(boxes * 8);
+  for (std::int64_t y = 0; y < rows; ++y) {
+    for (std::int64_t x = 0; x < columns; ++x) {
+      const float centre_x = (static_cast<float>(x) + p.offset()) * step_w;
+      const float centre_y = (static_cast<float>(y) + p.offset()) * step_h;
+      for (const auto& [w, h] : sizes) {
+        numbers.insert(numbers.end(), {(centre_x - w / 2) / image_w, (centre_y - h / 2) / image_h,
+                                       (centre_x + w / 2) / image_w, (centre_y + h / 2) / image_h});
+      }
+    }
+  }
+  if (p.clip()) {
+    for (float& number : numbers) number = std::clamp(number, 0.F, 1.F);
+  }
+  if (p.variance_size() != 0 && p.variance_size() != 1 && p.variance_size() != 4) {
+    layer.fail(fmt::format("{} `variance`; allowed are 1 and 4", p.variance_size()));
+  }
+  for (std::size_t i = 0; i < boxes * 4; ++i) {
+    const int place = p.variance_size() == 4 ? static_cast<int>(i % 4) : 0;
+    numbers.push_back(p.variance_size() == 0 ? 0.1F : p.variance(place));
+  }
+  TensorData tensor = TensorData::from_floats(numbers);
+  layer.give(layer.constant_of(reshaped(std::move(tensor), {1, 2, static_cast<std::int64_t>(boxes) * 4})));
+}
+
+Value* two_coordinates(LayerConverter& layer, Value* boxes, std::int64_t i) {
+  return layer.add("Slice", {boxes, layer.ints_of({i}), layer.ints_of({i + 2}), layer.ints_of({-1})});
+}
+
+Value* number(LayerConverter& layer, double value) { return layer.scalar_of(value, ElementType::f32); }
+
+/// What the network says of each prior box, as corners: bbox_util.cpp, DecodeBBox.
+Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, Value* location, Value* priors,
+              Value* variances) {
+  const auto scaled = [&](Value* value, std::int64_t i) {
+    return p.variance_encoded_in_target() ? value : layer.add("Mul", {value, two_coordinates(layer, variances, i)});
+  };
+  Value* first = scaled(two_coordinates(layer, location, 0), 0);
+  Value* second = scaled(two_coordinates(layer, location, 2), 2);
+  Value* low = two_coordinates(layer, priors, 0);
+  Value* high = two_coordinates(layer, priors, 2);
+  Value* size = layer.add("Sub", {high, low});
+  const auto joined = [&](Value* a, Value* b) { return layer.add("Concat", {a, b}, {{"axis", std::int64_t{-1}}}); };
+  if (p.code_type() == DetectionOutputParameter::CORNER) {
+    return joined(layer.add("Add", {low, first}), layer.add("Add", {high, second}));
+  }
+  if (p.code_type() == DetectionOutputParameter::CORNER_SIZE) {
+    return joined(layer.add("Add", {low, layer.add("Mul", {first, size})}),
+                  layer.add("Add", {high, layer.add("Mul", {second, size})}));
+  }
+  Value* centre = layer.add("Mul", {layer.add("Add", {low, high}), number(layer, 0.5)});
+  centre = layer.add("Add", {layer.add("Mul", {first, size}), centre});
+  Value* half = layer.add("Mul", {layer.add("Mul", {layer.add("Exp", {second}), size}), number(layer, 0.5)});
+  return joined(layer.add("Sub", {centre, half}), layer.add("Add", {centre, half}));
+}
+
+/// The part of the suppression below that is repeated: `keep` of [groups, boxes, 1] and what it becomes.
+std::unique_ptr<Graph> suppression_step(LayerConverter& layer, Value* over, Value* valid, Value* half) {
+  auto body = std::make_unique<Graph>(&layer.graph());
+  const auto input = [&](const char* name, ElementType type, const Shape& shape) {
+    Value* value = body->add_input(layer.graph().unique_name(layer.name() + ":" + name));
+    value->type = type;
+    value->shape = shape;
+    return value;
+  };
+  input("turn", ElementType::i64, {});
+  input("go_on", ElementType::boolean, {});
+  Value* before = input("keep", ElementType::f32, *valid->shape);
+  ContentsMap contents;
+  NodeBuilder inner(*body, contents, layer.name(), layer.layer().type());
+  Value* is_free = inner.add("Less", {inner.add("MatMul", {over, before}), half});
+  Value* after = inner.add("Mul", {inner.cast(is_free, ElementType::f32), valid});
+  Value* change =
+      inner.add("ReduceMax", {inner.add("Abs", {inner.add("Sub", {after, before})})}, {{"keepdims", std::int64_t{0}}});
+  body->add_output(*inner.add("Greater", {change, half}));
+  body->add_output(*after);
+  return body;
+}
+
+/// Of boxes [groups, boxes, 4], the best first in each group, those that no better one which is kept overlaps by more
+/// than `threshold`: f32 [groups, boxes, 1]. `valid`, of the same shape, are those that count at all; `scores` are
+/// [groups, boxes].
+///
+/// TensorRT has no NonMaxSuppression (its parser takes the node, its builder has no kernel for it), so this is said
+/// with operators that it has: which boxes overlap which is one matrix, and asking `is one of those kept that overlap
+/// me and are better` until the answers stay the same gives what going from the best to the worst does; each turn
+/// settles at least one more box. Beyond what TensorRT's TopK sorts, or where the matrix is large, the operator is used
+/// after all.
+Value* suppressed(LayerConverter& layer, Value* boxes, Value* scores, Value* valid, float threshold) {
+  const std::int64_t count = (*boxes->shape)[1].value();
+  constexpr std::int64_t most_sorted = 3840;
+  constexpr std::int64_t most_pairs = std::int64_t{1} << 25;
+  const Dim& groups = (*boxes->shape)[0];
+  if (count > most_sorted || (groups.is_constant() && groups.value() * count * count > most_pairs)) {
+    Value* counted = layer.add("Where", {layer.add("Greater", {layer.reshape(valid, {0, count}), number(layer, 0.5)}),
+                                         scores, number(layer, -1e30)});
+    Value* found =
+        layer.add("NonMaxSuppression", {boxes, layer.add("Unsqueeze", {counted, layer.ints_of({1})}),
+                                        layer.ints_of({count}), layer.constant_of(TensorData::from_floats({threshold})),
+                                        layer.constant_of(TensorData::from_floats({-1e29F}))});
+    Value* places = layer.add("Gather", {found, layer.ints_of({0, 2, 1})}, {{"axis", std::int64_t{1}}});
+    Value* how_many = layer.slice_1d(layer.shape_of(found), 0, 1);
+    Value* ones = layer.add("Expand", {number(layer, 1), how_many});
+    Value* zeros = layer.add("Mul", {valid, number(layer, 0)});
+    // [group, 0, box] becomes [group, box, 0], a place in [groups, boxes, 1].
+    return layer.add("ScatterND", {zeros, places, ones});
+  }
+  const auto coordinate = [&](std::int64_t i) {
+    return layer.add("Slice", {boxes, layer.ints_of({i}), layer.ints_of({i + 1}), layer.ints_of({2})});
+  };
+  const auto across = [&](Value* value) { return layer.transpose(value, {0, 2, 1}); };
+  std::array<Value*, 4> c{coordinate(0), coordinate(1), coordinate(2), coordinate(3)};
+  const auto length = [&](Value* from, Value* to) {
+    return layer.add("Max", {layer.add("Sub", {to, from}), number(layer, 0)});
+  };
+  const auto shared = [&](std::size_t i) {
+    return length(layer.add("Max", {c[i], across(c[i])}), layer.add("Min", {c[i + 2], across(c[i + 2])}));
+  };
+  Value* area = layer.add("Mul", {length(c[0], c[2]), length(c[1], c[3])});
+  Value* both = layer.add("Mul", {shared(0), shared(1)});
+  Value* either = layer.add("Sub", {layer.add("Add", {area, across(area)}), both});
+  Value* overlaps = layer.add("Greater", {both, layer.add("Mul", {either, number(layer, threshold)})});
+  Ints order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  Value* row = layer.constant_of(reshaped(TensorData::from_ints(order), {count, 1}));
+  Value* column = layer.constant_of(reshaped(TensorData::from_ints(order), {1, count}));
+  Value* over = layer.cast(layer.add("And", {overlaps, layer.add("Greater", {row, column})}), ElementType::f32);
+
+  Value* half = number(layer, 0.5);
+  TensorData yes = TensorData::scalar_of(ElementType::boolean, 1);
+  Node* loop = layer.graph().add_node(
+      "Loop",
+      {layer.constant_of(reshaped(TensorData::from_ints({count}), {})), layer.constant_of(std::move(yes)), valid},
+      {layer.name() + ":Loop"});
+  loop->name = loop->output()->name;
+  loop->attributes.emplace("body", NodeAttribute(suppression_step(layer, over, valid, half)));
+  loop->output()->type = ElementType::f32;
+  loop->output()->shape = valid->shape;
+  return loop->output();
+}
+
+/// The `count` best of the scores [groups, boxes] in order, and the boxes [groups, boxes, 4] of each.
+struct Best {
+  Value* scores = nullptr;
+  Value* boxes = nullptr;
+};
+
+Best best_of(LayerConverter& layer, Value* scores, Value* boxes, std::int64_t count) {
+  const auto best = layer.add_many("TopK", {scores, layer.ints_of({count})}, 2, {{"axis", std::int64_t{1}}});
+  Value* places = layer.add("Unsqueeze", {best[1], layer.ints_of({2})});
+  return {best[0], layer.add("GatherND", {boxes, places}, {{"batch_dims", std::int64_t{1}}})};
+}
+
+/// Rows of [image, class, score, x1, y1, x2, y2], class by class, best first. Caffe gives as many as there are;
+/// TensorRT (RTX 1.7) has nothing whose size depends on numbers, so each image has `keep_top_k` rows here, of -1 behind
+/// the last.
+void detection_output(LayerConverter& layer) {
+  const DetectionOutputParameter& p = layer.layer().detection_output_param();
+  const std::int64_t classes = p.num_classes();
+  constexpr std::int64_t most_classes = 1 << 16;
+  if (classes < 1) layer.fail("it has no `num_classes`");
+  if (classes > most_classes) layer.fail(fmt::format("{} classes; allowed are {}", classes, most_classes));
+  if (p.nms_param().eta() != 1) layer.fail(fmt::format("`eta` is {}; allowed is 1", p.nms_param().eta()));
+  if (!(p.nms_param().nms_threshold() >= 0)) layer.fail("`nms_threshold` is below 0");
+  const std::int64_t images = layer.small_size(0, 0);
+  const std::int64_t boxes = layer.small_size(2, 2) / 4;
+  const std::int64_t location_classes = p.share_location() ? 1 : classes;
+  if (boxes < 1 || images < 1 || layer.size(0, 1) != boxes * location_classes * 4 ||
+      layer.size(1, 1) != boxes * classes) {
+    layer.fail(fmt::format("{} priors, {} coordinates and {} scores do not fit each other for {} classes", boxes,
+                           layer.size(0, 1), layer.size(1, 1), classes));
+  }
+  Ints labels;
+  for (std::int64_t i = 0; i < classes; ++i) {
+    if (i != p.background_label_id()) labels.push_back(i);
+  }
+  if (labels.empty()) layer.fail("the background is the only class");
+  const auto found_classes = static_cast<std::int64_t>(labels.size());
+  const auto groups = images * found_classes;
+
+  Value* both = layer.reshape(layer.input(2), {2, boxes, 1, 4});
+  const auto parts = layer.add_many("Split", {both}, 2, {{"axis", std::int64_t{0}}});
+  Value* location = layer.reshape(layer.input(0), {images, boxes, location_classes, 4});
+  Value* corners = layer.transpose(decode(layer, p, location, parts[0], parts[1]), {0, 2, 1, 3});
+  Value* scores = layer.transpose(layer.reshape(layer.input(1), {images, boxes, classes}), {0, 2, 1});
+  if (found_classes != classes) {
+    Value* chosen = layer.ints_of(labels);
+    scores = layer.add("Gather", {scores, chosen}, {{"axis", std::int64_t{1}}});
+    if (!p.share_location()) corners = layer.add("Gather", {corners, chosen}, {{"axis", std::int64_t{1}}});
+  }
+  if (p.share_location()) {
+    corners = layer.add("Expand", {corners, layer.ints_of({images, found_classes, boxes, 4})});
+  }
+  const std::int64_t candidates = p.nms_param().has_top_k() && p.nms_param().top_k() >= 0
+                                      ? std::min<std::int64_t>(p.nms_param().top_k(), boxes)
+                                      : boxes;
+  if (candidates < 1) layer.fail("`top_k` is 0; allowed are 1 and above, and -1");
+  const Best best =
+      best_of(layer, layer.reshape(scores, {groups, boxes}), layer.reshape(corners, {groups, boxes, 4}), candidates);
+  const float lowest = p.has_confidence_threshold() ? p.confidence_threshold() : std::numeric_limits<float>::lowest();
+  Value* valid = layer.cast(layer.add("Greater", {best.scores, number(layer, lowest)}), ElementType::f32);
+  Value* kept = suppressed(layer, best.boxes, best.scores, layer.reshape(valid, {groups, candidates, 1}),
+                           p.nms_param().nms_threshold());
+  // Of all classes together the best, then in the order of their places, which is that of the classes.
+  const std::int64_t places = found_classes * candidates;
+  const std::int64_t rows = p.keep_top_k() < 0 ? places : std::min<std::int64_t>(p.keep_top_k(), places);
+  if (rows < 1) layer.fail("`keep_top_k` is 0; allowed are 1 and above, and -1");
+  Value* all_scores = layer.reshape(best.scores, {images, places});
+  Value* is_kept = layer.add("Greater", {layer.reshape(kept, {images, places}), number(layer, 0.5)});
+  Value* counted = layer.add("Where", {is_kept, all_scores, number(layer, -1e30)});
+  const auto first = layer.add_many("TopK", {counted, layer.ints_of({rows})}, 2, {{"axis", std::int64_t{1}}});
+  Value* from_end =
+      layer.add("Sub", {number(layer, static_cast<double>(places)), layer.cast(first[1], ElementType::f32)});
+  Value* is_box = layer.add("Greater", {first[0], number(layer, -1e29)});
+  from_end = layer.add("Where", {is_box, from_end, number(layer, 0)});
+  const auto ordered = layer.add_many("TopK", {from_end, layer.ints_of({rows})}, 2, {{"axis", std::int64_t{1}}});
+  Value* is_row = layer.add("Unsqueeze", {layer.add("Greater", {ordered[0], number(layer, 0.5)}), layer.ints_of({2})});
+  Value* place = layer.add("Sub", {layer.ints_of({places}), layer.cast(ordered[0], ElementType::i64)});
+  place = layer.add("Unsqueeze", {layer.add("Min", {place, layer.ints_of({places - 1})}), layer.ints_of({2})});
+  const auto taken = [&](Value* from) {
+    return layer.add("GatherND", {from, place}, {{"batch_dims", std::int64_t{1}}});
+  };
+  constexpr std::int64_t most_rows = 1 << 20;
+  if (images > most_rows || rows > most_rows || images * rows > most_rows) {
+    layer.fail(fmt::format("{} rows for each of {} images; allowed are {} in all", rows, images, most_rows));
+  }
+  std::vector<float> image_of_row;
+  for (std::int64_t i = 0; i < images; ++i) {
+    image_of_row.insert(image_of_row.end(), static_cast<std::size_t>(rows), static_cast<float>(i));
+  }
+  Value* image = layer.constant_of(reshaped(TensorData::from_floats(image_of_row), {images, rows, 1}));
+  Value* label = layer.add("Gather", {layer.ints_of(labels), layer.add("Div", {place, layer.ints_of({candidates})})},
+                           {{"axis", std::int64_t{0}}});
+  Value* score = layer.add("Unsqueeze", {taken(all_scores), layer.ints_of({2})});
+  Value* box = taken(layer.reshape(best.boxes, {images, places, 4}));
+  Value* table =
+      layer.add("Concat", {image, layer.cast(label, ElementType::f32), score, box}, {{"axis", std::int64_t{2}}});
+  table = layer.add("Where", {is_row, table, number(layer, -1)});
+  layer.give(layer.reshape(table, {1, 1, images * rows, 7}));
+}
+
+/// Boxes that a network proposes (Faster R-CNN's proposal_layer, written in C++ by several branches): rows of
+/// [0, x1, y1, x2, y2], best first, and with a second top their scores. Coordinates are those of the image, and a box
+/// from 0 to 15 is 16 wide.
+void proposal(LayerConverter& layer) {
+  const ProposalParameter& p = layer.layer().proposal_param();
+  const std::vector<float> ratios =
+      p.ratio_size() == 0 ? std::vector<float>{0.5F, 1, 2} : std::vector<float>(p.ratio().begin(), p.ratio().end());
+  const std::vector<float> scales =
+      p.scale_size() == 0 ? std::vector<float>{8, 16, 32} : std::vector<float>(p.scale().begin(), p.scale().end());
+  const auto anchors = static_cast<std::int64_t>(ratios.size() * scales.size());
+  const std::int64_t h = layer.small_size(0, 2);
+  const std::int64_t w = layer.small_size(0, 3);
+  if (layer.size(0, 0) != 1) layer.fail(fmt::format("a batch of {}; allowed is 1", layer.size(0, 0)));
+  if (layer.size(0, 1) != 2 * anchors || layer.size(1, 1) != 4 * anchors) {
+    layer.fail(fmt::format("{} scores and {} coordinates of each place; {} `ratio` and {} `scale` need {} and {}",
+                           layer.size(0, 1), layer.size(1, 1), ratios.size(), scales.size(), 2 * anchors, 4 * anchors));
+  }
+  constexpr std::int64_t most = 1 << 18;
+  if (h > most || w > most || h * w > most || anchors > most || h * w * anchors > most)
+    layer.fail(fmt::format("more than {} boxes", most));
+  if (p.pre_nms_topn() < 1 || p.post_nms_topn() < 1) layer.fail("`pre_nms_topn` or `post_nms_topn` is below 1");
+  const std::int64_t boxes = h * w * anchors;
+  const std::int64_t candidates = std::min<std::int64_t>(p.pre_nms_topn(), boxes);
+
+  // generate_anchors.py: sides are rounded, half to even as NumPy does.
+  std::vector<float> sizes;    // of each box: width, height
+  std::vector<float> centres;  // x, y
+  const double middle = (static_cast<double>(p.base_size()) - 1) / 2;
+  for (std::int64_t y = 0; y < h; ++y) {
+    for (std::int64_t x = 0; x < w; ++x) {
+      for (const double ratio : ratios) {
+        const double width = std::nearbyint(std::sqrt(static_cast<double>(p.base_size()) * p.base_size() / ratio));
+        const double height = std::nearbyint(width * ratio);
+        for (const double scale : scales) {
+          sizes.insert(sizes.end(), {static_cast<float>(width * scale), static_cast<float>(height * scale)});
+          // The centre is half a pixel further: a box from x1 to x2 is x2 - x1 + 1 wide.
+          centres.insert(centres.end(), {static_cast<float>(middle + 0.5 + static_cast<double>(x) * p.feat_stride()),
+                                         static_cast<float>(middle + 0.5 + static_cast<double>(y) * p.feat_stride())});
+        }
+      }
+    }
+  }
+  const auto constant = [&](const std::vector<float>& numbers) {
+    return layer.constant_of(reshaped(TensorData::from_floats(numbers), {1, boxes, 2}));
+  };
+  Value* size = constant(sizes);
+  Value* scores =
+      layer.add("Slice", {layer.input(0), layer.ints_of({anchors}), layer.ints_of({2 * anchors}), layer.ints_of({1})});
+  scores = layer.reshape(layer.transpose(scores, {0, 2, 3, 1}), {1, boxes});
+  Value* deltas = layer.reshape(layer.transpose(layer.input(1), {0, 2, 3, 1}), {1, boxes, 4});
+  Value* centre = layer.add("Add", {layer.add("Mul", {two_coordinates(layer, deltas, 0), size}), constant(centres)});
+  Value* half = layer.add(
+      "Mul", {layer.add("Mul", {layer.add("Exp", {two_coordinates(layer, deltas, 2)}), size}), number(layer, 0.5)});
+
+  Value* image = layer.reshape(layer.input(2), {1, 1, -1});
+  Value* image_size = layer.add("Gather", {image, layer.ints_of({1, 0})}, {{"axis", std::int64_t{2}}});
+  Value* last = layer.add("Sub", {image_size, number(layer, 1)});
+  const auto clipped = [&](Value* value) {
+    return layer.add("Max", {layer.add("Min", {value, last}), number(layer, 0)});
+  };
+  Value* low = clipped(layer.add("Sub", {centre, half}));
+  Value* high = clipped(layer.add("Add", {centre, half}));
+  Value* extent = layer.add("Add", {layer.add("Sub", {high, low}), number(layer, 1)});
+  Value* smallest =
+      layer.add("Mul", {layer.add("Slice", {image, layer.ints_of({2}), layer.ints_of({3}), layer.ints_of({2})}),
+                        number(layer, p.min_size())});
+  Value* is_large =
+      layer.add("GreaterOrEqual", {layer.add("ReduceMin", {extent}, {{"axes", Ints{2}}, {"keepdims", std::int64_t{0}}}),
+                                   layer.add("Squeeze", {smallest, layer.ints_of({2})})});
+  scores = layer.add("Where", {is_large, scores, number(layer, -1e30)});
+  const Best best = best_of(layer, scores, layer.add("Concat", {low, high}, {{"axis", std::int64_t{2}}}), candidates);
+  Value* valid = layer.cast(layer.add("Greater", {best.scores, number(layer, -1e29)}), ElementType::f32);
+  Value* outer = layer.add("Add", {best.boxes, layer.constant_of(TensorData::from_floats({0, 0, 1, 1}))});
+  Value* kept = suppressed(layer, outer, best.scores, layer.reshape(valid, {1, candidates, 1}), p.nms_thresh());
+  Value* found = layer.transpose(layer.add("NonZero", {layer.reshape(kept, {candidates})}), {1, 0});
+  found = layer.add("Slice", {found, layer.ints_of({0}), layer.ints_of({p.post_nms_topn()}), layer.ints_of({0})});
+  Value* rows = layer.add("GatherND", {layer.reshape(best.boxes, {candidates, 4}), found});
+  layer.give(layer.add("Pad", {rows, layer.ints_of({0, 1, 0, 0})}));  // the first image
+  if (layer.layer().top_size() > 1) {
+    layer.give(1, layer.add("GatherND", {layer.reshape(best.scores, {candidates, 1}), found}));
+  }
+}
+
+/// Of the `size` elements, those between two of `group_size` borders: f32 [boxes, group_size, size], and how many they
+/// are.
+struct Bins {
+  Value* mask = nullptr;
+  Value* count = nullptr;
+};
+
+Bins bins_of(LayerConverter& layer, Value* rois, std::int64_t axis, std::int64_t group, std::int64_t size,
+             float scale) {
+  const auto rounded = [&](std::int64_t i) {  // half upwards, not to even
+    Value* value = layer.add("Slice", {rois, layer.ints_of({i}), layer.ints_of({i + 1}), layer.ints_of({1})});
+    return layer.add("Floor", {layer.add("Add", {value, number(layer, 0.5)})});
+  };
+  Value* begin = layer.add("Mul", {rounded(1 + axis), number(layer, scale)});
+  Value* end = layer.add("Mul", {layer.add("Add", {rounded(3 + axis), number(layer, 1)}), number(layer, scale)});
+  Value* extent = layer.add("Max", {layer.add("Sub", {end, begin}), number(layer, 0.1)});
+  Value* bin = layer.add("Div", {extent, number(layer, static_cast<double>(group))});
+  std::vector<float> starts;
+  std::vector<float> ends;
+  for (std::int64_t i = 0; i < group; ++i) {
+    starts.push_back(static_cast<float>(i));
+    ends.push_back(static_cast<float>(i + 1));
+  }
+  const auto border = [&](const std::vector<float>& places, const char* rounding) {
+    Value* place =
+        layer.add("Add", {layer.add("Mul", {layer.constant_of(TensorData::from_floats(places)), bin}), begin});
+    return layer.add("Clip",
+                     {layer.add(rounding, {place}), number(layer, 0), number(layer, static_cast<double>(size))});
+  };
+  Value* first = border(starts, "Floor");
+  Value* last = border(ends, "Ceil");
+  std::vector<float> all(static_cast<std::size_t>(size));
+  std::iota(all.begin(), all.end(), 0.F);
+  Value* place = layer.constant_of(TensorData::from_floats(all));
+  const auto column = [&](Value* value) { return layer.add("Unsqueeze", {value, layer.ints_of({2})}); };
+  Value* is_inside =
+      layer.add("And", {layer.add("GreaterOrEqual", {place, column(first)}), layer.add("Less", {place, column(last)})});
+  return {layer.cast(is_inside, ElementType::f32), layer.add("Sub", {last, first})};
+}
+
+/// R-FCN's: of each box group_size x group_size averages, each of a channel of its own (psroi_pooling_layer.cu). Sums
+/// over rows and columns are products with what bins_of gives.
+void psroi_pooling(LayerConverter& layer) {
+  const PSROIPoolingParameter& p = layer.layer().psroi_pooling_param();
+  const std::int64_t group = p.group_size();
+  const std::int64_t outputs = p.output_dim();
+  const std::int64_t h = layer.small_size(0, 2);
+  const std::int64_t w = layer.small_size(0, 3);
+  (void)layer.small_size(0, 1);
+  if (!p.has_spatial_scale()) layer.fail("it has no `spatial_scale`");
+  constexpr std::int64_t most_group = 1 << 10;
+  if (group < 1 || group > most_group || outputs < 1)
+    layer.fail("`group_size` or `output_dim` is below 1 or too large");
+  if (layer.size(0, 0) != 1) layer.fail(fmt::format("a batch of {}; allowed is 1", layer.size(0, 0)));
+  if (layer.size(0, 1) / group / group != outputs || layer.size(0, 1) % (group * group) != 0) {
+    layer.fail(fmt::format("{} channels; `output_dim` {} and `group_size` {} need {}", layer.size(0, 1), outputs, group,
+                           outputs * group * group));
+  }
+  Value* rois = layer.reshape(layer.input(1), {-1, 5});
+  const Bins rows = bins_of(layer, rois, 1, group, h, p.spatial_scale());
+  const Bins columns = bins_of(layer, rois, 0, group, w, p.spatial_scale());
+  // [group, boxes, rows] x [group, rows, outputs * group * columns]
+  Value* x = layer.reshape(layer.input(0), {outputs, group, group, h, w});
+  x = layer.reshape(layer.transpose(x, {1, 3, 0, 2, 4}), {group, h, outputs * group * w});
+  Value* y = layer.add("MatMul", {layer.transpose(rows.mask, {1, 0, 2}), x});
+  y = layer.reshape(y, {group, -1, outputs, group, w});
+  y = layer.add("Mul", {y, layer.add("Unsqueeze", {columns.mask, layer.ints_of({0, 2})})});
+  y = layer.add("ReduceSum", {y, layer.ints_of({4})}, {{"keepdims", std::int64_t{0}}});
+  y = layer.transpose(y, {1, 2, 0, 3});
+  Value* count = layer.add("Mul", {layer.add("Unsqueeze", {rows.count, layer.ints_of({1, 3})}),
+                                   layer.add("Unsqueeze", {columns.count, layer.ints_of({1, 2})})});
+  layer.give(layer.add("Div", {y, layer.add("Max", {count, number(layer, 1)})}));
+}
+
+/// roi_pooling_layer.cpp of Fast R-CNN; the second bottom holds [image, x1, y1, x2, y2].
+void roi_pooling(LayerConverter& layer) {
+  const ROIPoolingParameter& p = layer.layer().roi_pooling_param();
+  if (p.pooled_h() == 0 || p.pooled_w() == 0) layer.fail("`pooled_h` and `pooled_w`; allowed are 1 and above");
+  layer.give(layer.add("MaxRoiPool", {layer.input(0), layer.input(1)},
+                       {{"pooled_shape", Ints{p.pooled_h(), p.pooled_w()}}, {"spatial_scale", p.spatial_scale()}}));
+}
+
+/// For each of `num` boxes: the centre and the certainty through a sigmoid, the classes through a softmax
+/// (region_layer.c of Darknet).
+void region(LayerConverter& layer) {
+  const RegionParameter& p = layer.layer().region_param();
+  const std::int64_t boxes = p.num();
+  const std::int64_t each = std::int64_t{p.coords()} + 1 + p.classes();
+  const std::int64_t channels = layer.size(0, 1);
+  const std::int64_t h = layer.size(0, 2);
+  const std::int64_t w = layer.size(0, 3);
+  if (p.coords() != 4 || boxes < 1 || p.classes() < 1 || channels % each != 0 || channels / each != boxes) {
+    layer.fail(
+        fmt::format("{} channels; allowed are {} boxes of 4 coordinates, a certainty and {} classes; found {} "
+                    "coordinates",
+                    channels, boxes, p.classes(), p.coords()));
+  }
+  Value* x = layer.reshape(layer.input(), {0, boxes, each, h, w});
+  const auto parts =
+      layer.add_many("Split", {x, layer.ints_of({2, 2, 1, p.classes()})}, 4, {{"axis", std::int64_t{2}}});
+  Value* classes = p.softmax() ? layer.add("Softmax", {parts[3]}, {{"axis", std::int64_t{2}}}) : parts[3];
+  Value* y =
+      layer.add("Concat", {layer.add("Sigmoid", {parts[0]}), parts[1], layer.add("Sigmoid", {parts[2]}), classes},
+                {{"axis", std::int64_t{2}}});
+  layer.give(layer.reshape(y, {0, channels, h, w}));
+}
+
+constexpr std::array entries = {
+    LayerEntry{"DetectionOutput", detection_output, 0, "detection_output_param",
+               "`eta` other than 1 is refused. Each image has `keep_top_k` rows, of -1 behind the last box. With "
+               "`top_k` up to 3840 it builds in TensorRT, which has no "
+               "NonMaxSuppression; above, and without a `top_k`, it does not."},
+    LayerEntry{"PSROIPooling", psroi_pooling, 0, "psroi_pooling_param", "Of one image."},
+    LayerEntry{"PriorBox", prior_box, 0, "prior_box_param", "Becomes a constant."},
+    LayerEntry{"Proposal", proposal, 0, "proposal_param",
+               "Of one image. As many rows come out as boxes are left: TensorRT-RTX 1.7.1 does not build that."},
+    LayerEntry{"ROIPooling", roi_pooling, 0, "roi_pooling_param", "Becomes MaxRoiPool, which TensorRT does not have."},
+    LayerEntry{"Region", region, 0, "region_param",
+               "Of 4 `coords`; becomes what the network says, without finding boxes."},
+};
+
+}  // namespace
+
+std::span<const LayerEntry> detection_layer_entries() { return entries; }
+
+}  // namespace graft::caffe

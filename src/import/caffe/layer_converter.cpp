@@ -1,0 +1,178 @@
+// What the converters of all layers share.
+#include "import/caffe/layer_converter.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "graft/error.hpp"
+#include "graph/shape_inference.hpp"
+
+namespace graft::caffe {
+
+void LayerConverter::fail(const std::string& message) const {
+  throw Error(fmt::format("layer '{}' ({}): {}", layer_.name(), layer_.type(), message));
+}
+
+Value* LayerConverter::input(std::size_t i) const {
+  if (i >= inputs_.size()) fail(fmt::format("{} bottoms; bottom {} is needed", inputs_.size(), i));
+  read_inputs_.insert(i);
+  return inputs_[i];
+}
+
+const Value* LayerConverter::unread_input() const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (!read_inputs_.contains(i)) return inputs_[i];
+  }
+  return nullptr;
+}
+
+Ints LayerConverter::dims(std::size_t i) const {
+  const Value* value = input(i);
+  if (!value->shape)
+    fail(fmt::format("the shape of '{}' is not known; give the shapes of the inputs with --input", value->name));
+  Ints result;
+  for (const Dim& dim : *value->shape) {
+    // Caffe itself counts the elements of a blob in 32 bits; so arithmetic on sizes needs no further checks.
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    if (dim.is_constant() && (dim.value() < 0 || dim.value() > most)) {
+      fail(fmt::format("'{}' has dimension {}; allowed are 0 to {}", value->name, dim.value(), most));
+    }
+    result.push_back(dim.is_constant() ? dim.value() : -1);
+  }
+  return result;
+}
+
+std::int64_t LayerConverter::size(std::size_t i, std::size_t axis) const {
+  const Ints all = dims(i);
+  if (axis >= all.size())
+    fail(fmt::format("'{}' has {} dimensions; dimension {} is needed", input(i)->name, all.size(), axis));
+  if (all[axis] < 0) {
+    fail(fmt::format("dimension {} of '{}' is not known; give the shapes of the inputs with --input", axis,
+                     input(i)->name));
+  }
+  return all[axis];
+}
+
+std::int64_t LayerConverter::small_size(std::size_t i, std::size_t axis) const {
+  constexpr std::int64_t most = std::int64_t{1} << 24;
+  const std::int64_t found = size(i, axis);
+  if (found < 1 || found > most) {
+    fail(fmt::format("dimension {} of '{}' is {}; allowed are 1 to {}", axis, input(i)->name, found, most));
+  }
+  return found;
+}
+
+std::size_t LayerConverter::axis(std::int64_t axis, std::size_t rank) const {
+  const auto count = static_cast<std::int64_t>(rank);
+  if (axis < -count || axis >= count) fail(fmt::format("axis {} of {} dimensions", axis, rank));
+  return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
+}
+
+TensorData LayerConverter::blob(std::size_t i) {
+  if (i >= static_cast<std::size_t>(layer_.blobs_size())) {
+    fail(fmt::format("{} blobs of weights; blob {} is needed", layer_.blobs_size(), i));
+  }
+  BlobProto& blob = *layer_.mutable_blobs(static_cast<int>(i));
+  TensorData tensor;
+  tensor.type = ElementType::f32;
+  if (blob.has_shape()) {
+    tensor.dims.assign(blob.shape().dim().begin(), blob.shape().dim().end());
+  } else {
+    tensor.dims = {blob.num(), blob.channels(), blob.height(), blob.width()};
+  }
+  if (tensor.dims.size() > highest_rank)
+    fail(fmt::format("blob {} has {} dimensions; allowed are {}", i, tensor.dims.size(), highest_rank));
+  for (const std::int64_t dim : tensor.dims) {
+    if (dim < 0) fail(fmt::format("blob {} has dimension {}; allowed are 0 and above", i, dim));
+  }
+  read_.insert(i);
+  if (!blob.raw_data().empty()) return raw_blob(i, blob, std::move(tensor));
+  const Bytes piece = blob.piece() == 0 ? Bytes() : pieces_.at(blob.piece());
+  if (piece.size() % sizeof(float) != 0)
+    fail(fmt::format("blob {} holds {} bytes, which are no numbers", i, piece.size()));
+  const bool is_double = blob.data_size() == 0 && blob.double_data_size() != 0;
+  const auto found = blob.piece() != 0
+                         ? static_cast<std::int64_t>(piece.size() / sizeof(float))
+                         : static_cast<std::int64_t>(is_double ? blob.double_data_size() : blob.data_size());
+  if (found != tensor.element_count()) {
+    fail(fmt::format("blob {} holds {} numbers; its shape [{}] needs {}", i, found, fmt::join(tensor.dims, ", "),
+                     tensor.element_count()));
+  }
+  if (blob.piece() != 0) {
+    tensor.bytes = piece;
+    return tensor;
+  }
+  if (is_double) {
+    std::string raw(static_cast<std::size_t>(found) * sizeof(float), '\0');
+    char* out = raw.data();
+    for (const double number : blob.double_data()) {
+      const auto rounded = static_cast<float>(number);
+      std::memcpy(out, &rounded, sizeof rounded);
+      out += sizeof rounded;
+    }
+    BlobProto().Swap(&blob);  // given back at once
+    tensor.bytes = Bytes(std::move(raw));
+    return tensor;
+  }
+  // The numbers stay where protobuf put them: weights are most of the memory.
+  const auto owner = std::make_shared<BlobProto>();
+  owner->Swap(&blob);
+  tensor.bytes = Bytes(owner, std::span(reinterpret_cast<const char*>(owner->data().data()),
+                                        static_cast<std::size_t>(found) * sizeof(float)));
+  return tensor;
+}
+
+TensorData LayerConverter::raw_blob(std::size_t i, BlobProto& blob, TensorData tensor) const {
+  switch (blob.raw_data_type()) {
+    case BlobProto::DOUBLE: tensor.type = ElementType::f64; break;
+    case BlobProto::FLOAT: break;
+    case BlobProto::FLOAT16: tensor.type = ElementType::f16; break;
+    case BlobProto::INT:
+    case BlobProto::UINT: fail(fmt::format("blob {} holds whole numbers; allowed are real ones", i));
+  }
+  const auto wanted = static_cast<std::size_t>(tensor.element_count()) * bits_of(tensor.type) / 8;
+  if (blob.raw_data().size() != wanted) {
+    fail(fmt::format("blob {} holds {} bytes; its shape [{}] needs {}", i, blob.raw_data().size(),
+                     fmt::join(tensor.dims, ", "), wanted));
+  }
+  tensor.bytes = Bytes(std::move(*blob.mutable_raw_data()));
+  if (tensor.type == ElementType::f32) return tensor;
+  return TensorData::from_numbers(ElementType::f32, tensor.dims, tensor.numbers().value());
+}
+
+namespace {
+
+Ints without_ones(const Ints& dims) {
+  Ints result;
+  std::copy_if(dims.begin(), dims.end(), std::back_inserter(result), [](std::int64_t dim) { return dim != 1; });
+  return result;
+}
+
+}  // namespace
+
+Value* LayerConverter::weights(std::size_t i, const Ints& dims, std::string_view what) {
+  TensorData tensor = blob(i);
+  for (const std::int64_t dim : dims) {
+    if (dim < 0) fail(fmt::format("{}: the shape [{}] is below 0", what, fmt::join(dims, ", ")));
+  }
+  if (without_ones(tensor.dims) != without_ones(dims)) {
+    fail(fmt::format("{}: found the shape [{}] in the weights; [{}] is needed", what, fmt::join(tensor.dims, ", "),
+                     fmt::join(dims, ", ")));
+  }
+  tensor.dims = dims;
+  return graph().add_constant(fmt::format("{}:{}", name(), what), std::move(tensor));
+}
+
+void LayerConverter::give(std::size_t i, Value* value) {
+  if (results_.size() <= i) results_.resize(i + 1, nullptr);
+  results_[i] = value;
+}
+
+}  // namespace graft::caffe

@@ -1,0 +1,67 @@
+// Building nodes of ONNX while a network of another format is read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graft/attribute.hpp"
+#include "graft/operator.hpp"
+#include "graph/model.hpp"
+#include "graph/shape_rules.hpp"
+
+namespace graft {
+
+using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
+using Ints = std::vector<std::int64_t>;
+
+/// The tensor with its axes in another order: axis i of the result is axis permutation[i] of the tensor.
+/// Throws Error for types of less than a byte and strings.
+[[nodiscard]] TensorData transposed(const TensorData& tensor, const Ints& permutation);
+
+/// The same elements under other dims of the same count; throws Error for another count.
+[[nodiscard]] TensorData reshaped(TensorData tensor, Ints dims);
+
+/// What one layer or node of the other format becomes. Types and shapes of all results are inferred at once.
+class NodeBuilder {
+ public:
+  /// `name` is that of the layer: values inside it are called `name:what`. `type` is noted on its nodes.
+  NodeBuilder(Graph& graph, ContentsMap& contents, std::string name, std::string type)
+      : graph_(graph), contents_(contents), name_(std::move(name)), type_(std::move(type)) {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Graph& graph() { return graph_; }
+
+  /// The elements of a small integer tensor, also where they are calculated from shapes that are known.
+  [[nodiscard]] std::optional<Ints> ints_in(const Value* value) const;
+  /// The same where they hang on open sizes.
+  [[nodiscard]] std::optional<Contents> dims_in(const Value* value) const;
+
+  Value* add(const std::string& onnx_op, std::vector<Value*> inputs, const Attributes& attributes = {});
+  std::vector<Value*> add_many(const std::string& onnx_op, std::vector<Value*> inputs, std::size_t outputs,
+                               const Attributes& attributes = {});
+  /// A node of one of Graft's own operators. Throws Error where the shapes do not suit it.
+  Value* add_operator(const Operator& op, std::vector<Value*> inputs);
+
+  Value* constant_of(TensorData tensor);
+  Value* ints_of(const Ints& values);                              ///< i64, one dimension.
+  Value* scalar_of(double value, ElementType type);                ///< No dimension.
+  Value* cast(Value* value, ElementType type);                     ///< The value itself where it has the type.
+  Value* transpose(Value* value, const Ints& permutation);         ///< Of a constant: its data.
+  Value* reshape(Value* value, const Ints& dims);                  ///< Of a constant: its data.
+  Value* shape_of(Value* value) { return add("Shape", {value}); }  ///< i64
+  /// One-dimensional values one after another.
+  Value* concat(const std::vector<Value*>& parts) { return add("Concat", parts, {{"axis", std::int64_t{0}}}); }
+  Value* slice_1d(Value* value, std::int64_t begin, std::int64_t end);
+
+ private:
+  Graph& graph_;
+  ContentsMap& contents_;
+  std::string name_;
+  std::string type_;
+};
+
+}  // namespace graft

@@ -1,0 +1,125 @@
+// Files that people take for frozen graphs: what each of them is, and what makes a file of it that Graft reads.
+#include "import/other_formats.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace graft {
+namespace {
+
+constexpr std::string_view freeze_saved_model =
+    "freeze it in TensorFlow: f = tf.saved_model.load(FOLDER).signatures['serving_default'], then "
+    "convert_variables_to_constants_v2(f) of tensorflow.python.framework.convert_to_constants, and write "
+    ".graph.as_graph_def().SerializeToString() to a .pb file";
+constexpr std::string_view freeze_keras =
+    "load it in Keras, make a function f = tf.function(model).get_concrete_function(tf.TensorSpec(SHAPE)), then "
+    "convert_variables_to_constants_v2(f) of tensorflow.python.framework.convert_to_constants, and write "
+    ".graph.as_graph_def().SerializeToString() to a .pb file";
+constexpr std::string_view freeze_checkpoint =
+    "a checkpoint holds weights without the network: in TensorFlow 1, restore it into the network's session and call "
+    "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs)";
+
+struct Kind {
+  std::string_view end;  ///< Of the file's name.
+  std::string_view what;
+  std::string_view remedy;
+};
+constexpr std::array kinds = {
+    Kind{".h5", "a Keras model or weights in HDF5", freeze_keras},
+    Kind{".hdf5", "a Keras model or weights in HDF5", freeze_keras},
+    Kind{".keras", "a Keras model", freeze_keras},
+    Kind{".ckpt", "a TensorFlow checkpoint", freeze_checkpoint},
+    Kind{".index", "a TensorFlow checkpoint", freeze_checkpoint},
+    Kind{".meta", "the graph of a TensorFlow 1 checkpoint, without weights", freeze_checkpoint},
+    Kind{".tflite", "a TensorFlow Lite model", "convert the network that it was made from"},
+    Kind{".pt", "a PyTorch model", "export it with torch.onnx.export, and give the .onnx file"},
+    Kind{".pth", "a PyTorch model", "export it with torch.onnx.export, and give the .onnx file"},
+    Kind{".engine", "a TensorRT engine", "it cannot be read back; give the network that it was built from"},
+    Kind{".plan", "a TensorRT engine", "it cannot be read back; give the network that it was built from"},
+};
+
+std::string first_bytes(const std::filesystem::path& path) {
+  std::array<char, 512> bytes{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), bytes.size());
+  return {bytes.data(), static_cast<std::size_t>(file.gcount())};
+}
+
+/// The first few files of a folder that Graft reads.
+std::string models_in(const std::filesystem::path& folder) {
+  constexpr std::size_t few = 8;
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string end = entry.path().extension();
+    if (end == ".onnx" || end == ".pb" || end == ".pbtxt" || end == ".prototxt") {
+      names.push_back(entry.path().filename().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < few; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > few ? text + ", ..." : text;
+}
+
+/// The right kind of file under the wrong name, as far as its beginning tells; empty where it does not.
+std::string_view wrong_name(const std::string& bytes, std::string_view end) {
+  if (bytes.starts_with("version https://git-lfs")) return "this is a pointer of Git LFS; fetch it with git lfs pull";
+  const bool is_text = std::none_of(bytes.begin(), bytes.end(),
+                                    [](char c) { return static_cast<unsigned char>(c) < 0x09U || c == '\x12'; });
+  if (end == ".prototxt" && !is_text) {
+    return "this is no text; the network (.prototxt) comes first, its weights (.caffemodel) after it";
+  }
+  // Field 1 of a GraphDef is a message, of an ONNX model it is a number.
+  if ((end == ".onnx" || end.empty()) && bytes.starts_with('\x0a') && !is_text) {
+    return "this is no ONNX model, and may be a frozen TensorFlow graph; then end its name in .pb";
+  }
+  if (end == ".pb" && bytes.starts_with('\x08')) {
+    return "this is no frozen TensorFlow graph, and may be an ONNX model; then end its name in .onnx";
+  }
+  if (end != ".prototxt" && end != ".pbtxt" && is_text && bytes.find("layer") != std::string::npos) {
+    return "this may be the text of a Caffe network; then end its name in .prototxt, and give its .caffemodel after it";
+  }
+  return {};
+}
+
+std::string sentence(std::string_view what, std::string_view remedy) {
+  return std::string("this is ") + std::string(what) + "; " + std::string(remedy);
+}
+
+}  // namespace
+
+std::optional<std::string> explain_other_format(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    if (std::filesystem::exists(path / "saved_model.pb", error))
+      return sentence("a SavedModel folder", freeze_saved_model);
+    const std::string inside = models_in(path);
+    return "this is a folder; allowed are .onnx, .pb, .pbtxt and .prototxt files" +
+           (inside.empty() ? "" : ". It holds " + inside);
+  }
+  const std::string name = path.filename().string();
+  for (const Kind& kind : kinds) {
+    if (name.ends_with(kind.end)) return sentence(kind.what, kind.remedy);
+  }
+  if (name.find(".data-0") != std::string::npos) return sentence("part of a TensorFlow checkpoint", freeze_checkpoint);
+  const std::string bytes = first_bytes(path);
+  if (bytes.starts_with("\x89HDF")) return sentence("a Keras model or weights in HDF5", freeze_keras);
+  if (bytes.size() > 8 && bytes.substr(4, 4) == "TFL3") return sentence("a TensorFlow Lite model", kinds[6].remedy);
+  if (bytes.starts_with("PK\x03\x04")) {
+    return "this is a zip archive: a Keras model (.keras) or a PyTorch model (.pt). Of Keras: " +
+           std::string(freeze_keras) + ". Of PyTorch: export it with torch.onnx.export";
+  }
+  // Field 1 of a SavedModel is a number, of a GraphDef and of an ONNX model with this beginning it is not.
+  const bool is_saved_model = bytes.size() > 2 && bytes[0] == '\x08' && bytes[1] == '\x01' && bytes[2] == '\x12';
+  if (is_saved_model && path.extension() == ".pb")
+    return sentence("a SavedModel, whose weights are in its folder `variables`", freeze_saved_model);
+  const std::string_view meant = wrong_name(bytes, path.extension().string());
+  return meant.empty() ? std::nullopt : std::optional<std::string>(meant);
+}
+
+}  // namespace graft

@@ -1,0 +1,28 @@
+// Reading a network of any format that Graft knows.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/model.hpp"
+#include "import/origin.hpp"
+
+namespace graft {
+
+struct ImportOptions {
+  /// Tensors to keep as outputs; of formats that do not say themselves what theirs are. Empty: what no node reads.
+  std::vector<std::string> outputs;
+  /// Shapes of inputs in place of the file's, for formats that need them while reading.
+  std::map<std::string, Shape, std::less<>> input_shapes;
+  Origin* origin = nullptr;  ///< Filled in where it is given.
+};
+
+/// By the end of its name: .pb is a frozen TensorFlow graph, .prototxt a Caffe network, anything else ONNX. `weights`
+/// is Caffe's second file, and empty for the others. Throws Error as the readers do, and for what a format does not
+/// have.
+[[nodiscard]] Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights = {},
+                               const ImportOptions& options = {});
+
+}  // namespace graft

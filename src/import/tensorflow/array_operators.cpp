@@ -1,0 +1,443 @@
+// Shapes, slices, indices, constants, and what only passes a tensor on.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "graft/registry.hpp"
+#include "import/tensorflow/node_converter.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
+
+Ints iota(std::size_t count, std::int64_t first = 0) {
+  Ints result(count);
+  std::iota(result.begin(), result.end(), first);
+  return result;
+}
+
+void pass_on(NodeConverter& node) {
+  if (node.op() == "IdentityN") {
+    for (std::size_t i = 0; i < node.input_count(); ++i) node.give(i, node.input(i));
+    return;
+  }
+  node.give(node.input(0));
+}
+
+/// The same bits as another type: quantised types are the integers that hold them already.
+void bit_cast(NodeConverter& node) {
+  if (node.type_or("type", ElementType::undefined) != node.type(0)) {
+    node.fail("it takes the bits of numbers for another type, which ONNX cannot before operator set 26");
+  }
+  node.give(node.input(0));
+}
+
+void reshape(NodeConverter& node) {
+  Value* x = node.input(0);
+  const auto dims = node.ints(1);
+  if (!dims) {
+    Value* shape = node.as_i64(1);
+    node.give(node.add("Reshape", {x, shape}, {{"allowzero", std::int64_t{1}}}));
+    return;
+  }
+  Ints wanted = *dims;
+  if (std::count(wanted.begin(), wanted.end(), -1) > 1) {
+    // Graphs that were frozen with open sizes hold -1 for each of them. Sizes that the input has in the same place are
+    // taken from there; ONNX writes that as 0.
+    for (std::size_t i = 0; i < wanted.size() && std::count(wanted.begin(), wanted.end(), -1) > 1; ++i) {
+      if (wanted[i] == -1 && x->shape && i < x->shape->size()) wanted[i] = 0;
+    }
+    if (std::count(wanted.begin(), wanted.end(), -1) > 1) {
+      node.fail(fmt::format("the shape is [{}] with more than one -1; allowed is one", fmt::join(*dims, ", ")));
+    }
+    node.give(node.add("Reshape", {x, node.ints_of(wanted)}));
+    return;
+  }
+  const bool has_zero = std::find(wanted.begin(), wanted.end(), 0) != wanted.end();
+  const Attributes attributes = has_zero ? Attributes{{"allowzero", std::int64_t{1}}} : Attributes{};
+  node.give(node.add("Reshape", {x, node.ints_of(wanted)}, attributes));
+}
+
+void transpose(NodeConverter& node) {
+  node.give(node.add("Transpose", {node.input(0)}, {{"perm", node.known_ints(1, "the permutation")}}));
+}
+
+void concatenate(NodeConverter& node) {
+  const bool axis_is_last = node.op() == "ConcatV2";
+  if (node.input_count() < 2) node.fail(fmt::format("{} inputs; allowed are 2 and more", node.input_count()));
+  const std::size_t axis_input = axis_is_last ? node.input_count() - 1 : 0;
+  const std::int64_t axis = node.known_int(axis_input, "the axis");
+  std::vector<Value*> parts;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    if (i != axis_input) parts.push_back(node.input(i));
+  }
+  node.give(parts.size() == 1 ? parts[0] : node.add("Concat", parts, {{"axis", axis}}));
+}
+
+void give_all(NodeConverter& node, const std::vector<Value*>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) node.give(i, values[i]);
+}
+
+std::size_t output_count(NodeConverter& node, std::int64_t count) {
+  constexpr std::int64_t most = 1 << 16;
+  if (count < 1 || count > most) node.fail(fmt::format("{} outputs; allowed are 1 to {}", count, most));
+  return static_cast<std::size_t>(count);
+}
+
+void split(NodeConverter& node) {
+  const bool even = node.op() == "Split";
+  Value* x = node.input(even ? 1 : 0);
+  const std::int64_t axis = node.known_int(even ? 0 : 2, "the axis");
+  const std::size_t count = output_count(node, node.int_or("num_split", 1));
+  if (even) {
+    give_all(node, node.add_many("Split", {x}, count, {{"axis", axis}}));
+    return;
+  }
+  Ints sizes = node.known_ints(1, "the sizes");
+  const auto open = std::find(sizes.begin(), sizes.end(), -1);
+  if (open != sizes.end()) {
+    const std::size_t rank = node.known_rank(x, "one of the sizes is -1");
+    const std::int64_t place = axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
+    if (place < 0 || place >= static_cast<std::int64_t>(rank)) node.fail(fmt::format("axis {} of {}", axis, rank));
+    const Dim& dim = (*x->shape)[static_cast<std::size_t>(place)];
+    if (!dim.is_constant()) node.fail("one of the sizes is -1, and the axis has no fixed size");
+    *open = 0;
+    std::int64_t rest = dim.value();
+    for (const std::int64_t size : sizes) {
+      if (__builtin_sub_overflow(rest, size, &rest)) node.fail("the sizes leave 64 bits");
+    }
+    *open = rest;
+  }
+  if (sizes.size() != count) node.fail(fmt::format("{} sizes for {} outputs", sizes.size(), count));
+  give_all(node, node.add_many("Split", {x, node.ints_of(sizes)}, count, {{"axis", axis}}));
+}
+
+void slice(NodeConverter& node) {
+  Value* x = node.input(0);
+  const auto begins = node.ints(1);
+  const auto sizes = node.ints(2);
+  if (begins && sizes && begins->size() == sizes->size()) {
+    Ints ends;
+    for (std::size_t i = 0; i < sizes->size(); ++i) {
+      std::int64_t end = 0;
+      const bool open = (*sizes)[i] < 0 || __builtin_add_overflow((*begins)[i], (*sizes)[i], &end);
+      ends.push_back(open ? to_the_end : end);
+    }
+    node.give(node.add("Slice", {x, node.ints_of(*begins), node.ints_of(ends), node.ints_of(iota(ends.size()))}));
+    return;
+  }
+  Value* begin = node.as_i64(1);
+  Value* size = node.as_i64(2);
+  Value* open = node.add("Less", {size, node.scalar_of(0, ElementType::i64)});
+  Value* end = node.add("Where", {open, node.ints_of({to_the_end}), node.add("Add", {begin, size})});
+  const std::size_t rank = node.known_rank(x, "it is cut on every axis");
+  node.give(node.add("Slice", {x, begin, end, node.ints_of(iota(rank))}));
+}
+
+/// x[begin:end:stride, ...] of NumPy; the masks say which numbers do not count.
+void strided_slice(NodeConverter& node) {
+  Value* x = node.input(0);
+  const auto bit = [&](const char* mask, std::size_t i) { return i < 63 && ((node.int_or(mask, 0) >> i) & 1) != 0; };
+  const Ints strides = node.known_ints(3, "the strides");
+  const std::size_t count = strides.size();
+  const auto begins = node.ints(1);
+  const auto ends = node.ints(2);
+  if ((begins && begins->size() != count) || (ends && ends->size() != count)) {
+    node.fail(fmt::format("begin, end and strides have different lengths; {} strides", count));
+  }
+  std::size_t new_axes = 0;
+  std::optional<std::size_t> ellipsis;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (bit("ellipsis_mask", i)) {
+      if (ellipsis) node.fail("attribute `ellipsis_mask` names two places; allowed is one");
+      ellipsis = i;
+    } else if (bit("new_axis_mask", i)) {
+      ++new_axes;
+    }
+  }
+  Ints onnx_begins;
+  Ints onnx_ends;
+  Ints onnx_steps;
+  Ints axes;
+  Ints squeezed;    // axes of the sliced tensor
+  Ints unsqueezed;  // axes of the result
+  bool is_dynamic = false;
+  std::vector<Value*> dynamic_begins;
+  std::vector<Value*> dynamic_ends;
+  std::int64_t axis = 0;
+  std::int64_t result_axis = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (ellipsis == i) {
+      const std::size_t rank = node.known_rank(x, "an ellipsis stands for the axes that are left");
+      const std::size_t named = count - 1 - new_axes;
+      if (named > rank) node.fail(fmt::format("{} axes are named; the input has {}", named, rank));
+      axis += static_cast<std::int64_t>(rank - named);
+      result_axis += static_cast<std::int64_t>(rank - named);
+      continue;
+    }
+    if (bit("new_axis_mask", i)) {
+      unsqueezed.push_back(result_axis++);
+      continue;
+    }
+    const bool shrinks = bit("shrink_axis_mask", i);
+    const bool from_start = bit("begin_mask", i) && !shrinks;
+    const bool to_end = bit("end_mask", i) && !shrinks;
+    if (strides[i] == 0) node.fail("a stride of 0; allowed is any other number");
+    const bool backwards = strides[i] < 0;
+    const auto place = static_cast<std::int64_t>(i);
+    Value* begin = nullptr;
+    Value* end = nullptr;
+    if (from_start) {
+      begin = node.ints_of({backwards ? to_the_end : 0});
+    } else if (begins) {
+      begin = node.ints_of({(*begins)[i]});
+    } else {
+      is_dynamic = true;
+      begin = node.slice_1d(node.as_i64(1), place, place + 1);
+    }
+    if (shrinks) {
+      // The end that takes one element; -1 + 1 would be the start.
+      if (begins) {
+        const std::int64_t first = (*begins)[i];
+        end = node.ints_of({first == -1 || first == to_the_end ? to_the_end : first + 1});
+      } else {
+        Value* next = node.add("Add", {begin, node.ints_of({1})});
+        Value* is_last = node.add("Equal", {begin, node.ints_of({-1})});
+        end = node.add("Where", {is_last, node.ints_of({to_the_end}), next});
+      }
+    } else if (to_end) {
+      end = node.ints_of({backwards ? std::numeric_limits<std::int64_t>::min() : to_the_end});
+    } else if (ends) {
+      end = node.ints_of({(*ends)[i]});
+    } else {
+      is_dynamic = true;
+      end = node.slice_1d(node.as_i64(2), place, place + 1);
+    }
+    const bool is_everything = from_start && to_end && strides[i] == 1;
+    if (!is_everything) {
+      dynamic_begins.push_back(begin);
+      dynamic_ends.push_back(end);
+      if (begin->constant() && end->constant()) {
+        onnx_begins.push_back(begin->constant()->ints()->at(0));
+        onnx_ends.push_back(end->constant()->ints()->at(0));
+      }
+      onnx_steps.push_back(shrinks ? 1 : strides[i]);
+      axes.push_back(axis);
+    }
+    if (shrinks) {
+      squeezed.push_back(axis);
+    } else {
+      ++result_axis;
+    }
+    ++axis;
+  }
+  Value* y = x;
+  if (!axes.empty()) {
+    Value* begin = is_dynamic ? node.concat(dynamic_begins) : node.ints_of(onnx_begins);
+    Value* end = is_dynamic ? node.concat(dynamic_ends) : node.ints_of(onnx_ends);
+    y = node.add("Slice", {y, begin, end, node.ints_of(axes), node.ints_of(onnx_steps)});
+  }
+  if (!squeezed.empty()) y = node.add("Squeeze", {y, node.ints_of(squeezed)});
+  if (!unsqueezed.empty()) y = node.add("Unsqueeze", {y, node.ints_of(unsqueezed)});
+  node.give(y);
+}
+
+void pack(NodeConverter& node) {
+  const std::int64_t axis = node.int_or("axis", 0);
+  std::vector<Value*> parts;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    parts.push_back(node.add("Unsqueeze", {node.input(i), node.ints_of({axis})}));
+  }
+  if (parts.empty()) node.fail("it has no input");
+  node.give(parts.size() == 1 ? parts[0] : node.add("Concat", parts, {{"axis", axis}}));
+}
+
+void unpack(NodeConverter& node) {
+  const std::int64_t axis = node.int_or("axis", 0);
+  const std::size_t count = output_count(node, node.int_or("num", 1));
+  const auto parts = node.add_many("Split", {node.input(0)}, count, {{"axis", axis}});
+  for (std::size_t i = 0; i < count; ++i) node.give(i, node.add("Squeeze", {parts[i], node.ints_of({axis})}));
+}
+
+void tile(NodeConverter& node) { node.give(node.add("Tile", {node.input(0), node.as_i64(1)})); }
+
+void expand_dims(NodeConverter& node) {
+  node.give(node.add("Unsqueeze", {node.input(0), node.ints_of(node.known_ints(1, "the axis"))}));
+}
+
+void squeeze(NodeConverter& node) {
+  const Ints axes = node.ints_or("squeeze_dims", node.ints_or("axis", {}));
+  node.give(axes.empty() ? node.add("Squeeze", {node.input(0)})
+                         : node.add("Squeeze", {node.input(0), node.ints_of(axes)}));
+}
+
+void shape(NodeConverter& node) {
+  const ElementType type = node.type_or("out_type", ElementType::i32);
+  for (std::size_t i = 0; i < node.input_count(); ++i) node.give(i, node.cast(node.shape_of(node.input(i)), type));
+}
+
+void size(NodeConverter& node) {
+  node.give(node.cast(node.add("Size", {node.input(0)}), node.type_or("out_type", ElementType::i32)));
+}
+
+void rank(NodeConverter& node) {
+  Value* x = node.input(0);
+  if (const auto known = node.rank(x)) {
+    node.give(node.scalar_of(static_cast<double>(*known), ElementType::i32));
+    return;
+  }
+  node.give(node.cast(node.add("Size", {node.shape_of(x)}), ElementType::i32));
+}
+
+/// To no dimensions at all a scalar is broadcast: there is nothing to do.
+Value* expanded(NodeConverter& node, Value* x, std::size_t dims) {
+  const auto known = node.ints(dims);
+  return known && known->empty() ? x : node.add("Expand", {x, node.as_i64(dims)});
+}
+
+void fill(NodeConverter& node) { node.give(expanded(node, node.input(1), 0)); }
+
+void broadcast_to(NodeConverter& node) { node.give(expanded(node, node.input(0), 1)); }
+
+/// The shape that two shapes broadcast to.
+void broadcast_shapes(NodeConverter& node) {
+  const auto length = [](const Value* shape) -> std::int64_t {
+    const bool is_known = shape->shape && shape->shape->size() == 1 && (*shape->shape)[0].is_constant();
+    return is_known ? (*shape->shape)[0].value() : -1;
+  };
+  Value* longer = node.input(0);
+  Value* shorter = node.input(1);
+  if (length(longer) < length(shorter)) std::swap(longer, shorter);
+  const std::int64_t missing = length(longer) - length(shorter);
+  if (length(shorter) < 0) node.fail("the lengths of its shapes are not known");
+  if (length(shorter) == 0) {
+    node.give(longer);
+    return;
+  }
+  Value* one = node.scalar_of(1, node.type(0));
+  if (missing > 0) shorter = node.concat({node.add("Expand", {one, node.ints_of({missing})}), shorter});
+  // 1 gives way, also to 0.
+  node.give(node.add("Where", {node.add("Equal", {longer, one}), shorter, longer}));
+}
+
+void like(NodeConverter& node) {
+  Value* x = node.input(0);
+  Value* number = node.scalar_of(node.op() == "OnesLike" ? 1 : 0, node.type(0));
+  node.give(node.add("Expand", {number, node.shape_of(x)}));
+}
+
+void range(NodeConverter& node) { node.give(node.add("Range", {node.input(0), node.input(1), node.input(2)})); }
+
+void where(NodeConverter& node) {
+  node.give(node.add("Transpose", {node.add("NonZero", {node.input(0)})}, {{"perm", Ints{1, 0}}}));
+}
+
+/// [[before, after], ...] for each axis -> all befores, then all afters
+Value* onnx_pads(NodeConverter& node) {
+  if (const auto pads = node.ints(1)) {
+    Ints result;
+    for (const std::size_t part : {std::size_t{0}, std::size_t{1}}) {
+      for (std::size_t i = part; i < pads->size(); i += 2) result.push_back((*pads)[i]);
+    }
+    return node.ints_of(result);
+  }
+  Value* columns = node.add("Transpose", {node.as_i64(1)}, {{"perm", Ints{1, 0}}});
+  return node.add("Reshape", {columns, node.ints_of({-1})});
+}
+
+void pad(NodeConverter& node) {
+  std::vector<Value*> inputs{node.input(0), onnx_pads(node)};
+  if (node.op() == "PadV2") inputs.push_back(node.input(2));
+  node.give(node.add("Pad", inputs, {{"mode", std::string("constant")}}));
+}
+
+void mirror_pad(NodeConverter& node) {
+  const std::string mode = node.text_or("mode", "REFLECT");
+  if (mode == "REFLECT") {
+    node.give(node.add("Pad", {node.input(0), onnx_pads(node)}, {{"mode", std::string("reflect")}}));
+    return;
+  }
+  if (mode != "SYMMETRIC") node.fail(fmt::format("attribute `mode` is {}; allowed are REFLECT, SYMMETRIC", mode));
+  // ONNX has no padding that repeats the border itself; Graft's operator has.
+  const auto pads = onnx_pads(node)->constant();
+  if (!pads)
+    node.fail("the paddings of a symmetric padding are calculated while the network runs; allowed are constants");
+  const auto op = find_operator("Padding")->create();
+  Status status = op->set("mode", AttributeValue(std::string("symmetric")));
+  if (status.ok()) status = op->set("pads", AttributeValue(*pads->ints()));
+  if (!status.ok()) node.fail(std::string(status.message()));
+  node.give(node.add_operator(*op, {node.input(0)}));
+}
+
+void reverse(NodeConverter& node) {
+  const Ints axes = node.known_ints(1, "the axes");
+  const std::size_t count = axes.size();
+  node.give(node.add("Slice", {node.input(0), node.ints_of(Ints(count, to_the_end)),
+                               node.ints_of(Ints(count, std::numeric_limits<std::int64_t>::min())), node.ints_of(axes),
+                               node.ints_of(Ints(count, -1))}));
+}
+
+void invert_permutation(NodeConverter& node) {
+  const Ints permutation = node.known_ints(0, "the permutation");
+  std::vector<double> inverse(permutation.size(), 0);
+  for (std::size_t i = 0; i < permutation.size(); ++i) {
+    if (permutation[i] < 0 || permutation[i] >= static_cast<std::int64_t>(permutation.size())) {
+      node.fail(fmt::format("[{}] is no permutation", fmt::join(permutation, ", ")));
+    }
+    inverse[static_cast<std::size_t>(permutation[i])] = static_cast<double>(i);
+  }
+  node.give(
+      node.constant_of(TensorData::from_numbers(node.type(0), {static_cast<std::int64_t>(inverse.size())}, inverse)));
+}
+
+constexpr std::array entries = {
+    OperatorEntry{"Bitcast", bit_cast},
+    OperatorEntry{"BroadcastArgs", broadcast_shapes},
+    OperatorEntry{"BroadcastTo", broadcast_to},
+    OperatorEntry{"CheckNumerics", pass_on},
+    OperatorEntry{"Concat", concatenate},
+    OperatorEntry{"ConcatV2", concatenate},
+    OperatorEntry{"EnsureShape", pass_on},
+    OperatorEntry{"ExpandDims", expand_dims},
+    OperatorEntry{"Fill", fill},
+    OperatorEntry{"Identity", pass_on},
+    OperatorEntry{"IdentityN", pass_on},
+    OperatorEntry{"InvertPermutation", invert_permutation},
+    OperatorEntry{"MirrorPad", mirror_pad},
+    OperatorEntry{"OnesLike", like},
+    OperatorEntry{"Pack", pack},
+    OperatorEntry{"Pad", pad},
+    OperatorEntry{"PadV2", pad},
+    OperatorEntry{"PreventGradient", pass_on},
+    OperatorEntry{"Range", range},
+    OperatorEntry{"Rank", rank},
+    OperatorEntry{"Reshape", reshape},
+    OperatorEntry{"ReverseV2", reverse},
+    OperatorEntry{"Shape", shape},
+    OperatorEntry{"ShapeN", shape},
+    OperatorEntry{"Size", size},
+    OperatorEntry{"Slice", slice},
+    OperatorEntry{"Snapshot", pass_on},
+    OperatorEntry{"Split", split},
+    OperatorEntry{"SplitV", split},
+    OperatorEntry{"Squeeze", squeeze},
+    OperatorEntry{"StopGradient", pass_on},
+    OperatorEntry{"StridedSlice", strided_slice},
+    OperatorEntry{"Tile", tile},
+    OperatorEntry{"Transpose", transpose},
+    OperatorEntry{"Unpack", unpack},
+    OperatorEntry{"Where", where},
+    OperatorEntry{"ZerosLike", like},
+};
+
+}  // namespace
+
+OperatorEntries array_operators() { return entries; }
+
+}  // namespace graft::tensorflow

@@ -1,0 +1,279 @@
+// Blocks and patches of images, and the dilated convolutions that were built from blocks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "import/tensorflow/node_converter.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+/// A size that is known while the graph is read, or a value of one element.
+struct Size {
+  std::int64_t known = -1;
+  Value* open = nullptr;
+};
+
+Size size_of(NodeConverter& node, Value* x, std::size_t axis) {
+  if (x->shape && (*x->shape)[axis].is_constant()) return {(*x->shape)[axis].value(), nullptr};
+  const auto first = static_cast<std::int64_t>(axis);
+  return {-1, node.slice_1d(node.shape_of(x), first, first + 1)};
+}
+
+Size divided(NodeConverter& node, const Size& size, std::int64_t by) {
+  if (size.open != nullptr) return {-1, node.add("Div", {size.open, node.ints_of({by})})};
+  if (size.known % by != 0) node.fail(fmt::format("{} elements do not divide by {}", size.known, by));
+  return {size.known / by, nullptr};
+}
+
+Size multiplied(NodeConverter& node, const Size& size, std::int64_t by) {
+  if (size.open != nullptr) return {-1, node.add("Mul", {size.open, node.ints_of({by})})};
+  return {(Dim(size.known) * by).value(), nullptr};
+}
+
+Value* reshaped_to(NodeConverter& node, Value* x, const std::vector<Size>& sizes) {
+  const auto open = std::count_if(sizes.begin(), sizes.end(), [](const Size& size) { return size.open != nullptr; });
+  if (open > 1) {
+    std::vector<Value*> parts;
+    for (const Size& size : sizes) parts.push_back(size.open != nullptr ? size.open : node.ints_of({size.known}));
+    return node.add("Reshape", {x, node.concat(parts)});
+  }
+  Ints dims;
+  for (const Size& size : sizes) dims.push_back(size.open != nullptr ? -1 : size.known);
+  return node.reshape(x, dims);
+}
+
+void check_block(const NodeConverter& node, const Ints& block, const Ints& borders, std::size_t rank) {
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  for (const std::int64_t size : block) {
+    if (size < 1 || size > most) node.fail(fmt::format("a block of {}; allowed are 1 to {}", size, most));
+  }
+  if (borders.size() != block.size() * 2 || rank < block.size() + 1) {
+    node.fail(fmt::format("{} blocks and {} borders for {} dimensions", block.size(), borders.size(), rank));
+  }
+  for (const std::int64_t border : borders) {
+    if (border < 0 || border > most) node.fail(fmt::format("a border of {}; allowed are 0 to {}", border, most));
+  }
+}
+
+struct Blocks {
+  Ints block;
+  Ints borders;  ///< Paddings or crops.
+};
+
+Blocks blocks_of(NodeConverter& node) {
+  const bool is_old = !node.op().ends_with("ND");  // one size for both axes
+  Blocks result;
+  result.block = is_old ? Ints(2, node.int_or("block_size", 2)) : node.known_ints(1, "the block shape");
+  result.borders = node.known_ints(is_old ? 1 : 2, "the paddings or crops");
+  return result;
+}
+
+/// [b, b, n, h/b, w/b, c] from [n, h/b, b, w/b, b, c]
+Ints block_order(std::size_t spatial, std::size_t rank) {
+  Ints order;
+  for (std::size_t i = 0; i < spatial; ++i) order.push_back(static_cast<std::int64_t>(2 * i + 2));
+  order.push_back(0);
+  for (std::size_t i = 0; i < spatial; ++i) order.push_back(static_cast<std::int64_t>(2 * i + 1));
+  for (std::size_t axis = spatial + 1; axis < rank; ++axis) order.push_back(static_cast<std::int64_t>(spatial + axis));
+  return order;
+}
+
+/// Blocks of the spatial axes become images of the batch, after padding.
+void space_to_batch(NodeConverter& node) {
+  const auto [block, pads] = blocks_of(node);
+  Value* x = node.input(0);
+  const std::size_t rank = node.known_rank(x, "its axes are split");
+  const std::size_t spatial = block.size();
+  check_block(node, block, pads, rank);
+  Ints onnx_pads(rank * 2, 0);
+  for (std::size_t i = 0; i < spatial; ++i) {
+    onnx_pads[i + 1] = pads[2 * i];
+    onnx_pads[rank + i + 1] = pads[2 * i + 1];
+  }
+  x = node.add("Pad", {x, node.ints_of(onnx_pads)});
+  // [n, h, w, c] -> [n, h/b, b, w/b, b, c] -> [b, b, n, h/b, w/b, c] -> [b*b*n, h/b, w/b, c]
+  const Size batch = size_of(node, x, 0);
+  std::vector<Size> split{batch};
+  std::vector<Size> merged{batch};
+  for (std::size_t i = 0; i < spatial; ++i) {
+    const Size part = divided(node, size_of(node, x, i + 1), block[i]);
+    split.push_back(part);
+    split.push_back({block[i], nullptr});
+    merged.push_back(part);
+    merged[0] = multiplied(node, merged[0], block[i]);
+  }
+  for (std::size_t axis = spatial + 1; axis < rank; ++axis) {
+    split.push_back(size_of(node, x, axis));
+    merged.push_back(split.back());
+  }
+  Value* blocks = node.transpose(reshaped_to(node, x, split), block_order(spatial, rank));
+  node.give(reshaped_to(node, blocks, merged));
+}
+
+const Node* producer_of(const Value* value, std::string_view op) {
+  return value != nullptr && value->producer != nullptr && value->producer->is(op) ? value->producer : nullptr;
+}
+
+bool are_all(const Node& node, std::string_view attribute, std::int64_t number) {
+  const auto found = node.ints(attribute);
+  return !found || std::all_of(found->begin(), found->end(), [&](std::int64_t each) { return each == number; });
+}
+
+/// SpaceToBatchND, a convolution without borders, BatchToSpaceND of the same blocks: a dilated convolution.
+Value* dilated_convolution(NodeConverter& node, const Ints& block, const Ints& crops) {
+  constexpr std::size_t rank = 4;
+  if (block.size() != 2) return nullptr;
+  const Node* back = producer_of(node.input(0), "Transpose");
+  const Node* product = producer_of(back == nullptr ? node.input(0) : back->input(0), "Conv");
+  if (product == nullptr || product->attribute("auto_pad") != nullptr || !are_all(*product, "strides", 1) ||
+      !are_all(*product, "dilations", 1) || !are_all(*product, "pads", 0)) {
+    return nullptr;
+  }
+  const Node* there = producer_of(product->input(0), "Transpose");
+  if ((there == nullptr) != (back == nullptr) || there == nullptr) return nullptr;  // channels last, as the blocks are
+  const Node* merged = producer_of(there->input(0), "Reshape");
+  const Node* order = producer_of(merged == nullptr ? nullptr : merged->input(0), "Transpose");
+  if (order == nullptr || order->ints("perm") != block_order(2, rank)) return nullptr;
+  const Value* split = order->input(0);
+  const Node* cut = producer_of(split, "Reshape");
+  const Node* padded = producer_of(cut == nullptr ? nullptr : cut->input(0), "Pad");
+  if (padded == nullptr || !split->shape || split->shape->size() != rank + 2) return nullptr;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const Dim& size = (*split->shape)[2 * i + 2];
+    if (!size.is_constant() || size.value() != block[i]) return nullptr;
+  }
+  const auto pads = node.ints_in(padded->input(1));
+  if (!pads || pads->size() != 2 * rank) return nullptr;
+  Ints onnx_pads(4);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    onnx_pads[i] = (*pads)[i + 1] - crops[2 * i];
+    onnx_pads[i + 2] = (*pads)[rank + i + 1] - crops[2 * i + 1];
+  }
+  if (std::any_of(onnx_pads.begin(), onnx_pads.end(), [](std::int64_t pad) { return pad < 0; })) return nullptr;
+  Value* x = node.transpose(padded->input(0), *there->ints("perm"));
+  Attributes attributes{{"dilations", block}, {"pads", onnx_pads}, {"strides", Ints{1, 1}}};
+  attributes.emplace_back("group", product->int_or("group", 1));
+  if (const auto kernel = product->ints("kernel_shape")) attributes.emplace_back("kernel_shape", *kernel);
+  return node.transpose(node.add("Conv", {x, product->input(1)}, attributes), *back->ints("perm"));
+}
+
+void batch_to_space(NodeConverter& node) {
+  const auto [block, crops] = blocks_of(node);
+  Value* x = node.input(0);
+  const std::size_t rank = node.known_rank(x, "its axes are merged");
+  const std::size_t spatial = block.size();
+  check_block(node, block, crops, rank);
+  if (Value* y = dilated_convolution(node, block, crops)) {
+    node.give(y);
+    return;
+  }
+  // [b*b*n, h, w, c] -> [b, b, n, h, w, c] -> [n, h, b, w, b, c] -> [n, h*b, w*b, c]
+  std::vector<Size> split;
+  std::int64_t product = 1;
+  for (const std::int64_t each : block) {
+    split.push_back({each, nullptr});
+    product = (Dim(product) * each).value();
+  }
+  split.push_back(divided(node, size_of(node, x, 0), product));
+  Ints order{static_cast<std::int64_t>(spatial)};
+  std::vector<Size> merged{split.back()};
+  for (std::size_t i = 0; i < spatial; ++i) {
+    split.push_back(size_of(node, x, i + 1));
+    order.push_back(static_cast<std::int64_t>(spatial + 1 + i));
+    order.push_back(static_cast<std::int64_t>(i));
+    merged.push_back(multiplied(node, split.back(), block[i]));
+  }
+  for (std::size_t axis = spatial + 1; axis < rank; ++axis) {
+    split.push_back(size_of(node, x, axis));
+    merged.push_back(split.back());
+    order.push_back(static_cast<std::int64_t>(spatial + axis));
+  }
+  Value* y = reshaped_to(node, node.transpose(reshaped_to(node, x, split), order), merged);
+  Ints begins;
+  Ints ends;
+  Ints axes;
+  for (std::size_t i = 0; i < spatial; ++i) {
+    if (crops[2 * i] == 0 && crops[2 * i + 1] == 0) continue;
+    begins.push_back(crops[2 * i]);
+    ends.push_back(crops[2 * i + 1] == 0 ? std::numeric_limits<std::int64_t>::max() : -crops[2 * i + 1]);
+    axes.push_back(static_cast<std::int64_t>(i + 1));
+  }
+  if (!axes.empty()) y = node.add("Slice", {y, node.ints_of(begins), node.ints_of(ends), node.ints_of(axes)});
+  node.give(y);
+}
+
+/// Each patch as channels of one pixel: a convolution whose weights pick one number each.
+void extract_patches(NodeConverter& node) {
+  const Ints sizes = node.ints_or("ksizes", {});
+  const Ints strides = node.ints_or("strides", {});
+  const Ints rates = node.ints_or("rates", {});
+  if (sizes.size() != 4 || strides.size() != 4 || rates.size() != 4) node.fail("it needs `ksizes`, `strides`, `rates`");
+  Value* images = node.input(0);
+  if (node.known_rank(images, "patches are cut from it") != 4 || !(*images->shape)[3].is_constant()) {
+    node.fail("the number of channels is not known; give the shapes of the inputs with --input");
+  }
+  const std::int64_t channels = (*images->shape)[3].value();
+  constexpr std::int64_t most = 1 << 12;
+  for (const Ints& numbers : {sizes, strides, rates, Ints{channels}}) {
+    for (const std::int64_t number : numbers) {
+      if (number < 1 || number > most) node.fail(fmt::format("{} as a size; allowed are 1 to {}", number, most));
+    }
+  }
+  const std::int64_t outputs = sizes[1] * sizes[2] * channels;
+  constexpr std::int64_t most_weights = std::int64_t{1} << 23;
+  if (outputs > most_weights / std::max<std::int64_t>(outputs, 1)) {
+    node.fail(fmt::format("patches of {} numbers; allowed are {} at most", outputs, 2896));
+  }
+  // weights[(ky * kx + kx) * channels + c][c][ky][kx] = 1
+  std::vector<double> weights(static_cast<std::size_t>(outputs * outputs), 0);
+  for (std::int64_t k = 0; k < sizes[1] * sizes[2]; ++k) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::int64_t at = (((k * channels + c) * channels) + c) * sizes[1] * sizes[2] + k;
+      weights[static_cast<std::size_t>(at)] = 1;
+    }
+  }
+  const ElementType type = node.type(0);
+  if (type != ElementType::f32) images = node.cast(images, ElementType::f32);
+  Attributes attributes{{"kernel_shape", Ints{sizes[1], sizes[2]}},
+                        {"strides", Ints{strides[1], strides[2]}},
+                        {"dilations", Ints{rates[1], rates[2]}}};
+  const std::string padding = node.text_or("padding", "VALID");
+  if (padding == "SAME") {
+    Ints begins;
+    Ints ends;
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      const Dim& size = (*images->shape)[i];
+      if (!size.is_constant()) node.fail("attribute `padding` is SAME, and the size of the images is open");
+      const std::int64_t count = (size.value() + strides[i] - 1) / strides[i];
+      const std::int64_t total =
+          std::max<std::int64_t>((count - 1) * strides[i] + (sizes[i] - 1) * rates[i] + 1 - size.value(), 0);
+      begins.push_back(total / 2);
+      ends.push_back(total - total / 2);
+    }
+    begins.insert(begins.end(), ends.begin(), ends.end());
+    attributes.emplace_back("pads", begins);
+  } else if (padding != "VALID") {
+    node.fail(fmt::format("attribute `padding` is {}; allowed are SAME, VALID", padding));
+  }
+  Value* filter =
+      node.constant_of(TensorData::from_numbers(ElementType::f32, {outputs, channels, sizes[1], sizes[2]}, weights));
+  Value* y = node.add("Conv", {node.transpose(images, {0, 3, 1, 2}), filter}, attributes);
+  y = node.transpose(y, {0, 2, 3, 1});
+  node.give(type == ElementType::f32 ? y : node.cast(y, type));
+}
+
+constexpr std::array entries = {
+    OperatorEntry{"BatchToSpace", batch_to_space},         OperatorEntry{"BatchToSpaceND", batch_to_space},
+    OperatorEntry{"ExtractImagePatches", extract_patches}, OperatorEntry{"SpaceToBatch", space_to_batch},
+    OperatorEntry{"SpaceToBatchND", space_to_batch},
+};
+
+}  // namespace
+
+OperatorEntries block_operators() { return entries; }
+
+}  // namespace graft::tensorflow

@@ -1,0 +1,272 @@
+// From a GraphDef to a Model: what the file is, what its outputs are, and what cannot be read.
+#include "import/tensorflow/import.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/functions.hpp"
+#include "graph/mapped_file.hpp"
+#include "graph/opset.hpp"
+#include "graph/shape_inference.hpp"
+#include "graph/wire.hpp"
+#include "import/messages.hpp"
+#include "import/tensorflow/dropout.hpp"
+#include "import/tensorflow/graph.hpp"
+#include "import/tensorflow/scope.hpp"
+#include "tensorflow/graph_def.pb.h"
+
+namespace graft {
+namespace tensorflow {
+namespace {
+
+bool is_variable(std::string_view op) {
+  return op.starts_with("Variable") || op == "VarHandleOp" || op == "ReadVariableOp" || op.starts_with("Assign") ||
+         op.starts_with("Resource");
+}
+
+constexpr std::string_view how_to_freeze =
+    "\nThe graph holds variables, whose values are kept elsewhere. Freeze it: in TensorFlow 2 with "
+    "convert_variables_to_constants_v2(f) of tensorflow.python.framework.convert_to_constants, in TensorFlow 1 with "
+    "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs)";
+
+constexpr std::string_view how_to_go_on =
+    "\nIf an output needs none of them, name it with --keep-output, or keep a tensor before them. Otherwise "
+    "docs/guide/from_tensorflow.md says what can stand in";
+
+/// What a graph is there for. Not the ends of loops, nor weights and sides of a Switch that only the order of running
+/// still names, where there is anything else.
+std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& nodes) {
+  std::set<std::string> only_ordered;
+  for (const NodeDef& node : graph.node()) {
+    for (const std::string& input : node.input()) {
+      if (is_control(input)) only_ordered.insert(input.substr(1));
+    }
+  }
+  const auto is_for_order = [&](const NodeDef& node) {
+    if (!is_identity(node)) return false;
+    const auto inputs = data_inputs(node);
+    const auto source = inputs.empty() ? nodes.by_name.end() : nodes.by_name.find(inputs[0].node);
+    if (source == nodes.by_name.end()) return false;
+    // The side of a Switch that nothing in its branch depends on is not even named.
+    return source->second->op() == "Switch" || (source->second->op() == "Const" && only_ordered.contains(node.name()));
+  };
+  const auto all = outputs_of(graph);
+  std::vector<TensorName> chosen;
+  for (const TensorName& output : all) {
+    const NodeDef& node = *nodes.by_name.at(output.node);
+    if (node.op() != "Exit" && node.op() != "Switch" && !is_for_order(node)) chosen.push_back(output);
+  }
+  return chosen.empty() ? all : chosen;
+}
+
+/// All unknown operators at once.
+void check_known(const Reading& reading) {
+  if (reading.unknown.empty()) return;
+  std::string text;
+  bool has_variables = false;
+  for (const auto& [op, names] : reading.unknown) {
+    constexpr std::size_t few = 3;
+    const std::vector<std::string> first(names.begin(),
+                                         names.begin() + static_cast<std::ptrdiff_t>(std::min(few, names.size())));
+    text += fmt::format("\n  {} at {}{}", op, fmt::join(first, ", "),
+                        names.size() > few ? fmt::format(" and {} more", names.size() - few) : "");
+    if (const std::string_view reason = reason_against(op); !reason.empty()) text += fmt::format(": {}", reason);
+    has_variables = has_variables || is_variable(op);
+  }
+  throw Error(
+      fmt::format("operators that Graft does not read:{}{}", text, has_variables ? how_to_freeze : how_to_go_on));
+}
+
+void add_output(Graph& graph, const TensorName& name, Value* value) {
+  const std::string wanted = to_string(name);
+  if (value->name != wanted || value->is_input || value->initializer || value->is_output()) {
+    const bool is_free = graph.find_local(wanted) == nullptr;
+    if (is_free && value->producer != nullptr && !value->is_output()) {
+      graph.rename(*value, wanted);
+    } else {
+      value = graph.add_node("Identity", {value}, {wanted})->output();
+    }
+  }
+  graph.add_output(*value);
+}
+
+Model build(GraphDef& proto, const Pieces& pieces, const std::string& source, const TensorFlowOptions& options) {
+  if (proto.node_size() == 0) {
+    throw Error("it holds no node; found a protobuf of another kind or an empty file, allowed is a frozen GraphDef");
+  }
+  Reading reading{.options = options, .library = proto.library(), .pieces = pieces};
+  // Large files, and those of many nodes, have more room.
+  reading.room_for_calls += 3 * proto.ByteSizeLong();
+  for (const FunctionDef& function : proto.library().function()) {
+    reading.room_for_plans += 8 * static_cast<std::size_t>(function.node_def_size());
+  }
+  reading.room_for_plans += 8 * static_cast<std::size_t>(proto.node_size());
+  reading.room_for_conversions += 2 * reading.room_for_plans;
+  inline_calls(proto, proto.library(), reading.room_for_calls);
+  const auto nodes = std::make_shared<NodeSet>(proto);
+  std::vector<TensorName> outputs;
+  for (const std::string& output : options.outputs) {
+    outputs.push_back(parse_tensor_name(output));
+    if (!nodes->by_name.contains(outputs.back().node)) {
+      std::vector<std::string> names;
+      for (const auto& entry : nodes->by_name) names.push_back(entry.first);
+      throw Error(fmt::format("no node '{}', which is asked for as an output{}", output,
+                              did_you_mean(outputs.back().node, std::move(names))));
+    }
+  }
+  if (outputs.empty()) outputs = default_outputs(proto, *nodes);
+  if (outputs.empty()) throw Error("no node gives a result; name the outputs with --keep-output");
+  // Only now: what nothing reads without dropout was no output.
+  for (std::size_t left = remove_dropout(proto); left > 0; --left) {
+    reading.origin.leave_out("dropout", "random zeros are for training");
+  }
+
+  Scope scope(reading, nodes, {}, outputs, 0);
+  scope.plan();
+  check_known(reading);
+  Model model;
+  model.source = source;
+  model.producer_name = "graft";
+  model.main->name = "tensorflow";
+  model.main->opset_imports[""] = working_opset;
+  const auto values = scope.convert(model.graph(), {});
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (values[i] == nullptr) {
+      throw Error(fmt::format("'{}' is asked for as an output; its node ({}) has no such output that Graft keeps",
+                              to_string(outputs[i]), nodes->by_name.at(outputs[i].node)->op()));
+    }
+    add_output(model.graph(), outputs[i], values[i]);
+  }
+  for (const auto& [name, shape] : options.input_shapes) {
+    const Value* value = model.graph().find_local(name);
+    if (value == nullptr || !value->is_input) {
+      throw Error(fmt::format("--input: the network has no input '{}'; {}", name, inputs_text(model.graph())));
+    }
+  }
+  reading.origin.format = "TensorFlow graph";
+  reading.origin.unit = "node";
+  reading.origin.nodes = static_cast<std::size_t>(proto.node_size());
+  for (const NodeDef& node : proto.node()) {
+    if (!reading.needed.contains(&node) && node.op() != "Const") {
+      reading.origin.leave_out(node.op(), "no output needs it");
+    }
+  }
+  if (options.origin != nullptr) *options.origin = std::move(reading.origin);
+  model.graph().remove_dead();
+  attach_functions(model);
+  infer_shapes(model);
+  return model;
+}
+
+/// Where tensors lie in a GraphDef, functions and their attributes included.
+constexpr int graph_def = 0;
+constexpr int node_def = 1;
+constexpr int attribute_entry = 2;
+constexpr int attribute_value = 3;
+constexpr int tensor_proto = 4;
+constexpr int function_call = 5;
+constexpr int library = 6;
+constexpr int function_def = 7;
+constexpr std::array wire_fields = {WireField{graph_def, 1, node_def},
+                                    WireField{graph_def, 2, library},
+                                    WireField{library, 1, function_def},
+                                    WireField{function_def, 3, node_def},
+                                    WireField{node_def, 5, attribute_entry},
+                                    WireField{attribute_entry, 2, attribute_value},
+                                    WireField{attribute_value, 8, tensor_proto},
+                                    WireField{attribute_value, 10, function_call},
+                                    WireField{function_call, 2, attribute_entry},
+                                    WireField{tensor_proto, 4, wire_data}};
+
+}  // namespace
+}  // namespace tensorflow
+
+namespace {
+
+Model convert(tensorflow::GraphDef& proto, const Pieces& pieces, const std::string& name,
+              const TensorFlowOptions& options) {
+  try {
+    return tensorflow::build(proto, pieces, name, options);
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::bad_input) throw;
+    throw Error(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+}  // namespace
+
+Model parse_tensorflow(std::string_view bytes, std::string name, const TensorFlowOptions& options,
+                       std::shared_ptr<const void> owner) {
+  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw Error(fmt::format("{}: {} bytes; a protobuf file holds at most 2 GiB", name, bytes.size()));
+  }
+  tensorflow::GraphDef proto;
+  auto cut = cut_large_fields(bytes, tensorflow::wire_fields);
+  if (!cut || !proto.ParseFromString(cut->rest)) {
+    throw Error(fmt::format("{}: no frozen TensorFlow graph, or cut short: {} bytes that are no protobuf of a GraphDef",
+                            name, bytes.size()));
+  }
+  cut->rest = {};
+  return convert(proto, Pieces(std::move(cut->pieces), std::move(owner)), name, options);
+}
+
+namespace {
+
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text.empty()) text = fmt::format("line {}, column {}: {}", line + 1, column + 1, message);
+  }
+  std::string text;
+};
+
+Model parse_text(std::string_view bytes, const std::string& name, const TensorFlowOptions& options) {
+  tensorflow::GraphDef proto;
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.AllowUnknownField(true);
+  parser.RecordErrorsTo(&error);
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  if (!parser.Parse(&stream, &proto)) throw Error(fmt::format("{}: {}", name, error.text));
+  return convert(proto, Pieces({}, nullptr), name, options);
+}
+
+}  // namespace
+
+std::vector<TensorFlowOperator> tensorflow_operators() {
+  std::vector<TensorFlowOperator> all;
+  for (const auto& [group, entries] : tensorflow::all_operators()) {
+    for (const auto& entry : entries) all.push_back({entry.name, group, tensorflow::limits_of(entry.name)});
+  }
+  constexpr std::string_view flow = "Inputs, constants, branches, loops, calls";
+  for (const std::string_view name : {"Const", "Enter", "Exit", "If", "LoopCond", "Merge", "NextIteration",
+                                      "PartitionedCall", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
+                                      "StatefulPartitionedCall", "StatelessIf", "StatelessWhile", "Switch", "While"}) {
+    all.push_back({name, flow, tensorflow::limits_of(name)});
+  }
+  return all;
+}
+
+Model read_tensorflow(const std::filesystem::path& path, const TensorFlowOptions& options) {
+  const auto file = MappedFile::open(path);
+  if (path.extension() == ".pbtxt") {
+    if (file->view().size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+      throw Error(fmt::format("{}: {} bytes; allowed are 2 GiB", path.string(), file->view().size()));
+    }
+    return parse_text(file->view(), path.string(), options);
+  }
+  return parse_tensorflow(file->view(), path.string(), options, file);
+}
+
+}  // namespace graft

@@ -1,0 +1,45 @@
+// Reading TensorFlow's frozen graphs (.pb, or .pbtxt in text form), without TensorFlow.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/model.hpp"
+#include "import/origin.hpp"
+
+namespace graft {
+
+struct TensorFlowOptions {
+  /// Tensors to keep as outputs, "node" or "node:1"; empty for all that no node reads.
+  std::vector<std::string> outputs;
+  /// Shapes of inputs in place of the file's, by the name of the placeholder.
+  std::map<std::string, Shape, std::less<>> input_shapes;
+  Origin* origin = nullptr;  ///< Filled in where it is given.
+};
+
+/// An operator of TensorFlow that Graft reads.
+struct TensorFlowOperator {
+  std::string_view name;
+  std::string_view group;
+  std::string_view limits;  ///< What is allowed where not everything is; may be empty.
+};
+
+[[nodiscard]] std::vector<TensorFlowOperator> tensorflow_operators();
+
+/// Reads a GraphDef as an ONNX model of operator set 17. Inputs and outputs keep their order of axes (NHWC where the
+/// network has it) and every tensor its name: "node", or "node:1" for the second output of a node. Calls of functions
+/// are inlined, branches that only training takes are dropped; If and While become If and Loop, and so do the loops of
+/// TensorFlow 1. Throws Error naming file, node and operator for
+/// anything malformed, and for operators that Graft does not know: for all of them at once.
+[[nodiscard]] Model read_tensorflow(const std::filesystem::path& path, const TensorFlowOptions& options = {});
+
+/// The same from memory; `name` is for messages. With an `owner`, which keeps the bytes alive, the model's weights are
+/// parts of them; without one they are copied.
+[[nodiscard]] Model parse_tensorflow(std::string_view bytes, std::string name, const TensorFlowOptions& options = {},
+                                     std::shared_ptr<const void> owner = nullptr);
+
+}  // namespace graft

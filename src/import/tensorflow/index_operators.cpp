@@ -1,0 +1,262 @@
+// Gathering, scattering, sorting and rearranging by indices.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include "import/tensorflow/node_converter.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
+
+Ints iota(std::int64_t count, std::int64_t first = 0) {
+  Ints result(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+  std::iota(result.begin(), result.end(), first);
+  return result;
+}
+
+std::int64_t counted_from_start(const NodeConverter& node, std::int64_t axis, std::int64_t rank) {
+  const std::int64_t result = axis < 0 ? axis + rank : axis;
+  if (result < 0 || result >= rank) node.fail(fmt::format("axis {} of {} dimensions", axis, rank));
+  return result;
+}
+
+void gather(NodeConverter& node) {
+  std::int64_t axis = node.input_count() > 2 ? node.known_int(2, "the axis") : 0;
+  std::int64_t batch = node.int_or("batch_dims", 0);
+  Value* x = node.input(0);
+  Value* indices = node.input(1);
+  if (batch == 0) {
+    node.give(node.add("Gather", {x, indices}, {{"axis", axis}}));
+    return;
+  }
+  const auto rank = static_cast<std::int64_t>(node.known_rank(x, "some of its axes are batches"));
+  const auto of_indices = static_cast<std::int64_t>(node.known_rank(indices, "some of its axes are batches"));
+  if (batch < 0) batch += of_indices;
+  axis = counted_from_start(node, axis, rank);
+  if (batch < 0 || batch > axis || batch > of_indices) {
+    node.fail(fmt::format("attribute `batch_dims` is {}; allowed are 0 to the axis, {}", batch, axis));
+  }
+  // The axis comes behind the batches, and what stood between them goes back in its place at the end.
+  if (axis != batch) {
+    Ints order = iota(rank);
+    order.erase(order.begin() + axis);
+    order.insert(order.begin() + batch, axis);
+    x = node.transpose(x, order);
+  }
+  Value* tuples = node.add("Unsqueeze", {node.cast(indices, ElementType::i64), node.ints_of({-1})});
+  Value* y = node.add("GatherND", {x, tuples}, {{"batch_dims", batch}});
+  if (axis != batch) {
+    const std::int64_t looked_up = of_indices - batch;
+    Ints order = iota(batch);
+    for (std::int64_t i = 0; i < axis - batch; ++i) order.push_back(batch + looked_up + i);
+    for (std::int64_t i = 0; i < looked_up; ++i) order.push_back(batch + i);
+    for (std::int64_t i = axis + 1; i < rank; ++i) order.push_back(i - 1 + looked_up);
+    y = node.transpose(y, order);
+  }
+  node.give(y);
+}
+
+void gather_nd(NodeConverter& node) {
+  node.give(node.add("GatherND", {node.input(0), node.as_i64(1)}, {{"batch_dims", node.int_or("batch_dims", 0)}}));
+}
+
+/// By comparison: TensorFlow gives a row of `off` for every index that is out of range, ONNX counts some from the end.
+void one_hot(NodeConverter& node) {
+  const std::int64_t depth = node.known_int(1, "the depth");
+  constexpr std::int64_t most = 1 << 20;
+  if (depth < 0 || depth > most) node.fail(fmt::format("a depth of {}; allowed are 0 to {}", depth, most));
+  Value* index = node.as_i64(0);
+  const auto rank = static_cast<std::int64_t>(node.known_rank(index, "an axis is added to it"));
+  const std::int64_t given = node.int_or("axis", -1);
+  const std::int64_t axis = given < 0 ? given + rank + 1 : given;
+  if (axis < 0 || axis > rank) node.fail(fmt::format("attribute `axis` is {}; allowed are -1 to {}", given, rank));
+  Ints dims(static_cast<std::size_t>(rank - axis + 1), 1);
+  dims[0] = depth;
+  Value* numbers = node.constant_of(reshaped(TensorData::from_ints(iota(depth)), dims));
+  Value* is_it = node.add("Equal", {node.add("Unsqueeze", {index, node.ints_of({axis})}), numbers});
+  node.give(node.add("Where", {is_it, node.input(2), node.input(3)}));
+}
+
+void scatter_nd(NodeConverter& node) {
+  Value* zeros = node.add("Expand", {node.scalar_of(0, node.type(1)), node.as_i64(2)});
+  node.give(node.add("ScatterND", {zeros, node.as_i64(0), node.input(1)}, {{"reduction", std::string("add")}}));
+}
+
+void tensor_scatter(NodeConverter& node) {
+  Value* updates = node.input(2);
+  std::string reduction = "none";
+  if (node.op() == "TensorScatterAdd") reduction = "add";
+  if (node.op() == "TensorScatterSub") {
+    reduction = "add";
+    updates = node.add("Neg", {updates});
+  }
+  node.give(node.add("ScatterND", {node.input(0), node.as_i64(1), updates}, {{"reduction", reduction}}));
+}
+
+void top_k(NodeConverter& node) {
+  Value* k = node.op() == "TopKV2" ? node.as_i64(1) : node.ints_of({node.int_or("k", 1)});
+  if (k->shape && k->shape->empty()) k = node.reshape(k, {1});
+  const auto results =
+      node.add_many("TopK", {node.input(0), k}, 2,
+                    {{"axis", std::int64_t{-1}}, {"largest", std::int64_t{1}}, {"sorted", std::int64_t{1}}});
+  node.give(0, results[0]);
+  node.give(1, node.cast(results[1], node.type_or("index_type", ElementType::i32)));
+}
+
+/// Elements that leave at one end come back at the other.
+void roll(NodeConverter& node) {
+  Value* x = node.input(0);
+  const Ints shifts = node.known_ints(1, "the shift");
+  const Ints axes = node.known_ints(2, "the axis");
+  if (shifts.size() != axes.size()) node.fail(fmt::format("{} shifts for {} axes", shifts.size(), axes.size()));
+  const auto rank = static_cast<std::int64_t>(node.known_rank(x, "its axes are rolled"));
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::int64_t axis = counted_from_start(node, axes[i], rank);
+    const Dim& dim = (*x->shape)[static_cast<std::size_t>(axis)];
+    std::int64_t shift = shifts[i];
+    if (dim.is_constant()) {
+      if (dim.value() == 0) continue;
+      shift = ((shift % dim.value()) + dim.value()) % dim.value();
+    } else if (shift != 0) {
+      // The size is open: a shift by more than all of it is not known here.
+      node.fail(fmt::format("axis {} has no fixed size; give the shapes of the inputs with --input", axis));
+    }
+    if (shift == 0) continue;
+    const auto part = [&](std::int64_t begin, std::int64_t end) {
+      return node.add("Slice", {x, node.ints_of({begin}), node.ints_of({end}), node.ints_of({axis})});
+    };
+    x = node.add("Concat", {part(-shift, to_the_end), part(0, -shift)}, {{"axis", axis}});
+  }
+  node.give(x == node.input(0) ? node.add("Identity", {x}) : x);
+}
+
+void reverse_sequence(NodeConverter& node) {
+  Value* x = node.input(0);
+  const auto rank = static_cast<std::int64_t>(node.known_rank(x, "one of its axes is turned round"));
+  const std::int64_t time = counted_from_start(node, node.int_or("seq_dim", 0), rank);
+  const std::int64_t batch = counted_from_start(node, node.int_or("batch_dim", 0), rank);
+  Ints there{batch, time};  // ONNX knows the first two axes only
+  for (std::int64_t i = 0; i < rank; ++i) {
+    if (i != batch && i != time) there.push_back(i);
+  }
+  Ints back(there.size());
+  for (std::size_t i = 0; i < there.size(); ++i)
+    back[static_cast<std::size_t>(there[i])] = static_cast<std::int64_t>(i);
+  const bool is_moved = there != iota(rank);
+  Value* y = node.add("ReverseSequence", {is_moved ? node.transpose(x, there) : x, node.as_i64(1)},
+                      {{"batch_axis", std::int64_t{0}}, {"time_axis", std::int64_t{1}}});
+  node.give(is_moved ? node.transpose(y, back) : y);
+}
+
+/// A place in a flat tensor as one row of places for each axis.
+void unravel_index(NodeConverter& node) {
+  const Ints dims = node.known_ints(1, "the dimensions");
+  Value* rest = node.as_i64(0);
+  std::vector<Value*> rows(dims.size());
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    if (dims[i] < 1) node.fail(fmt::format("dimension {}; allowed are 1 and above", dims[i]));
+    Value* size = node.scalar_of(static_cast<double>(dims[i]), ElementType::i64);
+    rows[i] = node.add("Unsqueeze", {node.add("Mod", {rest, size}), node.ints_of({0})});
+    rest = node.add("Div", {rest, size});
+  }
+  if (rows.empty()) node.fail("no dimensions");
+  node.give(node.cast(node.add("Concat", rows, {{"axis", std::int64_t{0}}}), node.type(0)));
+}
+
+void unique(NodeConverter& node) {
+  Value* x = node.input(0);
+  // Of integers ONNX Runtime has i64 only.
+  const bool is_whole = x->type && !is_floating_point(*x->type);
+  const auto results =
+      node.add_many("Unique", {is_whole ? node.cast(x, ElementType::i64) : x}, 4, {{"sorted", std::int64_t{0}}});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i]->type = i == 0 && !is_whole ? x->type : std::optional(ElementType::i64);
+    results[i]->shape = i == 2 ? x->shape : std::optional(Shape{unknown_dim()});
+  }
+  const ElementType type = node.type_or("out_idx", ElementType::i32);
+  node.give(0, is_whole ? node.cast(results[0], *x->type) : results[0]);
+  node.give(1, node.cast(results[2], type));
+  if (node.op() == "UniqueWithCounts") node.give(2, node.cast(results[3], type));
+}
+
+/// The rows of all parts, each at the place that its number says; the last of several counts.
+void stitch(NodeConverter& node) {
+  const std::size_t count = node.input_count() / 2;
+  if (count == 0) node.fail("it has no input");
+  std::vector<Value*> parts;
+  Ints places;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Ints numbers = node.known_ints(i, "the places");
+    Value* data = node.input(count + i);
+    const std::size_t rank = node.known_rank(node.input(i), "it says how many axes of the data are places");
+    const std::size_t all = node.known_rank(data, "its rows are put in order");
+    Ints dims{static_cast<std::int64_t>(numbers.size())};
+    for (std::size_t k = rank; k < all; ++k) {
+      const Dim& dim = (*data->shape)[k];
+      if (!dim.is_constant()) node.fail("the shape of its data is open; give the shapes of the inputs with --input");
+      dims.push_back(dim.value());
+    }
+    parts.push_back(node.reshape(data, dims));
+    places.insert(places.end(), numbers.begin(), numbers.end());
+  }
+  constexpr std::int64_t most = 1 << 24;
+  std::int64_t rows = 0;
+  for (const std::int64_t place : places) {
+    if (place < 0 || place >= most) node.fail(fmt::format("place {}; allowed are 0 to {}", place, most - 1));
+    rows = std::max(rows, place + 1);
+  }
+  Ints source(static_cast<std::size_t>(rows), -1);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    source[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);
+  if (std::find(source.begin(), source.end(), -1) != source.end()) node.fail("some rows of the result are not given");
+  Value* all = parts.size() == 1 ? parts[0] : node.concat(parts);
+  node.give(node.add("Gather", {all, node.ints_of(source)}, {{"axis", std::int64_t{0}}}));
+}
+
+/// The rows of each partition.
+void partition(NodeConverter& node) {
+  const std::int64_t count = node.int_or("num_partitions", 1);
+  constexpr std::int64_t most = 1 << 12;
+  if (count < 1 || count > most) node.fail(fmt::format("{} partitions; allowed are 1 to {}", count, most));
+  if (node.known_rank(node.input(1), "it says how many axes are chosen from") != 1) {
+    node.fail("partitions of more than one axis; allowed is one");
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    Value* is_in = node.add("Equal", {node.input(1), node.scalar_of(static_cast<double>(i), node.type(1))});
+    Value* rows = node.add("Squeeze", {node.add("NonZero", {is_in}), node.ints_of({0})});
+    node.give(static_cast<std::size_t>(i), node.add("Gather", {node.input(0), rows}, {{"axis", std::int64_t{0}}}));
+  }
+}
+
+constexpr std::array entries = {
+    OperatorEntry{"DynamicPartition", partition},
+    OperatorEntry{"DynamicStitch", stitch},
+    OperatorEntry{"Gather", gather},
+    OperatorEntry{"GatherNd", gather_nd},
+    OperatorEntry{"GatherV2", gather},
+    OperatorEntry{"OneHot", one_hot},
+    OperatorEntry{"ParallelDynamicStitch", stitch},
+    OperatorEntry{"ReverseSequence", reverse_sequence},
+    OperatorEntry{"Roll", roll},
+    OperatorEntry{"ScatterNd", scatter_nd},
+    OperatorEntry{"TensorScatterAdd", tensor_scatter},
+    OperatorEntry{"TensorScatterSub", tensor_scatter},
+    OperatorEntry{"TensorScatterUpdate", tensor_scatter},
+    OperatorEntry{"TopK", top_k},
+    OperatorEntry{"TopKV2", top_k},
+    OperatorEntry{"Unique", unique},
+    OperatorEntry{"UniqueWithCounts", unique},
+    OperatorEntry{"UnravelIndex", unravel_index},
+};
+
+}  // namespace
+
+OperatorEntries index_operators() { return entries; }
+
+}  // namespace graft::tensorflow

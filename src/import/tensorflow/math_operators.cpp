@@ -1,0 +1,411 @@
+// Elementwise operators, comparisons, reductions, products.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "import/tensorflow/node_converter.hpp"
+#include "import/tensorflow/products.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+/// Operators that ONNX has under this name or another, with the same inputs and no attributes.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 45> same = {{
+    {"Abs", "Abs"},
+    {"Acos", "Acos"},
+    {"Acosh", "Acosh"},
+    {"Add", "Add"},
+    {"AddV2", "Add"},
+    {"Asin", "Asin"},
+    {"Asinh", "Asinh"},
+    {"Atan", "Atan"},
+    {"Atanh", "Atanh"},
+    {"Ceil", "Ceil"},
+    {"Cos", "Cos"},
+    {"Cosh", "Cosh"},
+    {"Erf", "Erf"},
+    {"Exp", "Exp"},
+    {"Floor", "Floor"},
+    {"Greater", "Greater"},
+    {"Inv", "Reciprocal"},
+    {"IsInf", "IsInf"},
+    {"IsNan", "IsNaN"},
+    {"Less", "Less"},
+    {"Log", "Log"},
+    {"LogicalAnd", "And"},
+    {"LogicalNot", "Not"},
+    {"LogicalOr", "Or"},
+    {"Maximum", "Max"},
+    {"Minimum", "Min"},
+    {"Mul", "Mul"},
+    {"Neg", "Neg"},
+    {"Pow", "Pow"},
+    {"RealDiv", "Div"},
+    {"Reciprocal", "Reciprocal"},
+    {"MatrixDeterminant", "Det"},
+    {"Rint", "Round"},
+    {"Sign", "Sign"},
+    {"Sin", "Sin"},
+    {"Sinh", "Sinh"},
+    {"Sqrt", "Sqrt"},
+    {"Sub", "Sub"},
+    {"Tan", "Tan"},
+    {"GreaterEqual", "GreaterOrEqual"},
+    {"LessEqual", "LessOrEqual"},
+    {"Equal", "Equal"},
+    {"Div", "Div"},
+    {"TruncateDiv", "Div"},
+    {"LogicalXor", "Xor"},
+}};
+
+void same_operator(NodeConverter& node) {
+  const auto* const found =
+      std::find_if(same.begin(), same.end(), [&](const auto& entry) { return entry.first == node.op(); });
+  std::vector<Value*> inputs;
+  for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
+  if (inputs.empty()) node.fail("it has no input");
+  node.give(node.add(std::string(found->second), std::move(inputs)));
+}
+
+/// ONNX has no Sum and no Round of integers.
+void sum_of_all(NodeConverter& node) {
+  std::vector<Value*> inputs;
+  for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
+  if (inputs.empty()) node.fail("it has no input");
+  if (is_floating_point(node.type(0))) {
+    node.give(node.add("Sum", std::move(inputs)));
+    return;
+  }
+  Value* sum = inputs.size() == 1 ? node.add("Identity", {inputs[0]}) : inputs[0];
+  for (std::size_t i = 1; i < inputs.size(); ++i) sum = node.add("Add", {sum, inputs[i]});
+  node.give(sum);
+}
+
+void rounded(NodeConverter& node) {
+  node.give(node.add(is_floating_point(node.type(0)) ? "Round" : "Identity", {node.input(0)}));
+}
+
+/// 0 where the divisor (or, for Xdivy, the dividend) is 0.
+void guarded_division(NodeConverter& node) {
+  Value* x = node.input(0);
+  Value* y = node.input(1);
+  Value* zero = node.scalar_of(0, node.type(0));
+  Value* guard = node.add("Equal", {node.op() == "DivNoNan" ? y : x, zero});
+  node.give(node.add("Where", {guard, zero, node.add("Div", {x, y})}));
+}
+
+void not_equal(NodeConverter& node) { node.give(node.add("Not", {node.add("Equal", {node.input(0), node.input(1)})})); }
+
+void squared_difference(NodeConverter& node) {
+  Value* difference = node.add("Sub", {node.input(0), node.input(1)});
+  node.give(node.add("Mul", {difference, difference}));
+}
+
+void square(NodeConverter& node) { node.give(node.add("Mul", {node.input(0), node.input(0)})); }
+
+void reciprocal_root(NodeConverter& node) { node.give(node.add("Reciprocal", {node.add("Sqrt", {node.input(0)})})); }
+
+void log1p(NodeConverter& node) {
+  node.give(node.add("Log", {node.add("Add", {node.input(0), node.scalar_of(1, node.type(0))})}));
+}
+
+void expm1(NodeConverter& node) {
+  node.give(node.add("Sub", {node.add("Exp", {node.input(0)}), node.scalar_of(1, node.type(0))}));
+}
+
+void floor_division(NodeConverter& node) {
+  Value* x = node.input(0);
+  Value* y = node.input(1);
+  if (is_floating_point(node.type(0))) {
+    node.give(node.add("Floor", {node.add("Div", {x, y})}));
+    return;
+  }
+  // ONNX cuts integers off towards zero: x - mod(x, y), whose remainder has the sign of y, divides without rest.
+  Value* rest = node.add("Mod", {x, y});
+  node.give(node.add("Div", {node.add("Sub", {x, rest}), y}));
+}
+
+/// FloorMod: the remainder has the divisor's sign. Mod and TruncateMod: the dividend's.
+void remainder(NodeConverter& node) {
+  Value* x = node.input(0);
+  Value* y = node.input(1);
+  if (node.op() != "FloorMod") {
+    node.give(node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}}));
+  } else if (is_floating_point(node.type(0))) {
+    // As TensorFlow's kernel: x - floor(x / y) * y would lose digits where x / y is large.
+    Value* zero = node.scalar_of(0, node.type(0));
+    Value* rest = node.add("Mod", {x, y}, {{"fmod", std::int64_t{1}}});
+    Value* differs = node.add("Xor", {node.add("Less", {rest, zero}), node.add("Less", {y, zero})});
+    Value* is_moved = node.add("And", {differs, node.add("Not", {node.add("Equal", {rest, zero})})});
+    node.give(node.add("Where", {is_moved, node.add("Add", {rest, y}), rest}));
+  } else {
+    node.give(node.add("Mod", {x, y}));
+  }
+}
+
+void erfc(NodeConverter& node) {
+  node.give(node.add("Sub", {node.scalar_of(1, node.type(0)), node.add("Erf", {node.input(0)})}));
+}
+
+void clip(NodeConverter& node) {
+  // Max and Min broadcast, which the bounds of Clip do not.
+  Value* raised = node.add("Max", {node.input(0), node.input(1)});
+  node.give(node.add("Min", {raised, node.input(2)}));
+}
+
+void select(NodeConverter& node) {
+  Value* condition = node.input(0);
+  if (node.op() == "Select" && condition->shape && condition->shape->size() == 1) {
+    // A vector chooses whole rows.
+    const std::size_t rank = node.known_rank(node.input(1), "its first axis is chosen from");
+    if (rank > 1) {
+      Ints axes;
+      for (std::size_t i = 1; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
+      condition = node.add("Unsqueeze", {condition, node.ints_of(axes)});
+    }
+  }
+  node.give(node.add("Where", {condition, node.input(1), node.input(2)}));
+}
+
+Value* swap_last_two(NodeConverter& node, Value* value, bool is_wanted) {
+  if (!is_wanted) return value;
+  const std::size_t rank = node.known_rank(value, "its last two axes change places");
+  if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; allowed are 2 and more", value->name, rank));
+  Ints permutation(rank);
+  for (std::size_t i = 0; i < rank; ++i) permutation[i] = static_cast<std::int64_t>(i);
+  std::swap(permutation[rank - 1], permutation[rank - 2]);
+  return node.transpose(value, permutation);
+}
+
+}  // namespace
+
+Value* multiplied(NodeConverter& node) {
+  const bool batch = node.op().find("Batch") != std::string::npos;
+  Value* a = swap_last_two(node, node.input(0), node.flag_or(batch ? "adj_x" : "transpose_a", false));
+  Value* b = swap_last_two(node, node.input(1), node.flag_or(batch ? "adj_y" : "transpose_b", false));
+  return node.add("MatMul", {a, b});
+}
+
+namespace {
+
+void matrix_product(NodeConverter& node) { node.give(multiplied(node)); }
+
+/// TensorRT takes lower-case letters alone, and Keras writes upper-case ones: "BTNH,BSNH->BNTS". Empty where that
+/// cannot be: without an arrow the order of the letters has a meaning.
+std::string in_lower_case(std::string equation) {
+  if (equation.find("->") == std::string::npos) return {};
+  std::map<char, char> letters;
+  for (char& c : equation) {
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0) continue;
+    const auto known = letters.emplace(c, static_cast<char>('a' + letters.size())).first;
+    if (known->second > 'z') return {};
+    c = known->second;
+  }
+  return equation;
+}
+
+void einsum(NodeConverter& node) {
+  const std::string written = node.text_or("equation", "");
+  const bool is_lower = std::none_of(written.begin(), written.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  std::string equation = is_lower ? written : in_lower_case(written);
+  if (equation.empty()) equation = written;
+  std::vector<Value*> inputs;
+  for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
+  node.give(node.add("Einsum", std::move(inputs), {{"equation", std::move(equation)}}));
+}
+
+/// Axes of a reduction as ONNX wants them; TensorFlow's may be a scalar.
+Ints reduction_axes(NodeConverter& node) { return node.known_ints(1, "the axes"); }
+
+void reduction(NodeConverter& node) {
+  Value* x = node.input(0);
+  const Ints axes = reduction_axes(node);
+  const std::int64_t keep = node.flag_or("keep_dims", node.flag_or("keepdims", false)) ? 1 : 0;
+  if (axes.empty()) {  // ONNX would take no axes for all
+    node.give(node.add("Identity", {x}));
+    return;
+  }
+  if (node.op() == "All" || node.op() == "Any") {
+    Value* number = node.cast(x, ElementType::i32);
+    Value* y = node.add(node.op() == "All" ? "ReduceMin" : "ReduceMax", {number}, {{"axes", axes}, {"keepdims", keep}});
+    node.give(node.cast(y, ElementType::boolean));
+    return;
+  }
+  if (node.op() == "Sum") {  // the only one whose axes became an input by operator set 13
+    node.give(node.add("ReduceSum", {x, node.ints_of(axes)}, {{"keepdims", keep}}));
+    return;
+  }
+  const std::string onnx_op = "Reduce" + node.op();
+  node.give(node.add(onnx_op, {x}, {{"axes", axes}, {"keepdims", keep}}));
+}
+
+void arg_extreme(NodeConverter& node) {
+  const std::int64_t axis = node.input_count() > 1 ? node.known_int(1, "the axis") : 0;
+  Value* y = node.add(node.op(), {node.input(0)}, {{"axis", axis}, {"keepdims", std::int64_t{0}}});
+  node.give(node.cast(y, node.type_or("output_type", ElementType::i64)));
+}
+
+void cumulative_sum(NodeConverter& node) {
+  node.give(node.add("CumSum", {node.input(0), node.as_i64(1)},
+                     {{"exclusive", std::int64_t{node.flag_or("exclusive", false) ? 1 : 0}},
+                      {"reverse", std::int64_t{node.flag_or("reverse", false) ? 1 : 0}}}));
+}
+
+void is_finite(NodeConverter& node) {
+  Value* x = node.input(0);
+  node.give(node.add("Not", {node.add("Or", {node.add("IsInf", {x}), node.add("IsNaN", {x})})}));
+}
+
+/// Half the sum of squares.
+void l2_loss(NodeConverter& node) {
+  Value* sum = node.add("ReduceSumSquare", {node.input(0)}, {{"keepdims", std::int64_t{0}}});
+  node.give(node.add("Mul", {sum, node.scalar_of(0.5, node.type(0))}));
+}
+
+void euclidean_norm(NodeConverter& node) {
+  const Ints axes = node.known_ints(1, "the axes");
+  if (axes.empty()) {
+    node.give(node.add("Abs", {node.input(0)}));
+    return;
+  }
+  const std::int64_t keep = node.flag_or("keep_dims", false) ? 1 : 0;
+  node.give(node.add("ReduceL2", {node.input(0)}, {{"axes", axes}, {"keepdims", keep}}));
+}
+
+/// x * log(y), x * log(1 + y) and x * y, each 0 where x (or, for the last, y) is, whatever the other is.
+void guarded_product(NodeConverter& node) {
+  Value* x = node.input(0);
+  Value* y = node.input(1);
+  Value* zero = node.scalar_of(0, node.type(0));
+  Value* other = y;
+  if (node.op() == "Xlog1py") other = node.add("Add", {y, node.scalar_of(1, node.type(0))});
+  if (node.op() != "MulNoNan") other = node.add("Log", {other});
+  Value* is_zero = node.add("Equal", {node.op() == "MulNoNan" ? y : x, zero});
+  node.give(node.add("Where", {is_zero, zero, node.add("Mul", {x, other})}));
+}
+
+/// The angle of (x, y), with the sign of y also where that is -0.
+void arc_tangent(NodeConverter& node) {
+  constexpr double pi = 3.14159265358979323846;
+  Value* y = node.input(0);
+  Value* x = node.input(1);
+  const ElementType type = node.type(0);
+  const auto number = [&](double value) { return node.scalar_of(value, type); };
+  Value* zero = number(0);
+  Value* is_down = node.add("Less", {y, zero});
+  Value* angle = node.add("Atan", {node.add("Div", {y, x})});
+  Value* turned = node.add("Add", {angle, node.add("Where", {is_down, number(-pi), number(pi)})});
+  Value* upright = node.add("Mul", {node.add("Sign", {y}), number(pi / 2)});
+  Value* on_axis = node.add("Equal", {x, zero});
+  node.give(node.add("Where", {on_axis, upright, node.add("Where", {node.add("Less", {x, zero}), turned, angle})}));
+}
+
+/// In how many bounds each number is not below: the place between them.
+void bucketize(NodeConverter& node) {
+  const auto bounds = node.floats("boundaries");
+  if (bounds.empty()) node.fail("it has no attribute `boundaries`");
+  Value* x = node.add("Unsqueeze", {node.cast(node.input(0), ElementType::f32), node.ints_of({-1})});
+  Value* is_above = node.add("GreaterOrEqual", {x, node.constant_of(TensorData::from_floats(bounds))});
+  node.give(node.add("ReduceSum", {node.cast(is_above, ElementType::i32), node.ints_of({-1})},
+                     {{"keepdims", std::int64_t{0}}}));
+}
+
+void cross_product(NodeConverter& node) {
+  const auto turned = [&](std::size_t input, double first, double second, double third) {
+    Value* order = node.constant_of(TensorData::from_numbers(ElementType::i64, {3}, {first, second, third}));
+    return node.add("Gather", {node.input(input), order}, {{"axis", std::int64_t{-1}}});
+  };
+  Value* a = node.add("Mul", {turned(0, 1, 2, 0), turned(1, 2, 0, 1)});
+  Value* b = node.add("Mul", {turned(0, 2, 0, 1), turned(1, 1, 2, 0)});
+  node.give(node.add("Sub", {a, b}));
+}
+
+/// `count` numbers from start to stop, both of them included.
+void even_steps(NodeConverter& node) {
+  const std::int64_t count = node.known_int(2, "the count");
+  constexpr std::int64_t most = 1 << 24;
+  if (count < 1 || count > most) node.fail(fmt::format("{} numbers; allowed are 1 to {}", count, most));
+  const ElementType type = node.type(0);
+  std::vector<double> parts;
+  for (std::int64_t i = 0; i < count; ++i) parts.push_back(static_cast<double>(i));
+  Value* steps = node.constant_of(TensorData::from_numbers(type, {count}, parts));
+  Value* length = node.add("Sub", {node.input(1), node.input(0)});
+  Value* step =
+      node.add("Div", {length, node.scalar_of(static_cast<double>(std::max<std::int64_t>(count - 1, 1)), type)});
+  node.give(node.add("Add", {node.input(0), node.add("Mul", {steps, step})}));
+}
+
+void cast(NodeConverter& node) {
+  Value* x = node.input(0);
+  const ElementType to = node.type_or("DstT", ElementType::undefined);
+  if (to == ElementType::undefined) node.fail("it has no attribute `DstT`");
+  node.give(x->type == to ? node.add("Identity", {x}) : node.cast(x, to));
+}
+
+constexpr auto make_entries() {
+  constexpr std::array special = {
+      OperatorEntry{"AddN", sum_of_all},
+      OperatorEntry{"All", reduction},
+      OperatorEntry{"Any", reduction},
+      OperatorEntry{"ArgMax", arg_extreme},
+      OperatorEntry{"ArgMin", arg_extreme},
+      OperatorEntry{"Atan2", arc_tangent},
+      OperatorEntry{"BatchMatMul", matrix_product},
+      OperatorEntry{"BatchMatMulV2", matrix_product},
+      OperatorEntry{"BatchMatMulV3", matrix_product},
+      OperatorEntry{"Bucketize", bucketize},
+      OperatorEntry{"Cast", cast},
+      OperatorEntry{"ClipByValue", clip},
+      OperatorEntry{"Cross", cross_product},
+      OperatorEntry{"Cumsum", cumulative_sum},
+      OperatorEntry{"DivNoNan", guarded_division},
+      OperatorEntry{"Einsum", einsum},
+      OperatorEntry{"Erfc", erfc},
+      OperatorEntry{"EuclideanNorm", euclidean_norm},
+      OperatorEntry{"Expm1", expm1},
+      OperatorEntry{"FloorDiv", floor_division},
+      OperatorEntry{"FloorMod", remainder},
+      OperatorEntry{"IsFinite", is_finite},
+      OperatorEntry{"L2Loss", l2_loss},
+      OperatorEntry{"LinSpace", even_steps},
+      OperatorEntry{"Log1p", log1p},
+      OperatorEntry{"MatMul", matrix_product},
+      OperatorEntry{"Max", reduction},
+      OperatorEntry{"Mean", reduction},
+      OperatorEntry{"Min", reduction},
+      OperatorEntry{"Mod", remainder},
+      OperatorEntry{"MulNoNan", guarded_product},
+      OperatorEntry{"NotEqual", not_equal},
+      OperatorEntry{"Prod", reduction},
+      OperatorEntry{"Round", rounded},
+      OperatorEntry{"Rsqrt", reciprocal_root},
+      OperatorEntry{"Select", select},
+      OperatorEntry{"SelectV2", select},
+      OperatorEntry{"Square", square},
+      OperatorEntry{"SquaredDifference", squared_difference},
+      OperatorEntry{"Sum", reduction},
+      OperatorEntry{"TruncateMod", remainder},
+      OperatorEntry{"Xdivy", guarded_division},
+      OperatorEntry{"Xlog1py", guarded_product},
+      OperatorEntry{"Xlogy", guarded_product},
+  };
+  std::array<OperatorEntry, special.size() + same.size()> result{};
+  std::size_t count = 0;
+  for (const auto& entry : special) result[count++] = entry;
+  for (const auto& [name, onnx_op] : same) result[count++] = {name, same_operator};
+  return result;
+}
+
+constexpr auto entries = make_entries();
+
+}  // namespace
+
+OperatorEntries math_operators() { return entries; }
+
+}  // namespace graft::tensorflow

@@ -1,0 +1,251 @@
+// Diagonals, segments, spectra: maths that ONNX has no operator for, or one that TensorRT lacks, by other operators.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "import/tensorflow/node_converter.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+/// 0, 1, 2 ... along an axis of x, as a column or a row.
+Value* numbers_along(NodeConverter& node, Value* x, std::int64_t axis_from_end, bool is_column) {
+  const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
+  const auto from_end = static_cast<std::size_t>(axis_from_end);
+  if (rank < from_end) {
+    node.fail(fmt::format("'{}' has {} dimensions; allowed are {} and more", x->name, rank, from_end));
+  }
+  const std::size_t axis = rank - from_end;
+  const auto at = static_cast<std::int64_t>(axis);
+  Value* size = nullptr;
+  if ((*x->shape)[axis].is_constant()) {
+    size = node.scalar_of(static_cast<double>((*x->shape)[axis].value()), ElementType::i64);
+  } else {
+    size = node.reshape(node.slice_1d(node.shape_of(x), at, at + 1), {});
+  }
+  Value* range = node.add("Range", {node.scalar_of(0, ElementType::i64), size, node.scalar_of(1, ElementType::i64)});
+  return node.add("Unsqueeze", {range, node.ints_of({is_column ? 1 : 0})});
+}
+
+/// Only the main diagonal is read of the newer kinds, which know others too.
+void check_main_diagonal(NodeConverter& node, std::size_t k_input) {
+  if (!node.op().ends_with("V2") && !node.op().ends_with("V3")) return;
+  const Ints k = node.known_ints(k_input, "the diagonals");
+  for (const std::int64_t each : k) {
+    if (each != 0) node.fail(fmt::format("diagonal {}; allowed is the main one, 0", each));
+  }
+}
+
+void diagonal_matrix(NodeConverter& node) {
+  check_main_diagonal(node, 1);
+  if (node.input_count() > 3) {
+    const auto rows = node.ints(2);
+    const auto columns = node.ints(3);
+    if (!rows || !columns || rows->at(0) != -1 || columns->at(0) != -1) {
+      node.fail("a matrix that is larger than its diagonal; allowed is num_rows = num_cols = -1");
+    }
+  }
+  Value* x = node.input(0);
+  Value* is_diagonal = node.add("Equal", {numbers_along(node, x, 1, true), numbers_along(node, x, 1, false)});
+  Value* rest = node.input_count() > 4 ? node.input(4) : node.scalar_of(0, node.type(0));
+  node.give(node.add("Where", {is_diagonal, node.add("Unsqueeze", {x, node.ints_of({-1})}), rest}));
+}
+
+Value* on_diagonal(NodeConverter& node, Value* x) {
+  return node.add("Equal", {numbers_along(node, x, 2, true), numbers_along(node, x, 1, false)});
+}
+
+void diagonal_part(NodeConverter& node) {
+  check_main_diagonal(node, 1);
+  Value* x = node.input(0);
+  const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
+  if (rank < 2) node.fail(fmt::format("{} dimensions; allowed are 2 and more", rank));
+  const Dim& rows = (*x->shape)[rank - 2];
+  const Dim& columns = (*x->shape)[rank - 1];
+  if (rows != columns) {
+    if (!rows.is_constant() || !columns.is_constant()) node.fail("the shape of its matrices is open");
+    const std::int64_t size = std::min(rows.value(), columns.value());
+    x = node.add("Slice", {x, node.ints_of({0, 0}), node.ints_of({size, size}), node.ints_of({-2, -1})});
+  }
+  Value* alone = node.add("Where", {on_diagonal(node, x), x, node.scalar_of(0, node.type(0))});
+  node.give(node.add("ReduceSum", {alone, node.ints_of({-1})}, {{"keepdims", std::int64_t{0}}}));
+}
+
+void set_diagonal(NodeConverter& node) {
+  check_main_diagonal(node, 2);
+  Value* x = node.input(0);
+  const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
+  if (rank < 2 || (*x->shape)[rank - 2] != (*x->shape)[rank - 1]) node.fail("allowed are square matrices");
+  Value* diagonal = node.add("Unsqueeze", {node.input(1), node.ints_of({-1})});
+  node.give(node.add("Where", {on_diagonal(node, x), diagonal, x}));
+}
+
+void band_part(NodeConverter& node) {
+  Value* x = node.input(0);
+  Value* row = numbers_along(node, x, 2, true);
+  Value* column = numbers_along(node, x, 1, false);
+  Value* kept = nullptr;
+  const auto limit = [&](std::int64_t most, Value* a, Value* b) {  // a - b <= most
+    if (most < 0) return;
+    Value* is_near =
+        node.add("LessOrEqual", {node.add("Sub", {a, b}), node.scalar_of(static_cast<double>(most), ElementType::i64)});
+    kept = kept == nullptr ? is_near : node.add("And", {kept, is_near});
+  };
+  limit(node.known_int(1, "the lower diagonals"), row, column);
+  limit(node.known_int(2, "the upper diagonals"), column, row);
+  node.give(kept == nullptr ? node.add("Identity", {x})
+                            : node.add("Where", {kept, x, node.cast(node.scalar_of(0, node.type(0)), node.type(0))}));
+}
+
+// ---- Segments
+
+/// Rows added to the segment that their number names; `counts` ones instead of the rows.
+Value* summed(NodeConverter& node, Value* data, Value* segments, Value* count, bool counts) {
+  Value* tuples = node.add("Unsqueeze", {segments, node.ints_of({-1})});
+  if (counts) data = node.add("Expand", {node.scalar_of(1, *data->type), node.shape_of(segments)});
+  Value* dims = count;
+  const std::size_t rank = node.known_rank(data, "its rows are added up");
+  const std::size_t named = node.known_rank(segments, "it names the segments of rows");
+  if (rank > named) {
+    dims = node.concat(
+        {count, node.slice_1d(node.shape_of(data), static_cast<std::int64_t>(named), static_cast<std::int64_t>(rank))});
+  }
+  Value* zeros = node.add("Expand", {node.scalar_of(0, *data->type), dims});
+  return node.add("ScatterND", {zeros, tuples, data}, {{"reduction", std::string("add")}});
+}
+
+/// UnsortedSegmentSum leaves rows out whose number is negative: here they are zeros for segment 0.
+void drop_negative(NodeConverter& node, Value*& data, Value*& numbers) {
+  const auto known = node.ints_in(numbers);
+  if (known && std::all_of(known->begin(), known->end(), [](std::int64_t number) { return number >= 0; })) return;
+  Value* none = node.scalar_of(0, ElementType::i64);
+  Value* is_out = node.add("Less", {numbers, none});
+  const std::size_t rank = node.known_rank(data, "its rows are added up");
+  const std::size_t named = node.known_rank(numbers, "it names the segments of rows");
+  Ints axes;
+  for (std::size_t i = named; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
+  if (!axes.empty()) is_out = node.add("Unsqueeze", {is_out, node.ints_of(axes)});
+  data = node.add("Where", {is_out, node.scalar_of(0, node.type(0)), data});
+  numbers = node.add("Max", {numbers, none});
+}
+
+void segments(NodeConverter& node) {
+  const std::string op = node.op();
+  const bool is_sparse = op.starts_with("Sparse");
+  const bool is_unsorted = op.starts_with("Unsorted");
+  Value* data = node.input(0);
+  if (is_sparse) data = node.add("Gather", {data, node.input(1)}, {{"axis", std::int64_t{0}}});
+  Value* numbers = node.as_i64(is_sparse ? 2 : 1);
+  Value* count = nullptr;
+  if (is_unsorted || op.ends_with("WithNumSegments")) {
+    count = node.as_i64(is_unsorted ? 2 : 3);
+  } else {
+    count = node.add("Add", {node.add("ReduceMax", {numbers}, {{"keepdims", std::int64_t{0}}}),
+                             node.scalar_of(1, ElementType::i64)});
+  }
+  if (!count->shape || count->shape->size() != 1) count = node.reshape(count, {1});
+  if (is_unsorted) drop_negative(node, data, numbers);
+  Value* sum = summed(node, data, numbers, count, false);
+  if (op.find("Mean") == std::string::npos && op.find("SqrtN") == std::string::npos) {
+    node.give(sum);
+    return;
+  }
+  Value* sizes = summed(node, data, numbers, count, true);
+  sizes = node.add("Max", {sizes, node.scalar_of(1, node.type(0))});
+  if (op.find("SqrtN") != std::string::npos) sizes = node.add("Sqrt", {sizes});
+  Ints axes;
+  for (std::size_t i = 1; i < node.known_rank(sum, "it is divided by sizes"); ++i)
+    axes.push_back(static_cast<std::int64_t>(i));
+  if (!axes.empty()) sizes = node.add("Unsqueeze", {sizes, node.ints_of(axes)});
+  node.give(node.add("Div", {sum, sizes}));
+}
+
+// ---- Complex numbers: pairs of real and imaginary part on a last axis of two
+
+/// The spectrum of real signals, as a product with cosines and sines.
+void real_spectrum(NodeConverter& node) {
+  Value* x = node.input(0);
+  const std::int64_t length = node.known_int(1, "the length of the transform");
+  constexpr std::int64_t most = 1 << 12;
+  if (length < 1 || length > most) node.fail(fmt::format("a transform of {}; allowed are 1 to {}", length, most));
+  const std::size_t rank = node.known_rank(x, "its last axis is transformed");
+  if (rank < 1 || !(*x->shape)[rank - 1].is_constant()) node.fail("the length of its signals is open");
+  const std::int64_t given = (*x->shape)[rank - 1].value();
+  if (given > length) {
+    x = node.add("Slice", {x, node.ints_of({0}), node.ints_of({length}), node.ints_of({-1})});
+  } else if (given < length) {
+    Ints pads(2 * rank, 0);
+    pads.back() = length - given;
+    x = node.add("Pad", {x, node.ints_of(pads)});
+  }
+  const std::int64_t bins = length / 2 + 1;
+  std::vector<double> cosines(static_cast<std::size_t>(length * bins));
+  std::vector<double> sines(cosines.size());
+  for (std::int64_t n = 0; n < length; ++n) {
+    for (std::int64_t k = 0; k < bins; ++k) {
+      const double angle = -2 * std::numbers::pi * static_cast<double>((n * k) % length) / static_cast<double>(length);
+      cosines[static_cast<std::size_t>(n * bins + k)] = std::cos(angle);
+      sines[static_cast<std::size_t>(n * bins + k)] = std::sin(angle);
+    }
+  }
+  const auto product = [&](const std::vector<double>& factors) {
+    Value* weights = node.constant_of(TensorData::from_numbers(ElementType::f32, {length, bins}, factors));
+    return node.add("Unsqueeze", {node.add("MatMul", {x, weights}), node.ints_of({-1})});
+  };
+  node.give(node.add("Concat", {product(cosines), product(sines)}, {{"axis", std::int64_t{-1}}}));
+}
+
+Value* part_of(NodeConverter& node, std::int64_t i) {
+  return node.add("Gather", {node.input(0), node.scalar_of(static_cast<double>(i), ElementType::i64)},
+                  {{"axis", std::int64_t{-1}}});
+}
+
+void real_part(NodeConverter& node) { node.give(part_of(node, 0)); }
+void imaginary_part(NodeConverter& node) { node.give(part_of(node, 1)); }
+
+void magnitude(NodeConverter& node) {
+  node.give(node.add("ReduceL2", {node.input(0)}, {{"axes", Ints{-1}}, {"keepdims", std::int64_t{0}}}));
+}
+
+void complex_number(NodeConverter& node) {
+  Value* real = node.add("Unsqueeze", {node.input(0), node.ints_of({-1})});
+  Value* imaginary = node.add("Unsqueeze", {node.input(1), node.ints_of({-1})});
+  node.give(node.add("Concat", {real, imaginary}, {{"axis", std::int64_t{-1}}}));
+}
+
+constexpr std::array entries = {
+    OperatorEntry{"Complex", complex_number},
+    OperatorEntry{"ComplexAbs", magnitude},
+    OperatorEntry{"Imag", imaginary_part},
+    OperatorEntry{"MatrixBandPart", band_part},
+    OperatorEntry{"MatrixDiag", diagonal_matrix},
+    OperatorEntry{"MatrixDiagPart", diagonal_part},
+    OperatorEntry{"MatrixDiagPartV2", diagonal_part},
+    OperatorEntry{"MatrixDiagPartV3", diagonal_part},
+    OperatorEntry{"MatrixDiagV2", diagonal_matrix},
+    OperatorEntry{"MatrixDiagV3", diagonal_matrix},
+    OperatorEntry{"MatrixSetDiag", set_diagonal},
+    OperatorEntry{"MatrixSetDiagV2", set_diagonal},
+    OperatorEntry{"MatrixSetDiagV3", set_diagonal},
+    OperatorEntry{"RFFT", real_spectrum},
+    OperatorEntry{"Real", real_part},
+    OperatorEntry{"SegmentMean", segments},
+    OperatorEntry{"SegmentSum", segments},
+    OperatorEntry{"SparseSegmentMean", segments},
+    OperatorEntry{"SparseSegmentMeanWithNumSegments", segments},
+    OperatorEntry{"SparseSegmentSqrtN", segments},
+    OperatorEntry{"SparseSegmentSqrtNWithNumSegments", segments},
+    OperatorEntry{"SparseSegmentSum", segments},
+    OperatorEntry{"SparseSegmentSumWithNumSegments", segments},
+    OperatorEntry{"UnsortedSegmentSum", segments},
+};
+
+}  // namespace
+
+OperatorEntries matrix_operators() { return entries; }
+
+}  // namespace graft::tensorflow

@@ -1,0 +1,533 @@
+// Convolutions, pools, normalisations, activations and resizing.
+//
+// TensorFlow keeps channels last (NHWC) unless told otherwise, ONNX keeps them second. Each operator here is put
+// between two transpositions; the passes move and cancel them.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "import/tensorflow/node_converter.hpp"
+#include "import/tensorflow/products.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+/// Of an axis, a window, a stride: products of two of them and sums of those fit 64 bits.
+constexpr std::int64_t largest_size = std::int64_t{1} << 31;
+
+/// Where the axes of a tensor are, and how to bring channels to the second place.
+class ChannelOrder {
+ public:
+  ChannelOrder(const NodeConverter& node, std::size_t rank) : rank_(rank) {
+    if (rank < 3) node.fail(fmt::format("an input of {} dimensions; allowed are 3 and more", rank));
+    const std::string format = node.text_or("data_format", rank == 5 ? "NDHWC" : "NHWC");
+    is_last_ = format == "NHWC" || format == "NDHWC" || format == "NWC";
+    if (!is_last_ && format != "NCHW" && format != "NCDHW" && format != "NCW") {
+      node.fail(fmt::format("attribute `data_format` is {}; allowed are NHWC, NCHW, NDHWC, NCDHW", format));
+    }
+  }
+
+  [[nodiscard]] bool is_last() const { return is_last_; }
+
+  Value* to_second(NodeConverter& node, Value* value) const {
+    return is_last_ ? node.transpose(value, permutation(true)) : value;
+  }
+  Value* back(NodeConverter& node, Value* value) const {
+    return is_last_ ? node.transpose(value, permutation(false)) : value;
+  }
+  /// The entries of the spatial axes in a list with one for each axis.
+  [[nodiscard]] Ints spatial(const NodeConverter& node, const Ints& all, std::string_view what) const {
+    if (all.size() != rank_) {
+      node.fail(fmt::format("attribute `{}` has {} numbers; allowed are {}", what, all.size(), rank_));
+    }
+    const auto first = static_cast<std::ptrdiff_t>(is_last_ ? 1 : 2);
+    const auto count = static_cast<std::ptrdiff_t>(rank_ - 2);
+    return {all.begin() + first, all.begin() + first + count};
+  }
+
+ private:
+  [[nodiscard]] Ints permutation(bool to_second) const {
+    Ints result(rank_);
+    for (std::size_t i = 0; i < rank_; ++i) result[i] = static_cast<std::int64_t>(i);
+    if (to_second) {
+      std::rotate(result.begin() + 1, result.end() - 1, result.end());
+    } else {
+      std::rotate(result.begin() + 1, result.begin() + 2, result.end());
+    }
+    return result;
+  }
+
+  std::size_t rank_;
+  bool is_last_ = true;
+};
+
+/// Spatial sizes of a tensor whose channels are second; nothing where one is not known.
+std::optional<Ints> spatial_sizes(const Value& value) {
+  if (!value.shape) return std::nullopt;
+  Ints result;
+  for (std::size_t i = 2; i < value.shape->size(); ++i) {
+    if (!(*value.shape)[i].is_constant()) return std::nullopt;
+    if ((*value.shape)[i].value() > largest_size) {
+      throw Error(fmt::format("'{}' has dimension {}; allowed are up to {}", value.name, (*value.shape)[i].value(),
+                              largest_size));
+    }
+    result.push_back((*value.shape)[i].value());
+  }
+  return result;
+}
+
+/// The attributes that say how borders are filled. SAME puts the odd element at the end, and is written as numbers
+/// where the sizes are known.
+void add_padding(const NodeConverter& node, const ChannelOrder& order, const Value& x, const Ints& kernel,
+                 const Ints& strides, const Ints& dilations, Attributes& attributes) {
+  const std::string padding = node.text_or("padding", "VALID");
+  if (padding == "VALID") return;
+  Ints begins;
+  Ints ends;
+  if (padding == "EXPLICIT") {
+    const Ints all = node.ints_or("explicit_paddings", {});
+    const std::size_t rank = kernel.size() + 2;
+    if (all.size() != rank * 2) {
+      node.fail(fmt::format("attribute `explicit_paddings` has {} numbers; allowed are {}", all.size(), rank * 2));
+    }
+    const std::size_t first = order.is_last() ? 1 : 2;
+    for (std::size_t i = first; i < first + kernel.size(); ++i) {
+      begins.push_back(all[2 * i]);
+      ends.push_back(all[2 * i + 1]);
+    }
+  } else if (padding == "SAME") {
+    for (std::size_t i = 0; i < kernel.size(); ++i) {
+      const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
+      std::int64_t total = reach - 1;  // steps of one: whatever the size
+      if (strides[i] != 1) {
+        const bool is_known = x.shape && x.shape->size() == kernel.size() + 2 && (*x.shape)[i + 2].is_constant();
+        if (!is_known) {
+          attributes.emplace_back("auto_pad", std::string("SAME_UPPER"));
+          return;
+        }
+        const std::int64_t size = (*x.shape)[i + 2].value();
+        const std::int64_t outputs = (size + strides[i] - 1) / strides[i];
+        total = std::max<std::int64_t>((outputs - 1) * strides[i] + reach - size, 0);
+      }
+      begins.push_back(total / 2);
+      ends.push_back(total - total / 2);
+    }
+  } else {
+    node.fail(fmt::format("attribute `padding` is {}; allowed are SAME, VALID, EXPLICIT", padding));
+  }
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  if (std::any_of(begins.begin(), begins.end(), [](std::int64_t pad) { return pad != 0; })) {
+    attributes.emplace_back("pads", begins);
+  }
+}
+
+void check_positive(const NodeConverter& node, const Ints& numbers, std::string_view what) {
+  for (const std::int64_t number : numbers) {
+    if (number < 1 || number > largest_size) {
+      node.fail(fmt::format("{} is [{}]; allowed are 1 to 2^31", what, fmt::join(numbers, ", ")));
+    }
+  }
+}
+
+/// The dims of a filter, which come before its data is needed.
+Ints filter_dims(const NodeConverter& node, std::size_t i, std::size_t rank) {
+  const Value* filter = node.input(i);
+  Ints dims;
+  if (filter->shape) {
+    for (const Dim& dim : *filter->shape) dims.push_back(dim.is_constant() ? dim.value() : -1);
+  }
+  if (dims.size() != rank) {
+    node.fail(fmt::format("the filter '{}' has {} dimensions; allowed are {}", filter->name, dims.size(), rank));
+  }
+  check_positive(node, dims, "the filter's shape");
+  return dims;
+}
+
+/// [k..., in, out] -> [out, in, k...]
+Ints filter_permutation(std::size_t rank) {
+  Ints result{static_cast<std::int64_t>(rank) - 1, static_cast<std::int64_t>(rank) - 2};
+  for (std::size_t i = 0; i + 2 < rank; ++i) result.push_back(static_cast<std::int64_t>(i));
+  return result;
+}
+
+}  // namespace
+
+Value* convolved(NodeConverter& node) {
+  const std::size_t rank = node.op().ends_with("Conv3D") ? 5 : 4;
+  const ChannelOrder order(node, rank);
+  const Ints dims = filter_dims(node, 1, rank);
+  const Ints kernel(dims.begin(), dims.end() - 2);
+  const Ints strides = order.spatial(node, node.ints_or("strides", Ints(rank, 1)), "strides");
+  const Ints dilations = order.spatial(node, node.ints_or("dilations", Ints(rank, 1)), "dilations");
+  check_positive(node, strides, "`strides`");
+  check_positive(node, dilations, "`dilations`");
+  Value* x = order.to_second(node, node.input(0));
+  std::int64_t group = 1;
+  if (x->shape && x->shape->size() == rank && (*x->shape)[1].is_constant()) {
+    const std::int64_t channels = (*x->shape)[1].value();
+    const std::int64_t each = dims[rank - 2];
+    if (channels % each != 0) {
+      node.fail(fmt::format("{} channels do not divide by the filter's {}", channels, each));
+    }
+    group = channels / each;
+  }
+  Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"group", group}};
+  add_padding(node, order, *x, kernel, strides, dilations, attributes);
+  Value* filter = node.transpose(node.input(1), filter_permutation(rank));
+  return order.back(node, node.add("Conv", {x, filter}, attributes));
+}
+
+Value* depthwise_convolved(NodeConverter& node) {
+  const ChannelOrder order(node, 4);
+  const Ints dims = filter_dims(node, 1, 4);  // [h, w, channels, multiplier]
+  const Ints kernel(dims.begin(), dims.end() - 2);
+  const Ints strides = order.spatial(node, node.ints_or("strides", Ints(4, 1)), "strides");
+  const Ints dilations = order.spatial(node, node.ints_or("dilations", Ints(4, 1)), "dilations");
+  check_positive(node, strides, "`strides`");
+  check_positive(node, dilations, "`dilations`");
+  Value* x = order.to_second(node, node.input(0));
+  Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"group", dims[2]}};
+  add_padding(node, order, *x, kernel, strides, dilations, attributes);
+  Value* filter = node.reshape(node.input(1), {dims[0], dims[1], 1, dims[2] * dims[3]});
+  filter = node.transpose(filter, filter_permutation(4));
+  return order.back(node, node.add("Conv", {x, filter}, attributes));
+}
+
+/// With `is_training` the statistics are those of the batch: what a network that was frozen so calculates.
+Value* normalised(NodeConverter& node) {
+  const ChannelOrder order(node, node.rank(node.input(0)).value_or(4));
+  const float epsilon = node.float_or("epsilon", 1e-4F);
+  Value* x = order.to_second(node, node.input(0));
+  if (!node.flag_or("is_training", true)) {
+    Value* y = node.add("BatchNormalization", {x, node.input(1), node.input(2), node.input(3), node.input(4)},
+                        {{"epsilon", epsilon}});
+    return order.back(node, y);
+  }
+  Ints axes{0};
+  Ints dims{-1};
+  const std::size_t rank = node.known_rank(x, "its statistics are taken over all axes but one");
+  for (std::size_t i = 2; i < rank; ++i) {
+    axes.push_back(static_cast<std::int64_t>(i));
+    dims.push_back(1);
+  }
+  Value* mean = node.add("ReduceMean", {x}, {{"axes", axes}});
+  Value* difference = node.add("Sub", {x, mean});
+  Value* variance = node.add("ReduceMean", {node.add("Mul", {difference, difference})}, {{"axes", axes}});
+  Value* root = node.add("Sqrt", {node.add("Add", {variance, node.scalar_of(epsilon, node.type(0))})});
+  Value* y = node.add("Mul", {node.add("Div", {difference, root}), node.reshape(node.input(1), dims)});
+  return order.back(node, node.add("Add", {y, node.reshape(node.input(2), dims)}));
+}
+
+namespace {
+
+void convolution(NodeConverter& node) { node.give(convolved(node)); }
+
+void depthwise_convolution(NodeConverter& node) { node.give(depthwise_convolved(node)); }
+
+/// `base` times `factor` and `summand`: what a network calculates of an open size.
+struct Linear {
+  std::optional<Dim> base;  ///< Nothing of a constant.
+  std::int64_t factor = 0;
+  std::int64_t summand = 0;
+};
+
+Linear linear(const Dim& dim) {
+  if (dim.is_constant()) return {std::nullopt, 0, dim.value()};
+  Linear other{dim, 1, 0};
+  const Dim::Kind kind = dim.kind();
+  if (kind != Dim::Kind::add && kind != Dim::Kind::subtract && kind != Dim::Kind::multiply) return other;
+  const Linear left = linear(dim.left());
+  const Linear right = linear(dim.right());
+  // Sizes are small; Dim's arithmetic throws where they are not.
+  const auto total = [](std::int64_t a, std::int64_t b, std::int64_t times) {
+    return (Dim(a) + Dim(b) * times).value();
+  };
+  if (kind == Dim::Kind::multiply) {
+    if (left.base && right.base) return other;
+    const Linear& open = left.base ? left : right;
+    const std::int64_t times = left.base ? right.summand : left.summand;
+    return {open.base, total(0, open.factor, times), total(0, open.summand, times)};
+  }
+  if (left.base && right.base && !(*left.base == *right.base)) return other;
+  const std::int64_t sign = kind == Dim::Kind::add ? 1 : -1;
+  const std::int64_t factor = total(left.factor, right.factor, sign);
+  const std::int64_t summand = total(left.summand, right.summand, sign);
+  if (factor == 0) return {std::nullopt, 0, summand};
+  return {left.base ? left.base : right.base, factor, summand};
+}
+
+/// How many elements more than `result` a window of `reach` covers that takes `size` steps of `stride`; nothing where
+/// that hangs on open sizes.
+std::optional<std::int64_t> surplus_of(const Dim& size, std::int64_t stride, std::int64_t reach, const Dim& result) {
+  try {
+    const Linear surplus = linear((size - 1) * stride + reach - result);
+    return surplus.base ? std::nullopt : std::optional(surplus.summand);
+  } catch (const std::overflow_error&) {
+    return std::nullopt;
+  }
+}
+
+/// Conv2DBackpropInput(sizes of the result, filter, x): a transposed convolution.
+void transposed_convolution(NodeConverter& node) {
+  const std::size_t rank = node.op() == "Conv2DBackpropInput" ? 4 : 5;
+  const ChannelOrder order(node, rank);
+  const Ints dims = filter_dims(node, 1, rank);  // [k..., out, in]
+  const Ints kernel(dims.begin(), dims.end() - 2);
+  const Ints strides = order.spatial(node, node.ints_or("strides", Ints(rank, 1)), "strides");
+  const Ints dilations = order.spatial(node, node.ints_or("dilations", Ints(rank, 1)), "dilations");
+  check_positive(node, strides, "`strides`");
+  check_positive(node, dilations, "`dilations`");
+  Value* x = order.to_second(node, node.input(2));
+  const auto wanted = node.dims_in(node.input(0));
+  if (!wanted || wanted->size() != rank || !x->shape || x->shape->size() != rank) {
+    node.fail(
+        fmt::format("the size of its result (input 0, '{}') is calculated from what Graft does not know; give "
+                    "the shapes of the inputs with --input",
+                    node.input(0)->name));
+  }
+  const bool is_same = node.text_or("padding", "VALID") == "SAME";
+  if (node.text_or("padding", "VALID") == "EXPLICIT")
+    node.fail("attribute `padding` is EXPLICIT; allowed are SAME, VALID");
+  Ints begins;
+  Ints ends;
+  Ints extra;
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
+    // The forward convolution that this one undoes: from `result` elements to `size`.
+    const Dim& result = (*wanted)[order.is_last() ? i + 1 : i + 2];
+    const Dim& size = (*x->shape)[i + 2];
+    if (size.is_constant()) check_positive(node, {size.value()}, "the shape of its input");
+    const auto surplus = surplus_of(size, strides[i], reach, result);
+    if (!surplus) {
+      node.fail(
+          fmt::format("the size of its result (input 0, '{}') is {} along axis {}, and Graft does not see how it "
+                      "hangs on the {} of its input; give the shapes of the inputs with --input",
+                      node.input(0)->name, result.to_string(), i + (order.is_last() ? 1 : 2), size.to_string()));
+    }
+    const std::int64_t total = is_same ? std::max<std::int64_t>(*surplus, 0) : 0;
+    const std::int64_t more = total - std::max(*surplus, -2 * largest_size);
+    if (more < 0 || more >= std::max(strides[i], dilations[i])) {
+      node.fail(fmt::format("a result of {} elements cannot come from {} by kernel {}, stride {}", result.to_string(),
+                            size.to_string(), kernel[i], strides[i]));
+    }
+    begins.push_back(total / 2);
+    ends.push_back(total - total / 2);
+    extra.push_back(more);
+  }
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  const Attributes attributes{{"kernel_shape", kernel},
+                              {"strides", strides},
+                              {"dilations", dilations},
+                              {"pads", begins},
+                              {"output_padding", extra}};
+  Value* filter = node.transpose(node.input(1), filter_permutation(rank));  // [in, out, k...]
+  node.give(order.back(node, node.add("ConvTranspose", {x, filter}, attributes)));
+}
+
+void bias_add(NodeConverter& node) {
+  Value* x = node.input(0);
+  Value* bias = node.input(1);
+  const std::string format = node.text_or("data_format", "NHWC");
+  if (format.starts_with("NC")) {
+    const std::size_t rank = node.known_rank(x, "the bias belongs to its second axis");
+    if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; allowed are 2 and more", x->name, rank));
+    Ints dims{-1};
+    dims.resize(rank - 1, 1);
+    if (bias->shape && bias->shape->size() == 1 && (*bias->shape)[0].is_constant()) dims[0] = (*bias->shape)[0].value();
+    bias = node.reshape(bias, dims);
+  }
+  node.give(node.add("Add", {x, bias}));
+}
+
+void batch_norm(NodeConverter& node) {
+  node.give(0, normalised(node));
+  if (node.flag_or("is_training", true)) return;
+  node.give(1, node.input(3));
+  node.give(2, node.input(4));
+}
+
+void pool(NodeConverter& node) {
+  const std::size_t rank = node.op().ends_with("3D") ? 5 : 4;
+  const ChannelOrder order(node, rank);
+  const bool has_inputs = node.op() == "MaxPoolV2";
+  const Ints window = has_inputs ? node.known_ints(1, "the window") : node.ints_or("ksize", {});
+  const Ints steps = has_inputs ? node.known_ints(2, "the stride") : node.ints_or("strides", {});
+  const Ints kernel = order.spatial(node, window, "ksize");
+  const Ints strides = order.spatial(node, steps, "strides");
+  check_positive(node, kernel, "`ksize`");
+  check_positive(node, strides, "`strides`");
+  const std::size_t channels = order.is_last() ? rank - 1 : 1;
+  if (window[0] != 1 || window[channels] != 1) {
+    node.fail(fmt::format("`ksize` is [{}]: pools over batch or channels", fmt::join(window, ", ")));
+  }
+  Value* x = order.to_second(node, node.input(0));
+  Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}};
+  add_padding(node, order, *x, kernel, strides, Ints(kernel.size(), 1), attributes);
+  Value* y = node.add(node.op().starts_with("Max") ? "MaxPool" : "AveragePool", {x}, attributes);
+  node.give(order.back(node, y));
+}
+
+/// ONNX counts the places of the largest through channels and rows, TensorFlow through rows and channels.
+void max_pool_with_places(NodeConverter& node) {
+  const Ints window = node.ints_or("ksize", {});
+  const Ints steps = node.ints_or("strides", {});
+  const ChannelOrder order(node, 4);
+  const Ints kernel = order.spatial(node, window, "ksize");
+  const Ints strides = order.spatial(node, steps, "strides");
+  check_positive(node, kernel, "`ksize`");
+  check_positive(node, strides, "`strides`");
+  Value* x = order.to_second(node, node.input(0));
+  const auto sizes = spatial_sizes(*x);
+  if (!sizes || !(*x->shape)[1].is_constant()) {
+    node.fail("the shape of its input is open; give the shapes of the inputs with --input");
+  }
+  Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}};
+  add_padding(node, order, *x, kernel, strides, Ints(2, 1), attributes);
+  const auto results = node.add_many("MaxPool", {x}, 2, attributes);
+  results[1]->type = ElementType::i64;
+  results[1]->shape = results[0]->shape;
+  const auto number = [&](std::int64_t value) { return node.scalar_of(static_cast<double>(value), ElementType::i64); };
+  Value* plane = number((Dim((*sizes)[0]) * (*sizes)[1]).value());
+  Value* channels = number((*x->shape)[1].value());
+  Value* planes_before = node.add("Div", {results[1], plane});
+  Value* channel = node.add("Mod", {planes_before, channels});
+  Value* pixel = node.add("Mod", {results[1], plane});
+  if (node.flag_or("include_batch_in_index", false)) {
+    Value* image = node.add("Div", {planes_before, channels});
+    pixel = node.add("Add", {pixel, node.add("Mul", {image, plane})});
+  }
+  Value* place = node.add("Add", {node.add("Mul", {pixel, channels}), channel});
+  node.give(0, order.back(node, results[0]));
+  node.give(1, node.cast(order.back(node, place), node.type_or("Targmax", ElementType::i64)));
+}
+
+void local_response_norm(NodeConverter& node) {
+  const std::int64_t radius = node.int_or("depth_radius", 5);
+  if (radius < 0 || radius > largest_size) node.fail(fmt::format("attribute `depth_radius` is {}", radius));
+  const std::int64_t size = 2 * radius + 1;
+  Value* x = node.transpose(node.input(0), {0, 3, 1, 2});
+  Value* y = node.add("LRN", {x},
+                      {{"size", size},
+                       {"alpha", node.float_or("alpha", 1) * static_cast<float>(size)},
+                       {"beta", node.float_or("beta", 0.5F)},
+                       {"bias", node.float_or("bias", 1)}});
+  node.give(node.transpose(y, {0, 2, 3, 1}));
+}
+
+/// In ONNX's terms; the sources are TensorFlow's kernels image_resizer_state.h and resize_*_op.cc.
+Attributes resize_attributes(const NodeConverter& node) {
+  const bool corners = node.flag_or("align_corners", false);
+  const bool half = node.flag_or("half_pixel_centers", false);
+  const std::string coordinates = corners ? "align_corners" : half ? "half_pixel" : "asymmetric";
+  if (node.op() == "ResizeNearestNeighbor") {
+    // Rounds half away from zero with corners aligned, otherwise down; half pixels without the half at the source,
+    // floor((i + 0.5) / scale), are half_pixel's floor((i + 0.5) / scale - 0.5 + 0.5).
+    return {{"mode", std::string("nearest")},
+            {"coordinate_transformation_mode", coordinates},
+            {"nearest_mode", std::string(corners || half ? "round_prefer_ceil" : "floor")}};
+  }
+  if (node.op() == "ResizeBilinear") {
+    return {{"mode", std::string("linear")}, {"coordinate_transformation_mode", coordinates}};
+  }
+  Attributes cubic{{"mode", std::string("cubic")},
+                   {"coordinate_transformation_mode", coordinates},
+                   {"cubic_coeff_a", half ? -0.5F : -0.75F}};
+  if (half) cubic.emplace_back("exclude_outside", std::int64_t{1});
+  return cubic;
+}
+
+void resize(NodeConverter& node) {
+  if (node.flag_or("align_corners", false) && node.flag_or("half_pixel_centers", false)) {
+    node.fail("both `align_corners` and `half_pixel_centers`; allowed is one of them");
+  }
+  // Bilinear and bicubic results are f32 whatever the images are, and not rounded.
+  const bool is_nearest = node.op() == "ResizeNearestNeighbor";
+  Value* images = is_nearest ? node.input(0) : node.cast(node.input(0), ElementType::f32);
+  Value* x = node.transpose(images, {0, 3, 1, 2});
+  Value* outer = node.slice_1d(node.shape_of(x), 0, 2);
+  const auto wanted = node.ints(1);
+  const auto sizes = spatial_sizes(*x);
+  Value* y = nullptr;
+  const bool is_whole = wanted && sizes && wanted->size() == 2 && (*sizes)[0] > 0 && (*sizes)[1] > 0 &&
+                        (*wanted)[0] % (*sizes)[0] == 0 && (*wanted)[1] % (*sizes)[1] == 0;
+  if (is_whole) {
+    const std::int64_t height_factor = (*wanted)[0] / (*sizes)[0];
+    const std::int64_t width_factor = (*wanted)[1] / (*sizes)[1];
+    const std::vector<float> scales{1, 1, static_cast<float>(height_factor), static_cast<float>(width_factor)};
+    y = node.add("Resize", {x, nullptr, node.constant_of(TensorData::from_floats(scales))}, resize_attributes(node));
+  } else {
+    Value* spatial = wanted ? node.ints_of(*wanted) : node.as_i64(1);
+    y = node.add("Resize", {x, nullptr, nullptr, node.concat({outer, spatial})}, resize_attributes(node));
+  }
+  node.give(node.transpose(y, {0, 2, 3, 1}));
+}
+
+void softmax(NodeConverter& node) {
+  node.give(node.add(node.op() == "Softmax" ? "Softmax" : "LogSoftmax", {node.input(0)}, {{"axis", std::int64_t{-1}}}));
+}
+
+void space_and_depth(NodeConverter& node) {
+  const ChannelOrder order(node, 4);
+  const std::int64_t block = node.int_or("block_size", 2);
+  check_positive(node, {block}, "`block_size`");
+  Value* x = order.to_second(node, node.input(0));
+  node.give(order.back(node, node.add(node.op(), {x}, {{"blocksize", block}})));
+}
+
+void leaky_relu(NodeConverter& node) {
+  node.give(node.add("LeakyRelu", {node.input(0)}, {{"alpha", node.float_or("alpha", 0.2F)}}));
+}
+
+void relu6(NodeConverter& node) {
+  const ElementType type = node.type(0);
+  node.give(node.add("Clip", {node.input(0), node.scalar_of(0, type), node.scalar_of(6, type)}));
+}
+
+void activation(NodeConverter& node) { node.give(node.add(node.op(), {node.input(0)})); }
+
+constexpr std::array entries = {
+    OperatorEntry{"AvgPool", pool},
+    OperatorEntry{"AvgPool3D", pool},
+    OperatorEntry{"BiasAdd", bias_add},
+    OperatorEntry{"BiasAddV1", bias_add},
+    OperatorEntry{"Conv2D", convolution},
+    OperatorEntry{"Conv2DBackpropInput", transposed_convolution},
+    OperatorEntry{"Conv3D", convolution},
+    OperatorEntry{"Conv3DBackpropInputV2", transposed_convolution},
+    OperatorEntry{"DepthToSpace", space_and_depth},
+    OperatorEntry{"DepthwiseConv2dNative", depthwise_convolution},
+    OperatorEntry{"Elu", activation},
+    OperatorEntry{"FusedBatchNorm", batch_norm},
+    OperatorEntry{"FusedBatchNormV2", batch_norm},
+    OperatorEntry{"FusedBatchNormV3", batch_norm},
+    OperatorEntry{"LRN", local_response_norm},
+    OperatorEntry{"LeakyRelu", leaky_relu},
+    OperatorEntry{"LogSoftmax", softmax},
+    OperatorEntry{"MaxPool", pool},
+    OperatorEntry{"MaxPool3D", pool},
+    OperatorEntry{"MaxPoolV2", pool},
+    OperatorEntry{"MaxPoolWithArgmax", max_pool_with_places},
+    OperatorEntry{"Relu", activation},
+    OperatorEntry{"Relu6", relu6},
+    OperatorEntry{"ResizeBicubic", resize},
+    OperatorEntry{"ResizeBilinear", resize},
+    OperatorEntry{"ResizeNearestNeighbor", resize},
+    OperatorEntry{"Selu", activation},
+    OperatorEntry{"Sigmoid", activation},
+    OperatorEntry{"Softmax", softmax},
+    OperatorEntry{"Softplus", activation},
+    OperatorEntry{"Softsign", activation},
+    OperatorEntry{"SpaceToDepth", space_and_depth},
+    OperatorEntry{"Tanh", activation},
+};
+
+}  // namespace
+
+OperatorEntries network_operators() { return entries; }
+
+}  // namespace graft::tensorflow

@@ -1,0 +1,154 @@
+// What the converters of all operators share.
+#include "import/tensorflow/node_converter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graft/error.hpp"
+#include "import/tensorflow/graph.hpp"
+#include "tensorflow/graph_def.pb.h"
+
+namespace graft::tensorflow {
+
+std::vector<OperatorGroup> all_operators() {
+  return {{"Convolutions, pools, norms, activations, resizing", network_operators()},
+          {"Blocks and patches", block_operators()},
+          {"Elementwise, reductions, products", math_operators()},
+          {"Diagonals, segments, spectra", matrix_operators()},
+          {"Shapes, slices, constants", array_operators()},
+          {"Indices", index_operators()},
+          {"Boxes", box_operators()},
+          {"Lists of tensors", list_operators()},
+          {"Fused by TensorFlow's optimiser", fused_operators()},
+          {"Quantisation", quantize_operators()}};
+}
+
+const OperatorEntry* find_converter(std::string_view op) {
+  for (const auto& [group, entries] : all_operators()) {
+    const auto found =
+        std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.name == op; });
+    if (found != entries.end()) return &*found;
+  }
+  return nullptr;
+}
+
+NodeConverter::NodeConverter(const NodeDef& node, Graph& graph, ContentsMap& contents, std::vector<Value*> inputs)
+    : NodeBuilder(graph, contents, node.name(), node.op()), node_(node), inputs_(std::move(inputs)) {}
+
+const std::string& NodeConverter::op() const { return node_.op(); }
+
+void NodeConverter::fail(const std::string& message) const {
+  throw Error(fmt::format("node '{}' ({}): {}", node_.name(), node_.op(), message));
+}
+
+Value* NodeConverter::input(std::size_t i) const {
+  if (i >= inputs_.size()) fail(fmt::format("{} inputs; input {} is needed", inputs_.size(), i));
+  return inputs_[i];
+}
+
+ElementType NodeConverter::type(std::size_t i) const { return input(i)->type.value_or(ElementType::undefined); }
+
+std::optional<std::size_t> NodeConverter::rank(const Value* value) const {
+  if (!value->shape) return std::nullopt;
+  return value->shape->size();
+}
+
+std::size_t NodeConverter::known_rank(const Value* value, std::string_view why) const {
+  if (const auto found = rank(value)) return *found;
+  fail(fmt::format("the rank of '{}' is not known, and {}; give the shapes of the inputs with --input", value->name,
+                   why));
+}
+
+std::optional<TensorData> NodeConverter::constant(std::size_t i) const { return input(i)->constant(); }
+
+Ints NodeConverter::known_ints(std::size_t i, std::string_view what) const {
+  if (auto found = ints(i)) return *std::move(found);
+  fail(fmt::format("{} (input {}, '{}') is calculated while the network runs; Graft reads constants only", what, i,
+                   input(i)->name));
+}
+
+std::int64_t NodeConverter::known_int(std::size_t i, std::string_view what) const {
+  const Ints found = known_ints(i, what);
+  if (found.size() != 1) fail(fmt::format("{} (input {}): {} numbers; allowed is one", what, i, found.size()));
+  return found[0];
+}
+
+namespace {
+
+const AttrValue* find_attribute(const NodeDef& node, const std::string& name) {
+  const auto found = node.attr().find(name);
+  return found == node.attr().end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+std::int64_t NodeConverter::int_or(const std::string& attribute, std::int64_t otherwise) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  return value != nullptr && value->value_case() == AttrValue::kI ? value->i() : otherwise;
+}
+
+bool NodeConverter::flag_or(const std::string& attribute, bool otherwise) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  return value != nullptr && value->value_case() == AttrValue::kB ? value->b() : otherwise;
+}
+
+float NodeConverter::float_or(const std::string& attribute, float otherwise) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  return value != nullptr && value->value_case() == AttrValue::kF ? value->f() : otherwise;
+}
+
+std::string NodeConverter::text_or(const std::string& attribute, std::string_view otherwise) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  return value != nullptr && value->value_case() == AttrValue::kS ? value->s() : std::string(otherwise);
+}
+
+std::vector<std::string> NodeConverter::texts(const std::string& attribute) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  if (value == nullptr || value->value_case() != AttrValue::kList) return {};
+  return {value->list().s().begin(), value->list().s().end()};
+}
+
+std::vector<float> NodeConverter::floats(const std::string& attribute) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  if (value == nullptr || value->value_case() != AttrValue::kList) return {};
+  return {value->list().f().begin(), value->list().f().end()};
+}
+
+Ints NodeConverter::ints_or(const std::string& attribute, Ints otherwise) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  if (value == nullptr || value->value_case() != AttrValue::kList) return otherwise;
+  return {value->list().i().begin(), value->list().i().end()};
+}
+
+std::optional<Ints> NodeConverter::shape_or(const std::string& attribute) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  if (value == nullptr || value->value_case() != AttrValue::kShape || value->shape().unknown_rank())
+    return std::nullopt;
+  Ints dims;
+  for (const auto& dim : value->shape().dim()) dims.push_back(dim.size());
+  return dims;
+}
+
+ElementType NodeConverter::type_or(const std::string& attribute, ElementType otherwise) const {
+  const AttrValue* value = find_attribute(node_, attribute);
+  if (value == nullptr || value->value_case() != AttrValue::kType) return otherwise;
+  const auto found = element_type(value->type());
+  if (!found)
+    fail(fmt::format("attribute `{}` is {}, which Graft does not read", attribute, data_type_name(value->type())));
+  return *found;
+}
+
+void NodeConverter::give(std::size_t index, Value* value) {
+  if (results_.size() <= index) results_.resize(index + 1, nullptr);
+  const std::string wanted = to_string(TensorName{name(), static_cast<std::int64_t>(index)});
+  const bool is_new = value->producer != nullptr && value->name.starts_with(name() + ":") &&
+                      std::find(inputs_.begin(), inputs_.end(), value) == inputs_.end();
+  if (is_new && graph().unique_name(wanted) == wanted) {
+    graph().rename(*value, wanted);
+    if (value->output_index == 0) value->producer->name = wanted;
+  }
+  results_[index] = value;
+}
+
+}  // namespace graft::tensorflow

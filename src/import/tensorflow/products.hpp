@@ -1,0 +1,13 @@
+// Convolutions and products whose converters other operators use as well.
+#pragma once
+
+#include "import/tensorflow/node_converter.hpp"
+
+namespace graft::tensorflow {
+
+Value* convolved(NodeConverter& node);            ///< Conv2D and Conv3D of inputs 0 and 1.
+Value* depthwise_convolved(NodeConverter& node);  ///< DepthwiseConv2dNative of inputs 0 and 1.
+Value* normalised(NodeConverter& node);           ///< FusedBatchNorm of inputs 0 to 4.
+Value* multiplied(NodeConverter& node);           ///< MatMul and BatchMatMul of inputs 0 and 1.
+
+}  // namespace graft::tensorflow

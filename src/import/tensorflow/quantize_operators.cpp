@@ -1,0 +1,287 @@
+// Quantisation that a graph was trained with, kept as QuantizeLinear and DequantizeLinear where 8 bits hold it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "import/tensorflow/node_converter.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+/// A grid of numbers: zero + k * scale for k from lowest to highest; one for each channel, or one for all.
+struct Grid {
+  std::vector<double> scales;
+  std::vector<double> zeros;  ///< The k that stands for 0.
+  double lowest = 0;
+  double highest = 255;
+  Ints dims;  ///< Of scales, as a tensor.
+};
+
+Value* numbers_of(NodeConverter& node, const std::vector<double>& numbers, const Ints& dims, ElementType type) {
+  return node.constant_of(TensorData::from_numbers(type, dims, numbers));
+}
+
+/// The numbers put on the grid. 8 bits: a pair of QuantizeLinear and DequantizeLinear; otherwise the same by
+/// arithmetic.
+Value* put_on_grid(NodeConverter& node, Value* x, const Grid& grid, std::int64_t axis) {
+  const ElementType type = x->type.value_or(ElementType::f32);
+  constexpr double u8_highest = 255;
+  constexpr double i8_lowest = -128;
+  constexpr double i8_highest = 127;
+  const bool is_u8 = grid.lowest >= 0 && grid.highest <= u8_highest && grid.highest > i8_highest;
+  const bool is_i8 = grid.lowest < 0 && grid.lowest >= i8_lowest && grid.highest == i8_highest;
+  Ints dims = grid.dims;
+  if (!dims.empty()) {  // the same along the axis of x, for what broadcasts
+    const std::size_t rank = node.known_rank(x, "one of its axes is quantised");
+    dims.resize(rank - static_cast<std::size_t>(axis), 1);
+  }
+  if (!is_u8 && !is_i8) {
+    Value* scale = numbers_of(node, grid.scales, dims, type);
+    Value* steps = node.add("Round", {node.add("Div", {x, scale})});
+    std::vector<double> lows;
+    std::vector<double> highs;
+    for (const double zero : grid.zeros) {
+      lows.push_back(grid.lowest - zero);
+      highs.push_back(grid.highest - zero);
+    }
+    steps = node.add("Min", {steps, numbers_of(node, highs, dims, type)});
+    steps = node.add("Max", {steps, numbers_of(node, lows, dims, type)});
+    return node.add("Mul", {steps, scale});
+  }
+  if (grid.lowest != (is_u8 ? 0 : i8_lowest)) {  // a narrow range leaves the lowest number out
+    std::vector<double> bounds;
+    for (std::size_t i = 0; i < grid.zeros.size(); ++i) {
+      bounds.push_back((grid.lowest - grid.zeros[i]) * grid.scales[i]);
+    }
+    x = node.add("Max", {x, numbers_of(node, bounds, dims, type)});
+  }
+  Value* scale = numbers_of(node, grid.scales, grid.dims, type);
+  Value* zero = numbers_of(node, grid.zeros, grid.dims, is_u8 ? ElementType::u8 : ElementType::i8);
+  const Attributes attributes = grid.dims.empty() ? Attributes{} : Attributes{{"axis", axis}};
+  Value* quantised = node.add("QuantizeLinear", {x, scale, zero}, attributes);
+  return node.add("DequantizeLinear", {quantised, scale, zero}, attributes);
+}
+
+std::vector<double> known_numbers(NodeConverter& node, std::size_t input) {
+  const auto tensor = node.constant(input);
+  const auto numbers = tensor ? tensor->numbers() : std::nullopt;
+  if (!numbers || numbers->empty()) {
+    node.fail(fmt::format("its range (input {}, '{}') is calculated while the network runs; allowed are constants",
+                          input, node.input(input)->name));
+  }
+  return *numbers;
+}
+
+std::int64_t known_bits(NodeConverter& node) {
+  constexpr std::int64_t most = 16;
+  const std::int64_t bits = node.int_or("num_bits", 8);
+  if (bits < 2 || bits > most) node.fail(fmt::format("attribute `num_bits` is {}; allowed are 2 to {}", bits, most));
+  return bits;
+}
+
+/// The range is moved so that 0 is one of its steps, as TensorFlow does (fake_quant_ops_functor.h).
+void fake_quantize(NodeConverter& node) {
+  std::vector<double> lows{node.float_or("min", -6)};
+  std::vector<double> highs{node.float_or("max", 6)};
+  if (node.op() != "FakeQuantWithMinMaxArgs") {
+    lows = known_numbers(node, 1);
+    highs = known_numbers(node, 2);
+  }
+  if (lows.size() != highs.size()) node.fail("as many lower as upper bounds are needed");
+  Grid grid;
+  grid.lowest = node.flag_or("narrow_range", false) ? 1 : 0;
+  grid.highest = std::pow(2, static_cast<double>(known_bits(node))) - 1;
+  for (std::size_t i = 0; i < lows.size(); ++i) {
+    const auto low = static_cast<float>(lows[i]);
+    const auto high = static_cast<float>(highs[i]);
+    if (low == 0 && high == 0) node.fail("a range of 0 to 0: it was never trained");
+    if (!(low < high)) node.fail(fmt::format("the range {} to {}; allowed are growing ranges", low, high));
+    const float scale = (high - low) / static_cast<float>(grid.highest - grid.lowest);
+    const float zero = static_cast<float>(grid.lowest) - low / scale;
+    grid.zeros.push_back(std::clamp(std::round(static_cast<double>(zero)), grid.lowest, grid.highest));
+    grid.scales.push_back(scale);
+  }
+  std::int64_t axis = 0;
+  if (node.op() == "FakeQuantWithMinMaxVarsPerChannel") {
+    grid.dims = {static_cast<std::int64_t>(grid.scales.size())};
+    axis = static_cast<std::int64_t>(node.known_rank(node.input(0), "its last axis is quantised")) - 1;
+  }
+  node.give(put_on_grid(node, node.input(0), grid, axis));
+}
+
+/// One scale for both signs: the wider side of the range decides (quantize_and_dequantize_op.h).
+double scale_of_range(double low, double high, double lowest, double highest) {
+  const double from_low = lowest * low > 0 ? lowest / low : std::numeric_limits<float>::max();
+  const double from_high = highest * high > 0 ? highest / high : std::numeric_limits<float>::max();
+  return std::min(from_low, from_high);
+}
+
+void quantize_and_dequantize(NodeConverter& node) {
+  Value* x = node.input(0);
+  const std::string rounding = node.text_or("round_mode", "HALF_TO_EVEN");
+  if (rounding != "HALF_TO_EVEN") {
+    node.fail(fmt::format("attribute `round_mode` is {}; allowed is HALF_TO_EVEN", rounding));
+  }
+  const bool is_signed = node.flag_or("signed_input", true);
+  const bool is_narrow = node.flag_or("narrow_range", false);
+  std::int64_t bits = 0;
+  if (node.op() == "QuantizeAndDequantizeV3") {
+    bits = node.known_int(3, "the number of bits");
+    if (bits < 2 || bits > 16) node.fail(fmt::format("{} bits; allowed are 2 to 16", bits));
+  } else {
+    bits = known_bits(node);
+  }
+  Grid grid;
+  const double half = std::pow(2, static_cast<double>(bits - 1));
+  grid.lowest = is_signed ? -half + (is_narrow ? 1 : 0) : 0;
+  grid.highest = is_signed ? half - 1 : 2 * half - 1;
+  const std::int64_t axis = node.int_or("axis", -1);
+  if (!node.flag_or("range_given", false)) {
+    // The range of the tensor itself, found while the network runs.
+    if (axis != -1) node.fail("the range of each channel is calculated while the network runs; allowed is one range");
+    const ElementType type = node.type(0);
+    const auto number = [&](double value) { return node.scalar_of(value, type); };
+    Value* high = node.add("ReduceMax", {x}, {{"keepdims", std::int64_t{0}}});
+    Value* low = node.add("ReduceMin", {x}, {{"keepdims", std::int64_t{0}}});
+    Value* step = node.add("Div", {node.add("Max", {high, number(0)}), number(grid.highest)});
+    if (is_signed)
+      step = node.add("Max", {step, node.add("Div", {node.add("Min", {low, number(0)}), number(grid.lowest)})});
+    step = node.add("Max", {step, number(std::numeric_limits<float>::min())});
+    Value* steps = node.add("Round", {node.add("Div", {x, step})});
+    steps = node.add("Max", {node.add("Min", {steps, number(grid.highest)}), number(grid.lowest)});
+    node.give(node.add("Mul", {steps, step}));
+    return;
+  }
+  const auto lows = known_numbers(node, 1);
+  const auto highs = known_numbers(node, 2);
+  if (lows.size() != highs.size()) node.fail("as many lower as upper bounds are needed");
+  for (std::size_t i = 0; i < lows.size(); ++i) {
+    if (!(lows[i] <= highs[i])) node.fail(fmt::format("the range {} to {}", lows[i], highs[i]));
+    const auto scale = static_cast<float>(scale_of_range(lows[i], highs[i], grid.lowest, grid.highest));
+    grid.scales.push_back(1 / static_cast<double>(scale));
+    grid.zeros.push_back(0);
+  }
+  if (axis != -1) grid.dims = {static_cast<std::int64_t>(grid.scales.size())};
+  node.give(put_on_grid(node, x, grid, axis));
+}
+
+struct Stored {
+  double lowest = 0;
+  double highest = 255;
+};
+
+Stored stored_range(const NodeConverter& node, ElementType type) {
+  switch (type) {
+    case ElementType::u8: return {0, 255};
+    case ElementType::i8: return {-128, 127};
+    case ElementType::u16: return {0, 65535};
+    case ElementType::i16: return {-32768, 32767};
+    default: node.fail(fmt::format("type {}; allowed are 8 and 16 bits", to_string(type)));
+  }
+}
+
+/// Of the three ways of storing a range: k * scale + summand is what an integer k stands for.
+struct Line {
+  double scale = 1;
+  double summand = 0;
+};
+
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+
+Range known_range(NodeConverter& node) {
+  const auto lows = known_numbers(node, 1);
+  const auto highs = known_numbers(node, 2);
+  if (lows.size() != 1 || highs.size() != 1) node.fail("a range for each channel; allowed is one range");
+  return {lows[0], highs[0]};
+}
+
+Line stored_line(NodeConverter& node, ElementType type, const Range& range) {
+  const Stored stored = stored_range(node, type);
+  const std::string mode = node.text_or("mode", "MIN_COMBINED");
+  const auto [low, high] = range;
+  Line line;
+  if (mode == "SCALED") {
+    const double lowest = node.flag_or("narrow_range", false) ? stored.lowest + 1 : stored.lowest;
+    line.scale = 1 / scale_of_range(low, high, lowest, stored.highest);
+    return line;
+  }
+  line.scale = (high - low) / (stored.highest - stored.lowest);
+  if (mode == "MIN_FIRST") {  // the lower bound is moved to a step of the grid
+    line.summand = std::round(low / line.scale) * line.scale - stored.lowest * line.scale;
+  } else if (mode == "MIN_COMBINED") {
+    line.summand = low - stored.lowest * line.scale;
+  } else {
+    node.fail(fmt::format("attribute `mode` is {}; allowed are MIN_COMBINED, MIN_FIRST, SCALED", mode));
+  }
+  return line;
+}
+
+void dequantize(NodeConverter& node) {
+  const ElementType type = node.type(0);
+  const Line line = stored_line(node, type, known_range(node));
+  Value* numbers = node.cast(node.input(0), ElementType::f32);
+  Value* y = node.add("Mul", {numbers, node.scalar_of(line.scale, ElementType::f32)});
+  node.give(line.summand == 0 ? y : node.add("Add", {y, node.scalar_of(line.summand, ElementType::f32)}));
+}
+
+/// The kernel (quantize_op.cc) widens a range until it holds 0 and is not too narrow.
+Range widened(const NodeConverter& node, const Range& given) {
+  constexpr float least = 0.01F;
+  const double low = std::min(0.0, given.low);
+  const double width = std::max({1.0, std::abs(given.low), std::abs(given.high)}) *
+                       static_cast<double>(node.float_or("ensure_minimum_range", least));
+  return {low, std::max({0.0, given.high, low + width})};
+}
+
+/// A half goes away from zero, where ONNX's Round goes to the even number.
+Value* rounded_away(NodeConverter& node, Value* x) {
+  Value* half = node.scalar_of(0.5, ElementType::f32);
+  Value* size = node.add("Floor", {node.add("Add", {node.add("Abs", {x}), half})});
+  return node.add("Mul", {node.add("Sign", {x}), size});
+}
+
+void quantize(NodeConverter& node) {
+  const ElementType type = node.type_or("T", ElementType::u8);
+  const Stored stored = stored_range(node, type);
+  Range range = widened(node, known_range(node));
+  const Line line = stored_line(node, type, range);
+  const std::string mode = node.text_or("mode", "MIN_COMBINED");
+  if (mode == "SCALED") {
+    const double lowest = stored.lowest + (node.flag_or("narrow_range", false) ? 1 : 0);
+    range = {lowest * line.scale, stored.highest * line.scale};
+  }
+  const auto number = [&](double value) { return node.scalar_of(value, ElementType::f32); };
+  const bool is_even = mode == "SCALED" && node.text_or("round_mode", "HALF_AWAY_FROM_ZERO") == "HALF_TO_EVEN";
+  const bool is_moved_later = mode == "MIN_FIRST";  // by whole steps, which changes where halves go
+  Value* steps = is_moved_later ? node.input(0) : node.add("Sub", {node.input(0), number(line.summand)});
+  steps = node.add("Mul", {steps, number(1 / line.scale)});
+  steps = is_even ? node.add("Round", {steps}) : rounded_away(node, steps);
+  if (is_moved_later) steps = node.add("Sub", {steps, number(std::round(line.summand / line.scale))});
+  steps = node.add("Max", {node.add("Min", {steps, number(stored.highest)}), number(stored.lowest)});
+  node.give(0, node.cast(steps, type));
+  node.give(1, number(range.low));
+  node.give(2, number(range.high));
+}
+
+constexpr std::array entries = {
+    OperatorEntry{"Dequantize", dequantize},
+    OperatorEntry{"FakeQuantWithMinMaxArgs", fake_quantize},
+    OperatorEntry{"FakeQuantWithMinMaxVars", fake_quantize},
+    OperatorEntry{"FakeQuantWithMinMaxVarsPerChannel", fake_quantize},
+    OperatorEntry{"QuantizeAndDequantizeV2", quantize_and_dequantize},
+    OperatorEntry{"QuantizeAndDequantizeV3", quantize_and_dequantize},
+    OperatorEntry{"QuantizeAndDequantizeV4", quantize_and_dequantize},
+    OperatorEntry{"QuantizeV2", quantize},
+};
+
+}  // namespace
+
+OperatorEntries quantize_operators() { return entries; }
+
+}  // namespace graft::tensorflow

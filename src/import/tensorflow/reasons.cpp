@@ -1,0 +1,113 @@
+// Operators that Graft knows and does not read, with the reason.
+#include <algorithm>
+#include <array>
+
+#include "import/tensorflow/node_converter.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+struct Reason {
+  std::string_view start;  ///< Of the operator's name.
+  std::string_view text;
+};
+
+constexpr std::string_view no_text = "ONNX and TensorRT compute on numbers; do this before the network";
+constexpr std::string_view is_input_pipeline =
+    "it belongs to the input pipeline; freeze the network from its placeholders on";
+constexpr std::string_view is_random =
+    "its result differs from run to run; cut it off with --keep-output, or export the "
+    "network for inference";
+
+constexpr std::array reasons = {
+    Reason{"As", no_text},
+    Reason{"Case", "a choice between many functions; allowed are If and StatelessIf"},
+    Reason{"CudnnRNN", "its weights are in an order that only cuDNN knows; export the network for the CPU"},
+    Reason{"Decode", is_input_pipeline},
+    Reason{"FIFOQueue", is_input_pipeline},
+    Reason{"HashTable", no_text},
+    Reason{"Iterator", is_input_pipeline},
+    Reason{"LookupTable", no_text},
+    Reason{"Multinomial", is_random},
+    Reason{"NextIteration",
+           "it belongs to a loop of TensorFlow 1 and is read without an Exit; name outputs behind the "
+           "loop with --keep-output"},
+    Reason{"ParseExample", is_input_pipeline},
+    Reason{"PyFunc", "a function of Python, of which the file holds only the name"},
+    Reason{"Queue", is_input_pipeline},
+    Reason{"Random", is_random},
+    Reason{"ReadFile", is_input_pipeline},
+    Reason{"Regex", no_text},
+    Reason{"Restore", is_input_pipeline},
+    Reason{"Sentencepiece", no_text},
+    Reason{"StatelessCase", "a choice between many functions; allowed are If and StatelessIf"},
+    Reason{"StatelessRandom", is_random},
+    Reason{"StaticRegex", no_text},
+    Reason{"String", no_text},
+    Reason{"TensorArray", "an array of an older kind than TensorArrayV3"},
+    Reason{"TruncatedNormal", is_random},
+    Reason{"Wordpiece", no_text},
+};
+
+struct Limits {
+  std::string_view op;
+  std::string_view text;
+};
+
+constexpr std::string_view one_diagonal = "the main diagonal only";
+constexpr std::string_view fixed_range = "a range that is constant";
+
+constexpr std::array limits = {
+    Limits{"Bitcast", "between a quantised type and the integer that holds it"},
+    Limits{"CombinedNonMaxSuppression", "one box for all classes (q = 1), a known number of classes"},
+    Limits{"Complex", "pairs of numbers, which Real, Imag or ComplexAbs take apart again"},
+    Limits{"Conv2DBackpropInput",
+           "padding SAME or VALID; a size of the result that is constant or follows from its input's"},
+    Limits{"Dequantize", "one constant range"},
+    Limits{"DynamicPartition", "partitions of one axis"},
+    Limits{"DynamicStitch", "constant places that leave out no row"},
+    Limits{"ExtractImagePatches", "a known number of channels; with SAME, a known size"},
+    Limits{"FakeQuantWithMinMaxVars", fixed_range},
+    Limits{"FakeQuantWithMinMaxVarsPerChannel", fixed_range},
+    Limits{"If", "both branches have as many results"},
+    Limits{"LinSpace", "a constant count"},
+    Limits{"MatrixDiagPartV2", one_diagonal},
+    Limits{"MatrixDiagPartV3", one_diagonal},
+    Limits{"MatrixDiagV2", one_diagonal},
+    Limits{"MatrixDiagV3", one_diagonal},
+    Limits{"MatrixSetDiag", "square matrices"},
+    Limits{"MatrixSetDiagV2", "the main diagonal of square matrices"},
+    Limits{"MatrixSetDiagV3", "the main diagonal of square matrices"},
+    Limits{"MaxPoolWithArgmax", "a known size and number of channels"},
+    Limits{"Merge", "two sides of the same shape, unless the condition is constant"},
+    Limits{"MirrorPad", "SYMMETRIC with constant paddings; becomes Graft's Padding"},
+    Limits{"NonMaxSuppressionV5", "soft_nms_sigma 0"},
+    Limits{"OneHot", "a constant depth"},
+    Limits{"QuantizeAndDequantizeV2", "round_mode HALF_TO_EVEN; a range for each channel only if it is constant"},
+    Limits{"QuantizeAndDequantizeV3", "a range for each channel only if it is constant"},
+    Limits{"QuantizeAndDequantizeV4", "round_mode HALF_TO_EVEN; a range for each channel only if it is constant"},
+    Limits{"QuantizeV2", "one constant range"},
+    Limits{"RFFT", "up to 4096 numbers, a known length; becomes a product of matrices"},
+    Limits{"Roll", "a constant shift, axes of a known size"},
+    Limits{"StridedSlice", "constant strides"},
+    Limits{"TensorArrayScatterV3", "a tensor taken apart from its first element to its last"},
+    Limits{"TensorListReserve", "elements of a known shape, unless a loop sets all of them in order"},
+    Limits{"Transpose", "a constant permutation"},
+    Limits{"UnravelIndex", "constant dimensions"},
+};
+
+}  // namespace
+
+std::string_view limits_of(std::string_view op) {
+  const auto* const found =
+      std::find_if(limits.begin(), limits.end(), [&](const Limits& each) { return each.op == op; });
+  return found == limits.end() ? std::string_view() : found->text;
+}
+
+std::string_view reason_against(std::string_view op) {
+  const auto* const found =
+      std::find_if(reasons.begin(), reasons.end(), [&](const Reason& reason) { return op.starts_with(reason.start); });
+  return found == reasons.end() ? std::string_view() : found->text;
+}
+
+}  // namespace graft::tensorflow

@@ -1,0 +1,226 @@
+// Converting a planned scope node by node: constants, inputs, and what only chooses between tensors.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/shape_inference.hpp"
+#include "import/tensorflow/scope.hpp"
+
+namespace graft::tensorflow {
+namespace {
+
+/// Complex numbers are pairs on an axis of their own here: what does not know of it would calculate something else.
+void refuse_complex(const NodeDef& node) {
+  constexpr std::array<std::string_view, 7> allowed = {"Complex", "ComplexAbs", "Identity",    "Imag",
+                                                       "Real",    "RFFT",       "StopGradient"};
+  if (std::find(allowed.begin(), allowed.end(), node.op()) != allowed.end()) return;
+  for (const auto& [name, value] : node.attr()) {
+    constexpr std::array<std::string_view, 5> uses = {"T", "SrcT", "DstT", "Tparams", "dtype"};
+    if (value.value_case() != AttrValue::kType || std::find(uses.begin(), uses.end(), name) == uses.end()) continue;
+    const auto type = element_type(value.type());
+    if (type == ElementType::complex64 || type == ElementType::complex128) {
+      throw Error(
+          fmt::format("node '{}' ({}): attribute `{}` is {}; Graft reads complex numbers where RFFT makes them "
+                      "and ComplexAbs, Real or Imag takes them apart",
+                      node.name(), node.op(), name, data_type_name(value.type())));
+    }
+  }
+}
+
+/// One of two tensors; where they have different shapes, Where would make a third of them.
+Value* chosen(NodeConverter& node) {
+  const auto& a = node.input(1)->shape;
+  const auto& b = node.input(2)->shape;
+  if (!a || !b || *a != *b) {
+    const auto text = [](const std::optional<Shape>& shape) { return shape ? to_string(*shape) : "unknown"; };
+    node.fail(
+        fmt::format("its two sides have different shapes, or Graft cannot see that they are the same ({} and {}), and "
+                    "the condition is not constant; freeze the graph from TensorFlow 2 with "
+                    "convert_variables_to_constants_v2(f, lower_control_flow=False), whose If is read",
+                    text(a), text(b)));
+  }
+  return node.add("Where", {node.input(0), node.input(1), node.input(2)});
+}
+
+}  // namespace
+
+std::vector<Value*> Scope::convert(Graph& graph, const std::vector<Value*>& arguments,
+                                   const std::map<TensorName, Value*>& captured) {
+  if (order_.size() > reading_.room_for_conversions) throw Error("loops in the conditions of loops, nested too deep");
+  reading_.room_for_conversions -= order_.size();
+  graph_ = &graph;
+  argument_values_ = arguments;
+  captured_values_ = captured;
+  values_.clear();
+  for (NodeDef* node : order_) convert(*node);
+  std::vector<Value*> results;
+  for (const TensorName& result : results_) results.push_back(try_value(result));
+  return results;
+}
+
+Value* Scope::try_value(const TensorName& name) const {
+  if (const auto at = arguments_.find(name); at != arguments_.end()) return argument_values_.at(at->second);
+  const auto found = values_.find(name.node);
+  const auto index = static_cast<std::size_t>(name.output);
+  return found == values_.end() || index >= found->second.size() ? nullptr : found->second[index];
+}
+
+Value* Scope::captured(const TensorName& name) const {
+  const auto found = captured_values_.find(name);
+  return found == captured_values_.end() ? nullptr : found->second;
+}
+
+Value* Scope::value_of(const TensorName& name, const NodeDef& reader) const {
+  if (Value* value = try_value(name)) return value;
+  const NodeDef* node = node_of(name);
+  const std::string op = node == nullptr ? "missing" : node->op();
+  if (op.starts_with("TensorList") || op.starts_with("TensorArray") || op == "EmptyTensorList") {
+    throw Error(
+        fmt::format("node '{}' ({}) reads the list '{}' ({}), whose elements have no fixed shape; Graft reads "
+                    "such a list where a loop fills it from the first element to the last. Give the shapes of "
+                    "the inputs with --input, or freeze the network with a fixed batch",
+                    reader.name(), reader.op(), name.node, op));
+  }
+  throw Error(fmt::format("node '{}' ({}) reads '{}'; '{}' ({}) has no such output that Graft keeps", reader.name(),
+                          reader.op(), to_string(name), name.node, op));
+}
+
+void Scope::convert(NodeDef& node) {
+  const std::vector<TensorName>& names = reads_.at(&node);
+  std::vector<Value*>& results = values_[node.name()];
+  if (const auto item = items_.find(&node); item != items_.end()) {
+    results = {value_of(names.at(item->second), node)};
+    return;
+  }
+  const bool is_loop = loops_.contains(&node);
+  const bool may_lack_inputs = is_loop || node.op() == "TensorArrayScatterV3";  // lists that are filled later
+  // A list that a loop fills has no value yet, and goes through Identities.
+  if (is_identity(node) && names.size() == 1 && try_value(names[0]) == nullptr) return;
+  std::vector<Value*> inputs;
+  inputs.reserve(names.size());
+  for (const TensorName& name : names) inputs.push_back(may_lack_inputs ? try_value(name) : value_of(name, node));
+  refuse_complex(node);
+  NodeConverter converter(node, *graph_, reading_.contents, inputs);
+  try {
+    if (is_loop) {
+      convert_loop(node, converter);
+    } else if (branches_.contains(&node)) {
+      convert_branches(node, converter);
+    } else if (node.op() == "Const") {
+      converter.give(constant(node, converter));
+    } else if (node.op() == "Placeholder" || node.op() == "PlaceholderV2") {
+      converter.give(placeholder(node, std::nullopt));
+    } else if (node.op() == "PlaceholderWithDefault") {
+      converter.give(with_default(node, converter));
+    } else if (node.op() == "Switch") {
+      converter.give(0, converter.input(0));
+      converter.give(1, converter.input(0));
+    } else if (node.op() == "Merge") {
+      converter.give(inputs.size() == 3 ? chosen(converter) : converter.input(0));
+    } else if (node.op() == "Exit") {
+      converter.give(converter.input(0));
+    } else if (node.op() == "Enter") {
+      Value* value = captured(data_inputs(node).at(0));
+      if (value != nullptr) converter.give(value);
+    } else {
+      find_converter(node.op())->convert(converter);
+    }
+    results = converter.results();
+    note_origin(node, inputs, results);
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    if (error.kind() != Error::Kind::bad_input || text.starts_with("node '")) throw;
+    converter.fail(text);
+  }
+}
+
+void Scope::note_origin(const NodeDef& node, const std::vector<Value*>& inputs, const std::vector<Value*>& results) {
+  const bool copies = !inputs.empty() && !results.empty() && results[0] == inputs[0];
+  if (copies) {
+    std::string why = "it copies its input";
+    if (node.op() == "Merge") why = "one branch alone ever runs";
+    if (node.op() == "PlaceholderWithDefault") {
+      why = fmt::format("'{}' is its default; --input {}: with a shape makes it an input", node.name(), node.name());
+    }
+    reading_.origin.leave_out(node.op(), why);
+  } else if (!inputs.empty()) {
+    ++reading_.origin.operators[node.op()];
+  }
+}
+
+Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
+  const auto found = node.mutable_attr()->find("value");
+  if (found == node.mutable_attr()->end() || !found->second.has_tensor()) converter.fail("it has no attribute `value`");
+  Constant read;
+  if (depth_ == 0) {
+    read = read_constant(*found->second.mutable_tensor(), reading_.pieces, reading_.room_for_constants);
+  } else {  // may be wanted again: the condition of a loop stands before it and inside
+    TensorProto copy = found->second.tensor();
+    read = read_constant(copy, reading_.pieces, reading_.room_for_constants);
+  }
+  if (read.is_filled) {
+    return converter.add("Expand", {converter.constant_of(std::move(read.tensor)), converter.ints_of(read.dims)});
+  }
+  return graph_->add_constant(node.name(), std::move(read.tensor));
+}
+
+/// The name of an input's open first size. Nothing says that those of two inputs are the same.
+Dim Scope::batch_of(const NodeDef& node) const {
+  const auto is_open = [&](const NodeDef* other) {
+    if (!other->op().starts_with("Placeholder") || reading_.options.input_shapes.contains(other->name())) return false;
+    const auto declared = other->attr().find("shape");
+    return declared != other->attr().end() && declared->second.shape().dim_size() > 0 &&
+           declared->second.shape().dim(0).size() < 0;
+  };
+  const bool is_only = std::count_if(order_.begin(), order_.end(), is_open) == 1;
+  return Dim::symbol(is_only ? "batch" : node.name() + "_batch");
+}
+
+Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>& shape) {
+  if (depth_ != 0) throw Error("an input of the network inside a branch or loop; allowed is outside");
+  Value* value = graph_->add_input(node.name());
+  const auto type = node.attr().find("dtype");
+  if (type == node.attr().end()) throw Error("it has no attribute `dtype`");
+  value->type = element_type(type->second.type());
+  if (!value->type) {
+    throw Error(fmt::format("an input of type {}, which Graft does not read", data_type_name(type->second.type())));
+  }
+  const auto given = reading_.options.input_shapes.find(node.name());
+  const auto declared = node.attr().find("shape");
+  if (given != reading_.options.input_shapes.end()) {
+    value->shape = given->second;
+  } else if (declared != node.attr().end() && !declared->second.shape().unknown_rank() &&
+             declared->second.value_case() == AttrValue::kShape) {
+    Shape dims;
+    const int rank = declared->second.shape().dim_size();
+    if (static_cast<std::size_t>(rank) > highest_rank) {
+      throw Error(fmt::format("an input of {} dimensions; allowed are {}", rank, highest_rank));
+    }
+    for (const auto& dim : declared->second.shape().dim()) {
+      if (dim.size() >= 0) {
+        dims.emplace_back(dim.size());
+      } else {
+        dims.push_back(dims.empty() ? batch_of(node) : unknown_dim());
+      }
+    }
+    value->shape = std::move(dims);
+  } else if (shape) {
+    value->shape = *shape;
+  }
+  return value;
+}
+
+/// A flag or number with a default (is_training, keep_prob) is that default; a tensor is an input, if it is asked for
+/// or has a batch.
+Value* Scope::with_default(const NodeDef& node, NodeConverter& converter) {
+  Value* otherwise = converter.input(0);
+  const bool is_number = otherwise->shape && otherwise->shape->empty();
+  if (is_number && !reading_.options.input_shapes.contains(node.name())) return otherwise;
+  return placeholder(node, otherwise->shape);
+}
+
+}  // namespace graft::tensorflow

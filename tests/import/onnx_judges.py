@@ -1,0 +1,169 @@
+# The judges of ONNX models: ONNX Runtime, and the reference implementation of the onnx package where that cannot.
+"""Both are asked for the results that ONNX's own tests store, with the tolerances of ONNX's own test runner."""
+
+import os
+import pathlib
+from collections import namedtuple
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+# Otherwise it refuses operator sets that came after it, whichever operators the model uses.
+os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
+
+DATA = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
+# The newest version of the file format that ONNX Runtime 1.31 reads; what follows changed nothing that it needs.
+ONNXRUNTIME_IR_VERSION = 13
+
+# data_sets: pairs of inputs and expected outputs.
+Case = namedtuple("Case", "name model data_sets rtol atol")
+
+
+def to_array(value):
+    """As test cases hold it: an array, a number, a TensorProto for types that NumPy lacks, a list, or nothing."""
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    if value is None or isinstance(value, (list, dict)):
+        return value
+    return np.asarray(value)
+
+
+def difference(found, expected, rtol, atol):
+    """Nothing where they agree; otherwise what is wrong."""
+    if len(found) != len(expected):
+        return f"{len(found)} outputs, expected are {len(expected)}"
+    for one, value in zip(found, expected, strict=True):
+        wanted = to_array(value)
+        if isinstance(wanted, (list, tuple)):
+            wrong = difference(one, wanted, rtol, atol)
+            if wrong:
+                return wrong
+            continue
+        if wanted is None:
+            if one is not None:
+                return "a value, expected is none"
+            continue
+        one = np.asarray(one)
+        if one.shape != wanted.shape:
+            return f"shape {one.shape}, expected is {wanted.shape}"
+        if wanted.dtype.kind in "OUST":
+            if not np.array_equal(one.astype(str), wanted.astype(str)):
+                return "another text"
+            continue
+        if one.dtype != wanted.dtype:
+            return f"type {one.dtype}, expected is {wanted.dtype}"
+        limit = rtol
+        if wanted.dtype.name == "bfloat16":
+            limit = max(rtol, 2**-6)  # as ONNX's runner: two steps of a bfloat16
+        if wanted.dtype.kind not in "fciub":
+            one, wanted = one.astype(np.float32), wanted.astype(np.float32)
+        try:
+            np.testing.assert_allclose(one, wanted, rtol=limit, atol=atol)
+        except AssertionError as error:
+            return " ".join(str(error).split())[:200]
+    return ""
+
+
+def run_onnxruntime(model, values):
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    copy.ir_version = min(copy.ir_version, ONNXRUNTIME_IR_VERSION)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(copy.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feeds = {}
+    for info, value in zip(real_inputs(model), values, strict=False):
+        array = to_array(value)
+        if array is None:
+            continue
+        # NumPy's own name for these types is not ONNX Runtime's.
+        if isinstance(array, np.ndarray) and array.dtype.kind not in "fciubOUST":
+            raw = array.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
+            array = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, info.type.tensor_type.elem_type)
+        feeds[info.name] = array
+    return session.run(None, feeds)
+
+
+def run_reference(model, values):
+    names = [info.name for info in real_inputs(model)]
+    return ReferenceEvaluator(model).run(None, dict(zip(names, map(to_array, values), strict=False)))
+
+
+def real_inputs(model):
+    defaults = {tensor.name for tensor in model.graph.initializer}
+    return [info for info in model.graph.input if info.name not in defaults]
+
+
+JUDGES = {"ONNX Runtime": run_onnxruntime, "onnx.reference": run_reference}
+
+
+def judge(model, case):
+    """(the judge that found the expected numbers, "") or ("", what each said)."""
+    said = []
+    for name, run in JUDGES.items():
+        try:
+            wrong = ""
+            for inputs, expected in case.data_sets:
+                wrong = wrong or difference(run(model, inputs), expected, case.rtol, case.atol)
+        except Exception as error:  # noqa: BLE001 - a judge that cannot run a model says so in a type of its own
+            wrong = f"cannot: {' '.join(str(error).split())[:200]}"
+        if not wrong:
+            return name, ""
+        said.append(f"{name}: {wrong}")
+    return "", "; ".join(said)
+
+
+def node_cases(first="", last="\x7f"):
+    """ONNX's test of each operator, of those modules whose name lies between the two. The onnx package makes the cases
+    while it imports these modules, the poolings with loops in Python."""
+    import importlib  # noqa: PLC0415
+    import pkgutil  # noqa: PLC0415
+    import warnings  # noqa: PLC0415
+
+    from onnx.backend.test.case import node  # noqa: PLC0415
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for found in pkgutil.walk_packages(node.__path__, node.__name__ + "."):
+            if first <= found.name.removeprefix(node.__name__ + ".") < last:
+                importlib.import_module(found.name)
+    return [Case(c.model_name, c.model, c.data_sets, c.rtol, c.atol) for c in node._NodeTestCases]  # noqa: SLF001
+
+
+def read_value(path, info):
+    content = path.read_bytes()
+    kind = info.type.WhichOneof("value")
+    if kind == "sequence_type":
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(content))
+    if kind == "optional_type":
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(content))
+    return onnx.TensorProto.FromString(content)
+
+
+def stored_cases(kind):
+    """The models of other tests of the onnx package, which lie there with their results."""
+    cases = []
+    for folder in sorted((DATA / kind).iterdir()):
+        model = onnx.load(folder / "model.onnx")
+        sets = []
+        for data in sorted(folder.glob("test_data_set_*")):
+            inputs = [read_value(data / f"input_{i}.pb", info) for i, info in enumerate(real_inputs(model))]
+            outputs = [read_value(data / f"output_{i}.pb", info) for i, info in enumerate(model.graph.output)]
+            sets.append((inputs, outputs))
+        cases.append(Case(folder.name, model, sets, 1e-3, 1e-7))
+    return cases
+
+
+def light_case(name):
+    """A network of 2017 whose weights are one number each, repeated."""
+    path = DATA / "light" / f"light_{name}.onnx"
+    model = onnx.load(path)
+    (info,) = real_inputs(model)
+    shape = [dim.dim_value for dim in info.type.tensor_type.shape.dim]
+    x = (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)  # as ONNX's runner
+    y = onnx.TensorProto.FromString(path.with_name(f"light_{name}_output_0.pb").read_bytes())
+    return Case(f"light_{name}", model, [([x], [y])], 1e-3, 1e-7)
