@@ -122,6 +122,10 @@ void choose_for_operator(Rewriter& rewriter, Node& node) {
   const std::string who = describe(node);
   const std::string_view name = op->type().name;
   const PluginMode mode = rewriter.options().plugins;
+  if (const auto kept = node.metadata.find(keep_note); kept != node.metadata.end()) {
+    rewriter.choose(who, name, plugin, kept->second);
+    return;
+  }
   if (mode == PluginMode::always) {
     rewriter.choose(who, name, plugin, "asked for: plugins wherever they can stand");
     return;

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,7 +19,7 @@
 #include "graph/extract.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/passes.hpp"
-#include "passes/pipeline.hpp"
+#include "passes/proven_shapes.hpp"
 #include "passes/rewriter.hpp"
 
 namespace graft {
@@ -24,6 +27,8 @@ namespace {
 
 /// A result may take so many bytes more than the constants it is made from.
 constexpr std::int64_t allowed_growth = 1 << 20;
+/// Results that are calculated in one run.
+constexpr std::int64_t bytes_at_once = 1 << 26;
 
 constexpr std::array<std::string_view, 10> left_alone = {
     "RandomNormal", "RandomNormalLike", "RandomUniform",  "RandomUniformLike", "Multinomial",
@@ -48,7 +53,8 @@ bool is_calculable(const Value& value) {
 
 class ConstantRegion {
  public:
-  explicit ConstantRegion(Graph& graph) {
+  /// `most_bytes`: of one tensor. Without that, results doubled again and again would grow without end.
+  ConstantRegion(Graph& graph, std::int64_t most_bytes) : most_bytes_(most_bytes) {
     for (Node* node : graph.nodes()) {
       if (can_fold(*node)) members_.insert(node);
     }
@@ -63,8 +69,9 @@ class ConstantRegion {
   /// The values that the rest of the graph reads.
   [[nodiscard]] const std::vector<Value*>& results() const { return results_; }
 
-  /// What goes with one result.
+  /// What goes with one result, the last ones of many.
   [[nodiscard]] std::vector<std::string> nodes_of(const Value& result) const {
+    constexpr std::size_t most = 32;  // the report would grow with the square of the graph
     std::vector<std::string> names;
     std::unordered_set<const Node*> seen;
     std::vector<const Node*> waiting{result.producer};
@@ -72,6 +79,10 @@ class ConstantRegion {
       const Node* node = waiting.back();
       waiting.pop_back();
       if (node == nullptr || !members_.contains(node) || !seen.insert(node).second) continue;
+      if (names.size() == most) {
+        names.emplace_back("others before them");
+        break;
+      }
       names.push_back(describe(*node));
       for (const Value* input : node->inputs) {
         if (input != nullptr) waiting.push_back(input->producer);
@@ -86,8 +97,30 @@ class ConstantRegion {
     return value.constant().has_value() || (value.producer != nullptr && members_.contains(value.producer));
   }
 
+  /// Integers by 0, or the lowest one by -1: the processor stops the program.
+  [[nodiscard]] static bool may_trap(const Node& node) {
+    const Value* divisor = node.is("Div") || node.is("Mod") ? node.input(1) : nullptr;
+    if (divisor == nullptr || !divisor->type || !is_integer(*divisor->type)) return false;
+    const auto constant = divisor->constant();
+    const auto numbers = constant ? constant->ints() : std::nullopt;
+    return !numbers || std::any_of(numbers->begin(), numbers->end(), [](std::int64_t n) { return n == 0 || n == -1; });
+  }
+
+  /// The engine's Max, Min and Clip take the other number where one is NaN. A number that is not there yet is looked at
+  /// in the next round.
+  [[nodiscard]] static bool may_lose_nan(const Node& node) {
+    if (!node.is("Max") && !node.is("Min") && !node.is("Clip")) return false;
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [](const Value* input) {
+      if (input == nullptr || !input->type || !is_floating_point(*input->type)) return false;
+      const auto constant = input->constant();
+      const auto numbers = constant ? constant->numbers() : std::nullopt;
+      return !numbers || std::any_of(numbers->begin(), numbers->end(), [](double n) { return std::isnan(n); });
+    });
+  }
+
   [[nodiscard]] bool can_fold(const Node& node) const {
     if (!node.domain.empty() || node.inputs.empty() || !node.subgraphs().empty() || node.is("Constant")) return false;
+    if (may_trap(node) || may_lose_nan(node)) return false;
     if (std::find(left_alone.begin(), left_alone.end(), node.op_type) != left_alone.end()) return false;
     std::int64_t source_bytes = 0;
     for (const Value* input : node.inputs) {
@@ -98,6 +131,7 @@ class ConstantRegion {
     }
     std::int64_t most = 0;
     if (__builtin_add_overflow(source_bytes, allowed_growth, &most)) return false;
+    most = std::min(most, most_bytes_);
     return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* output) {
       if (output == nullptr) return true;
       const auto bytes = bytes_of(*output);
@@ -110,6 +144,7 @@ class ConstantRegion {
                        [&](const Use& use) { return !members_.contains(use.node); });
   }
 
+  std::int64_t most_bytes_;
   std::unordered_set<const Node*> members_;
   std::vector<Value*> results_;
 };
@@ -141,35 +176,6 @@ void constants_to_initializers(Rewriter& rewriter, Graph& graph) {
                   "by definition: the bytes are the same");
 }
 
-/// The shapes that follow from the inputs of the network. Folding a shape needs no proof, so nothing may come in that
-/// the file merely declares: inner values keep the old sizes when somebody makes the inputs of a model dynamic.
-class ProvenShapes {
- public:
-  explicit ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone()) {
-    ConvertReport ignored;
-    Rewriter of_copy(copy_, {}, ignored);
-    const std::vector<Graph*> originals = rewriter.graphs();
-    const std::vector<Graph*> copies = of_copy.graphs();
-    for (std::size_t i = 0; i < copies.size(); ++i) {
-      copies_.emplace(originals[i], copies[i]);
-      if (i == 0) continue;  // the main graph, whose inputs the caller vouches for
-      for (Value* input : copies[i]->inputs()) input->shape.reset();
-    }
-    infer_shapes(copy_, {});
-  }
-
-  /// Null where it does not follow.
-  [[nodiscard]] const Shape* of(const Value& value) const {
-    const auto graph = copies_.find(value.graph);
-    const Value* found = graph == copies_.end() ? nullptr : graph->second->find_local(value.name);
-    return found == nullptr || !found->shape ? nullptr : &*found->shape;
-  }
-
- private:
-  Model copy_;
-  std::unordered_map<const Graph*, const Graph*> copies_;
-};
-
 /// Shape of a tensor whose dimensions in question are all fixed.
 std::optional<TensorData> static_shape(const Node& node, const ProvenShapes& shapes) {
   if (!node.is("Shape") || node.input(0) == nullptr) return std::nullopt;
@@ -190,45 +196,119 @@ std::optional<TensorData> static_shape(const Node& node, const ProvenShapes& sha
   return TensorData::from_ints(dims);
 }
 
-void fold_shapes(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes) {
+/// Whether there was anything to fold; the same below.
+bool fold_shapes(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes) {
+  bool folded = false;
   for (Node* node : graph.nodes()) {
     const auto dims = static_shape(*node, shapes);
     if (!dims || node->output() == nullptr || node->output()->is_output() || node->output()->is_unused()) continue;
     rewriter.record({describe(*node)}, to_string(*dims), "these dimensions are fixed",
                     "by definition: they follow from the model's inputs");
     replace_by_constant(graph, *node->output(), *dims);
+    folded = true;
+  }
+  return folded;
+}
+
+using Calculated = std::unordered_map<const Value*, TensorData>;
+
+/// Calculated by the CPU engine, all in one run since each run takes a while. Where it refuses, halves of them are
+/// tried; what it refuses alone is not among the results, and runs where it ran before.
+void calculate(const Model& model, std::span<Value* const> results, Calculated& calculated) {
+  std::vector<const Value*> outputs;
+  std::unordered_map<const Value*, const Value*> sources;
+  for (const Value* result : results) {
+    // The engine does not see through copies.
+    const Value* value = result;
+    while (value->producer != nullptr && value->producer->is("Identity")) value = value->producer->input(0);
+    if (auto constant = value->constant()) {
+      constant->name.clear();
+      calculated.emplace(result, *std::move(constant));
+      continue;
+    }
+    sources.emplace(result, value);
+    if (std::find(outputs.begin(), outputs.end(), value) == outputs.end()) outputs.push_back(value);
+  }
+  if (outputs.empty()) return;
+  try {
+    Model part = extract(model, {}, outputs);
+    for (const Node* node : part.graph().nodes()) {
+      if (node->is("Identity")) part.graph().replace_all_uses(*node->output(), *node->input(0));
+    }
+    part.graph().remove_dead();
+    const TensorMap values = evaluate_constant_graph(part);
+    for (const auto& [result, source] : sources) {
+      const auto found = values.find(source->name);
+      if (found != values.end()) calculated.emplace(result, found->second);
+    }
+  } catch (const Error&) {
+    if (outputs.size() == 1) return;
+    const std::size_t half = results.size() / 2;
+    calculate(model, results.first(half), calculated);
+    calculate(model, results.subspan(half), calculated);
   }
 }
 
-void fold_region(Rewriter& rewriter, Graph& graph) {
-  const ConstantRegion region(graph);
-  for (Value* result : region.results()) {
-    TensorMap values;
-    try {
-      values = evaluate_constant_graph(extract(rewriter.model(), {}, {result}));
-    } catch (const Error&) {
-      continue;  // the engine cannot calculate it: it stays, and runs where it ran before
+/// Bytes of all constants of the graphs: what folding makes of them may not take much more.
+std::int64_t constant_bytes(const std::vector<Graph*>& graphs) {
+  std::int64_t bytes = 0;
+  for (const Graph* graph : graphs) {
+    for (const Value* value : graph->initializers()) {
+      bytes += static_cast<std::int64_t>(value->initializer->bytes.size());
     }
-    const auto found = values.find(result->name);
-    if (found == values.end() || found->second.type != *result->type) continue;
-    const auto declared = bytes_of(*result);
-    const auto actual = static_cast<std::int64_t>(found->second.bytes.size());
-    if (declared ? *declared != actual : actual > allowed_growth) continue;
-    rewriter.record(region.nodes_of(*result), to_string(found->second, 4), "depends on constants only",
-                    "calculated by the CPU engine");
-    replace_by_constant(graph, *result, found->second);
   }
+  return bytes;
+}
+
+/// `room`: bytes that results may take, which are counted down.
+bool fold_region(Rewriter& rewriter, Graph& graph, std::int64_t& room) {
+  bool folded = false;
+  const ConstantRegion region(graph, room);
+  const std::vector<Value*>& results = region.results();
+  for (std::size_t next = 0; next < results.size();) {
+    std::vector<Value*> together;
+    for (std::int64_t bytes = 0; next < results.size() && bytes < bytes_at_once; ++next) {
+      const std::int64_t wanted = bytes_of(*results[next]).value_or(0);
+      if (wanted > room - bytes) continue;
+      bytes += wanted;
+      together.push_back(results[next]);
+    }
+    Calculated calculated;
+    calculate(rewriter.model(), together, calculated);
+    for (Value* result : together) {
+      const auto found = calculated.find(result);
+      if (found == calculated.end() || found->second.type != *result->type) continue;
+      const auto declared = bytes_of(*result);
+      const auto actual = static_cast<std::int64_t>(found->second.bytes.size());
+      if (actual > room || (declared ? *declared != actual : actual > allowed_growth)) continue;
+      room -= actual;
+      rewriter.record(region.nodes_of(*result), to_string(found->second, 4), "depends on constants only",
+                      "calculated by the CPU engine");
+      replace_by_constant(graph, *result, std::move(found->second));
+      folded = true;
+    }
+  }
+  return folded;
 }
 
 }  // namespace
 
 void fold_constants(Rewriter& rewriter) {
-  const std::vector<Graph*> graphs = rewriter.graphs();
-  for (Graph* graph : graphs) constants_to_initializers(rewriter, *graph);
-  const ProvenShapes shapes(rewriter);
-  for (Graph* graph : graphs) {
-    fold_shapes(rewriter, *graph, shapes);
-    fold_region(rewriter, *graph);
+  for (Graph* graph : rewriter.graphs()) constants_to_initializers(rewriter, *graph);
+  const std::int64_t taken = constant_bytes(rewriter.graphs());
+  std::int64_t room = std::max(allowed_growth, rewriter.most_constant_bytes(2 * taken + 8 * allowed_growth) - taken);
+  // A size that has just become a constant tells how large the next result is.
+  constexpr int most_rounds = 16;
+  for (int round = 0; round < most_rounds; ++round) {
+    const ProvenShapes shapes(rewriter);
+    bool folded = false;
+    for (Graph* graph : rewriter.graphs()) {
+      folded = fold_shapes(rewriter, *graph, shapes) || folded;
+      folded = fold_region(rewriter, *graph, room) || folded;
+    }
+    if (!folded) break;
+    rewriter.end();
+    infer_shapes(rewriter.model());
   }
 }
 

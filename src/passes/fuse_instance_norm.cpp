@@ -43,7 +43,7 @@ struct Followed {
   std::size_t channel_axis = 1;
 };
 
-/// The axes that a node averages over, from the front; nothing where it is no average or they are not constant.
+/// The axes that a node averages or sums over, from the front; nothing where it does neither or they are not constant.
 std::optional<std::vector<std::size_t>> averaged_axes(const Node& node) {
   const Value* x = node.input(0);
   if (x == nullptr || !x->rank()) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<std::vector<std::size_t>> averaged_axes(const Node& node) {
     for (std::size_t axis = 2; axis < rank; ++axis) result.push_back(axis);
     return result;
   }
-  if (!node.is("ReduceMean")) return std::nullopt;
+  if (!node.is("ReduceMean") && !node.is("ReduceSum")) return std::nullopt;
   auto axes = node.ints("axes");
   if (!axes && node.input(1) != nullptr) {
     const auto constant = node.input(1)->constant();
@@ -72,6 +72,48 @@ std::optional<std::vector<std::size_t>> averaged_axes(const Node& node) {
 
 bool keeps_dims(const Node& node) { return node.is("GlobalAveragePool") || node.int_or("keepdims", 1) != 0; }
 
+/// The tensor whose elements a number counts; nothing where it is something else or is kept in few bits.
+const Value* counted(const Value* number) {
+  const auto is_wide = [](const Value& value) {
+    return value.type == ElementType::f32 || value.type == ElementType::i64;
+  };
+  while (number != nullptr && number->producer != nullptr && number->producer->is("Cast") && is_wide(*number)) {
+    number = number->producer->input(0);
+  }
+  const Node* size = number == nullptr ? nullptr : number->producer;
+  return size != nullptr && size->is("Size") ? size->input(0) : nullptr;
+}
+
+/// The elements that go into each sum, where the axes have constant sizes; as a number that a constant can be.
+std::optional<double> summed_elements(const Node& sum) {
+  const auto axes = averaged_axes(sum);
+  const Value* x = sum.input(0);
+  if (!axes || !x->shape) return std::nullopt;
+  double count = 1;
+  for (const std::size_t axis : *axes) {
+    const Dim& dim = (*x->shape)[axis];
+    if (!dim.is_constant()) return std::nullopt;
+    count *= static_cast<double>(dim.value());
+  }
+  return count;
+}
+
+/// The count of what goes into each sum. paddle.var divides the size of one tensor by that of the other, which is a
+/// constant where the sizes are.
+bool is_count(const Value* count, const Node& sum) {
+  const Value& from = *sum.input(0);
+  const Value& to = *sum.output();
+  if (const auto constant = count == nullptr ? std::nullopt : count->constant()) {
+    const auto number = constant->scalar();
+    return number && number == summed_elements(sum);
+  }
+  const Node* quotient = count == nullptr ? nullptr : count->producer;
+  if (quotient == nullptr || !quotient->is("Div")) return false;
+  const Value* above = counted(quotient->input(0));
+  const Value* below = counted(quotient->input(1));
+  return above != nullptr && below != nullptr && same_shape(*above, from) && same_shape(*below, to);
+}
+
 /// Follows what is calculated from one tensor.
 class Follower {
  public:
@@ -84,7 +126,8 @@ class Follower {
 
   void run(const std::vector<Node*>& nodes) {
     for (Node* node : nodes) {
-      const bool concerned = std::any_of(node->inputs.begin(), node->inputs.end(),
+      const bool concerned = divided_sum(*node) != nullptr ||
+                             std::any_of(node->inputs.begin(), node->inputs.end(),
                                          [&](const Value* v) { return v != nullptr && known_.contains(v); });
       Value* y = node->output();
       if (!concerned || !node->domain.empty() || y == nullptr || !is_real(*y)) continue;
@@ -189,6 +232,7 @@ class Follower {
   }
 
   Outcome follow(const Node& node) {
+    if (const Node* sum = divided_sum(node)) return average_of_sum(node, *sum);
     if (node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div")) return binary(node);
     if (node.is("Pow")) return power(node);
     if (node.is("Max") || node.is("Clip") || node.is("Relu")) return not_below_zero(node);
@@ -314,6 +358,19 @@ class Follower {
     return is_zero(node.input(1)) && node.input(2) == nullptr ? Outcome(*a) : fail("the variance is limited");
   }
 
+  /// The sum over what is known that this node divides; nothing where it does something else.
+  [[nodiscard]] const Node* divided_sum(const Node& node) const {
+    const Value* divided = node.is("Div") ? node.input(0) : nullptr;
+    const Node* sum = divided == nullptr ? nullptr : divided->producer;
+    return sum != nullptr && sum->is("ReduceSum") && known(sum->input(0)) != nullptr ? sum : nullptr;
+  }
+
+  Outcome average_of_sum(const Node& quotient, const Node& sum) {
+    if (!is_count(quotient.input(1), sum)) return fail("the sum is not divided by the count of what is summed");
+    if (quotient.output()->rank() != sum.output()->rank()) return fail("the ranks of its inputs differ");
+    return average(sum, *known(sum.input(0)));
+  }
+
   Outcome average(const Node& node, const Followed& a) {
     const auto axes = averaged_axes(node);
     const Value& x = *node.input(0);
@@ -399,6 +456,7 @@ class Follower {
     const auto scale = numbers(1);
     const auto bias = numbers(2);
     if (!scale || !bias) return fail("its scale and bias are calculated at run time");
+    if (scale->empty() || scale->size() != bias->size()) return fail("its scale and bias are not of as many channels");
     const double epsilon = node.float_or("epsilon", 1e-5F);
     if (epsilon_ && *epsilon_ != epsilon) return fail("there are two different epsilons");
     epsilon_ = epsilon;
@@ -520,7 +578,7 @@ class Finder {
 
   void run() {
     for (Node* node : nodes_) {
-      const bool begins = averaged_axes(*node).has_value() || node->is("InstanceNormalization");
+      const bool begins = (averaged_axes(*node) && !node->is("ReduceSum")) || node->is("InstanceNormalization");
       if (!begins || taken_.contains(node)) continue;
       near_ = std::nullopt;
       if (!try_all(*node) && near_) rewriter_.near_miss(std::string(pattern_name), *near_);

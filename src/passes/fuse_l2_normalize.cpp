@@ -1,8 +1,9 @@
 // Pass fuse_l2_normalize: the ways in which frameworks write x / |x| become one L2Normalize.
 //
 // TensorFlow and Keras (through tf2onnx) write squares, sum, clamp, root, reciprocal and product; PyTorch writes
-// ReduceL2, Clip and, for F.normalize, an Expand of the norm to the shape of x. tests/golden/exports holds what each
-// exporter writes, tests/golden/near_misses what only looks like it.
+// ReduceL2, Clip and, for F.normalize, an Expand of the norm to the shape of x; PaddlePaddle (through paddle2onnx)
+// writes its p-norm with p = 2: powers of absolute values. tests/golden/exports holds what each exporter writes,
+// tests/golden/near_misses what only looks like it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ struct Form {
 
 /// Squares and their sum, with or without keepdims, and what makes a norm of it.
 constexpr std::string_view sum_of_squares = R"(
-  square = Mul(x, x) | Pow(x, 2)
+  square = Mul(x, x) | Pow(x, 2) | Pow(Abs(x), 2)
   sum = ReduceSum(square, @axes){keepdims=1} | ReduceSumSquare(x, @axes){keepdims=1}
 )";
 constexpr std::string_view norm_of_sum = R"(
@@ -63,8 +64,9 @@ std::vector<Form> make_forms() {
                        norm + "inverse = Reciprocal(norm) | Div(1, norm) | Pow(sum, -0.5)\n"
                               "y = Mul(x, Min(inverse, @cap))"));
   forms.push_back(form("norm", ", dimension put back", "x / max(|x|, epsilon), the norm taken without keepdims",
-                       "square = Mul(x, x) | Pow(x, 2)\n"
-                       "norm = ReduceL2(x, @axes){keepdims=0} | Sqrt(ReduceSum(square, @axes){keepdims=0})\n"
+                       "square = Mul(x, x) | Pow(x, 2) | Pow(Abs(x), 2)\n"
+                       "flat = ReduceSum(square, @axes){keepdims=0}\n"
+                       "norm = ReduceL2(x, @axes){keepdims=0} | Sqrt(flat) | Pow(flat, 0.5)\n"
                        "divisor = Unsqueeze(Max(norm, @epsilon) | Clip(norm, @epsilon, @ceiling?), @unsqueezed)"
                        " | Max(Unsqueeze(norm, @unsqueezed), @epsilon)"
                        " | Clip(Unsqueeze(norm, @unsqueezed), @epsilon, @ceiling?)\n" +

@@ -52,17 +52,20 @@ const std::vector<Form>& forms() {
     add("maximum", "max(x, alpha * x) with alpha at most 1", Alpha::at_most_one, false, "y = Max(x, Mul(x, @alpha))");
     add("minimum", "min(x, alpha * x) with alpha at least 1", Alpha::at_least_one, false, "y = Min(x, Mul(x, @alpha))");
     add("clips", "max(x, 0) + alpha * min(x, 0)", Alpha::any, false, R"(
+      minus = Neg(x) | Mul(x, -1)
       above = Relu(x) | Max(x, 0) | Clip(x, 0, @ceiling?)
-      below = Min(x, 0) | Clip(x, @floor?, 0) | Neg(Relu(Neg(x)))
+      below = Min(x, 0) | Clip(x, @floor?, 0) | Neg(Relu(minus))
       y = Add(above, Mul(below, @alpha))
     )");
     add("two Relu", "relu(x) - alpha * relu(-x)", Alpha::any, false, R"(
+      minus = Neg(x) | Mul(x, -1)
       above = Relu(x) | Max(x, 0) | Clip(x, 0, @ceiling?)
-      y = Sub(above, Mul(Relu(Neg(x)), @alpha))
+      y = Sub(above, Mul(Relu(minus), @alpha))
     )");
     add("two Relu, added", "relu(x) + (-alpha) * relu(-x)", Alpha::any, true, R"(
+      minus = Neg(x) | Mul(x, -1)
       above = Relu(x) | Max(x, 0) | Clip(x, 0, @ceiling?)
-      y = Add(above, Mul(Relu(Neg(x)), @alpha))
+      y = Add(above, Mul(Relu(minus), @alpha))
     )");
     add("PRelu", "PRelu with one slope", Alpha::any, false, "y = PRelu(x, @alpha)");
     return result;

@@ -1,7 +1,8 @@
 // Pass fuse_normalize: an L2Normalize over channels with a factor for each channel after it, as SSD has it, becomes one
-// Normalize.
+// Normalize. So does x * (factor / norm), to which TensorFlow's optimiser changes it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -19,6 +20,19 @@ namespace {
 const Pattern& scaled_norm() {
   static const Pattern pattern(
       "y = Mul(graft::L2Normalize(x){axes=@axes, epsilon=@epsilon, epsilon_mode=@mode}, @scale)", "Normalize");
+  return pattern;
+}
+
+const Pattern& factor_first() {
+  static const Pattern pattern(R"(
+    square = Mul(x, x) | Pow(x, 2)
+    sum = ReduceSum(square, @axes){keepdims=1} | ReduceSumSquare(x, @axes){keepdims=1}
+    guarded = Add(sum, @epsilon)
+    norm = Sqrt(guarded) | Pow(guarded, 0.5)
+    inverse = Reciprocal(norm) | Div(1, norm) | Pow(guarded, -0.5)
+    y = Mul(x, Mul(inverse, @scale) | Div(@scale, norm))
+  )",
+                               "Normalize, the factor first");
   return pattern;
 }
 
@@ -51,18 +65,21 @@ Found read(const Match& match) {
   const std::int64_t rank = *x.rank();
   constexpr std::int64_t least_rank = 2;
   if (rank < least_rank) return fail("x has no channels");
-  if (match.text("mode") != "add") {
+  if (match.text("mode").value_or("add") != "add") {
     return fail(fmt::format("epsilon_mode is {}; Normalize adds epsilon to the sum of squares",
                             match.text("mode").value_or("")));
   }
   std::vector<std::int64_t> all(static_cast<std::size_t>(rank - 1));
   std::iota(all.begin(), all.end(), 1);
-  const auto axes = match.ints("axes").value_or(std::vector<std::int64_t>{});
+  auto axes = match.ints("axes").value_or(std::vector<std::int64_t>{});
+  for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  std::sort(axes.begin(), axes.end());
   const bool over_channels = axes == std::vector<std::int64_t>{1};
   if (!over_channels && axes != all) {
     return fail(fmt::format("the norm is over the axes [{}], neither the channels nor all but the batch",
                             fmt::join(axes, ", ")));
   }
+  if (!match.scalar("epsilon")) return fail("epsilon is not one number");
   auto scale = factors(match.constants.find("scale")->second, rank, (*x.shape)[1]);
   if (!scale) return fail("the factor is neither one number nor one for each channel");
   Found found{find_operator("Normalize")->create(), std::move(*scale), ""};
@@ -73,18 +90,16 @@ Found read(const Match& match) {
   return found;
 }
 
-}  // namespace
-
-void fuse_normalize(Rewriter& rewriter) {
+void fuse(Rewriter& rewriter, const Pattern& pattern) {
   for (Graph* graph : rewriter.graphs()) {
-    const MatchResult result = find_matches(scaled_norm(), *graph);
+    const MatchResult result = find_matches(pattern, *graph);
     for (const Match& match : result.matches) {
       Found found = read(match);
       if (!found.op) {
-        rewriter.near_miss("Normalize", {.node = match.root,
-                                         .matched_nodes = match.nodes.size(),
-                                         .pattern_nodes = match.nodes.size(),
-                                         .reason = found.obstacle});
+        rewriter.near_miss(pattern.name(), {.node = match.root,
+                                            .matched_nodes = match.nodes.size(),
+                                            .pattern_nodes = match.nodes.size(),
+                                            .reason = found.obstacle});
         continue;
       }
       Value& x = match.value("x");
@@ -106,6 +121,13 @@ void fuse_normalize(Rewriter& rewriter) {
                       }});
     }
   }
+}
+
+}  // namespace
+
+void fuse_normalize(Rewriter& rewriter) {
+  fuse(rewriter, scaled_norm());
+  fuse(rewriter, factor_first());
 }
 
 }  // namespace graft

@@ -23,6 +23,8 @@ namespace {
 constexpr std::array<std::pair<Binning, std::string_view>, 3> binnings{
     {{Binning::adaptive, "adaptive"}, {Binning::window, "window"}, {Binning::caffe, "caffe"}}};
 constexpr std::size_t image_rank = 4;
+/// Of a level along one axis. Pyramids have a handful; a few bytes of a hostile file may make billions.
+constexpr std::int64_t most_bins = 4096;
 
 /// The bins of a pool along one axis.
 using Bins = std::vector<Bin>;
@@ -83,6 +85,10 @@ std::optional<Level> read_pool(const Node& node, std::string& why_not) {
     const std::int64_t count = size_of(y, axis + 2);
     if (size < 1 || count < 1) {
       why_not = fmt::format("height and width of '{}' are not fixed, and windows that follow from them are", x->name);
+      return std::nullopt;
+    }
+    if (count > most_bins) {
+      why_not = fmt::format("{} windows along one axis, and a level has at most {}", count, most_bins);
       return std::nullopt;
     }
     for (std::int64_t i = 0; i < count; ++i) {

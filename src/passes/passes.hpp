@@ -17,7 +17,12 @@ void inline_functions_of_exporters(Rewriter& rewriter);
 void raise_model_opset(Rewriter& rewriter);
 void lower_drop_ins(Rewriter& rewriter);
 void fold_constants(Rewriter& rewriter);
+void simplify_shapes(Rewriter& rewriter);
+void move_transposes(Rewriter& rewriter);
 void remove_identities(Rewriter& rewriter);
+void fold_transposes(Rewriter& rewriter);
+void fold_pads(Rewriter& rewriter);
+void unwrap_pads(Rewriter& rewriter);
 void fuse_padding(Rewriter& rewriter);
 void fuse_upsampling(Rewriter& rewriter);
 void fuse_spatial_pyramid_pooling(Rewriter& rewriter);
@@ -25,7 +30,13 @@ void fuse_l2_normalize(Rewriter& rewriter);
 void fuse_normalize(Rewriter& rewriter);
 void fuse_leaky_relu(Rewriter& rewriter);
 void fuse_instance_norm(Rewriter& rewriter);
+void merge_transposes(Rewriter& rewriter);
+void merge_equal_nodes(Rewriter& rewriter);
 void choose_plugins(Rewriter& rewriter);
 void remove_dead(Rewriter& rewriter);
+// The rules of the user, see rule_file.hpp, by their stage.
+void apply_interface_rules(Rewriter& rewriter);
+void apply_rules_before(Rewriter& rewriter);
+void apply_rules_after(Rewriter& rewriter);
 
 }  // namespace graft

@@ -24,7 +24,19 @@ constexpr std::array passes = {
          raise_model_opset},
     Pass{"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
     Pass{"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},
+    Pass{"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
+         simplify_shapes},
+    Pass{"fold_shapes", "what is calculated from shapes that have just become constants", fold_constants},
     Pass{"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities},
+    Pass{"move_transposes", "networks with channels last become like others, before patterns are looked for",
+         move_transposes},
+    Pass{"cancel_transposes", "those that met, and the copies that they leave behind", remove_identities},
+    Pass{"merge_transposes", "patterns of several layers on one tensor see one tensor, also in another order",
+         merge_transposes},
+    Pass{"fold_transposes", "those that are left before fully connected layers, once no other is left to meet",
+         fold_transposes},
+    Pass{"unwrap_pads", "a Pad that is one layer of TensorRT, before movements of several nodes are looked for",
+         unwrap_pads},
     Pass{"lower_drop_ins", "plugins of other libraries become operators before these are chosen between",
          lower_drop_ins},
     Pass{"fuse_upsampling", "elements that only move, before anybody takes some of their nodes for something else",
@@ -37,6 +49,8 @@ constexpr std::array passes = {
     Pass{"fuse_normalize", "an L2Normalize that has just been found, with the factor after it", fuse_normalize},
     Pass{"fuse_leaky_relu", "leaky ReLU in pieces, which runs in several kernels", fuse_leaky_relu},
     Pass{"fuse_instance_norm", "after leaky ReLU, which becomes part of it where it follows", fuse_instance_norm},
+    Pass{"fold_pads", "after padding has been found, for which a Pad of several is one piece", fold_pads},
+    Pass{"merge_equal_nodes", "after the patterns, which want inner values that nothing else needs", merge_equal_nodes},
     Pass{"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",
          remove_identities},
     Pass{"choose_plugins", "last, when every operator has been found: native layer or plugin, with the reason",
@@ -45,6 +59,30 @@ constexpr std::array passes = {
 
 /// Where passes of the caller's own come in.
 constexpr std::string_view last_pass = "choose_plugins";
+/// Rules see the names of the original, but one operator set.
+constexpr std::string_view pass_before_rules = "raise_opset";
+
+constexpr Pass interface_rules{"rules_interface", "the user's names, shapes, inputs and outputs, before anything else",
+                               apply_interface_rules};
+constexpr Pass rules_before{"rules_before", "the user's replacements, in the names of the original",
+                            apply_rules_before};
+constexpr Pass rules_after{"rules_after", "the user's replacements on what the fusions left", apply_rules_after};
+
+bool is_of_rules(const Pass& pass) { return pass.name.starts_with("rules_"); }
+
+std::vector<Pass> passes_to_run(const ConvertOptions& options) {
+  std::vector<Pass> all(passes.begin(), passes.end());
+  const auto place_of = [&](std::string_view name) {
+    return std::find_if(all.begin(), all.end(), [&](const Pass& pass) { return pass.name == name; });
+  };
+  if (!options.rules.empty()) {
+    all.insert(place_of(last_pass), rules_after);
+    all.insert(std::next(place_of(pass_before_rules)), rules_before);
+    all.insert(all.begin(), interface_rules);
+  }
+  all.insert(place_of(last_pass), options.extra_passes.begin(), options.extra_passes.end());
+  return all;
+}
 
 void check_names(const std::vector<std::string>& names, const std::vector<Pass>& known) {
   for (const std::string& name : names) {
@@ -60,14 +98,22 @@ bool is_enabled(const Pass& pass, const ConvertOptions& options) {
   const auto lists = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), pass.name) != names.end();
   };
-  return (options.only.empty() || lists(options.only)) && !lists(options.without);
+  return is_of_rules(pass) || ((options.only.empty() || lists(options.only)) && !lists(options.without));
 }
 
+/// Of inputs that rules have renamed or cut off, the shape is in the model already.
 void infer(Model& model, const ConvertOptions& options) {
-  if (options.input_shapes.empty()) {
+  std::map<std::string, Shape, std::less<>> shapes = options.input_shapes;
+  if (!options.rules.empty()) {
+    std::erase_if(shapes, [&](const auto& entry) {
+      const Value* value = model.graph().find_local(entry.first);
+      return value == nullptr || !value->is_input;
+    });
+  }
+  if (shapes.empty()) {
     infer_shapes(model);
   } else {
-    infer_shapes(model, options.input_shapes);
+    infer_shapes(model, shapes);
   }
 }
 
@@ -76,15 +122,17 @@ void infer(Model& model, const ConvertOptions& options) {
 std::span<const Pass> pipeline() { return passes; }
 
 ConvertReport convert(Model& model, const ConvertOptions& options) {
-  std::vector<Pass> all(passes.begin(), passes.end());
-  const auto last = std::find_if(all.begin(), all.end(), [](const Pass& pass) { return pass.name == last_pass; });
-  all.insert(last, options.extra_passes.begin(), options.extra_passes.end());
+  const std::vector<Pass> all = passes_to_run(options);
   check_names(options.only, all);
   check_names(options.without, all);
 
   ConvertReport report;
   Rewriter rewriter(model, options, report);
-  infer(model, options);
+  if (options.input_shapes.empty()) {
+    infer_shapes(model);
+  } else {
+    infer_shapes(model, options.input_shapes);
+  }
   // A node that no runtime will take is bad input, and no pass could make it right.
   for (Graph* graph : rewriter.graphs()) {
     for (const Node* node : graph->nodes()) {
@@ -97,6 +145,7 @@ ConvertReport convert(Model& model, const ConvertOptions& options) {
   }
   for (const Pass& pass : all) {
     if (!is_enabled(pass, options)) continue;
+    if (options.progress) options.progress(pass.name, static_cast<std::size_t>(&pass - all.data()), all.size());
     const auto start = std::chrono::steady_clock::now();
     const std::size_t before = report.rewrites.size();
     rewriter.begin(std::string(pass.name));
@@ -111,6 +160,8 @@ ConvertReport convert(Model& model, const ConvertOptions& options) {
         {.pass = std::string(pass.name), .why = std::string(pass.why), .rewrites = made, .seconds = spent.count()});
   }
   rewriter.finish();
+  // What layers were in the network that was imported matters to rules alone.
+  model.graph().for_each_node([](Node& node) { node.metadata.erase(std::string(layer_type_note)); });
   attach_functions(model);
   remove_unused_functions(model);
   return report;

@@ -1,15 +1,18 @@
 // Converts a model: the ordered pipeline of passes, each of which proves what it changes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graft/shape.hpp"
 #include "graph/model.hpp"
 #include "passes/passes.hpp"
 #include "passes/report.hpp"
+#include "passes/rule_file.hpp"
 #include "verify/prove.hpp"
 
 namespace graft {
@@ -30,7 +33,11 @@ struct ConvertOptions {
   /// most so many times, since that may take long.
   std::size_t whole_model_proofs = 8;
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< In place of the shapes in the file.
-  std::vector<Pass> extra_passes;                          ///< Run after the fusions, before plugins are chosen.
+  /// Of the user, see read_rules; a pass cannot be chosen to run without them. Not done: ConvertReport::rules says why.
+  std::vector<Rule> rules;
+  std::vector<Pass> extra_passes;  ///< Run after the fusions, before plugins are chosen.
+  /// Called before each pass.
+  std::function<void(std::string_view pass, std::size_t done, std::size_t total)> progress;
 };
 
 /// The passes in the order in which they run.

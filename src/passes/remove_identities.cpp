@@ -69,7 +69,9 @@ std::optional<Sameness> sameness_of_transpose(const Node& node) {
   if (leaves_order(*outer))
     return Sameness{node.input(0), "the permutation leaves every axis where it is", {}, nullptr};
   Node* inner = node.input(0)->producer;
-  if (inner == nullptr || !inner->is("Transpose") || inner->graph != node.graph) return std::nullopt;
+  if (inner == nullptr || !inner->is("Transpose") || inner->graph != node.graph || inner->input(0) == nullptr) {
+    return std::nullopt;
+  }
   const auto first = permutation_of(*inner);
   if (!first || first->size() != outer->size()) return std::nullopt;
   std::vector<std::int64_t> both;

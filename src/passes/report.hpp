@@ -37,6 +37,20 @@ struct OperatorChoice {
 /// "native", "plugin", "function".
 [[nodiscard]] std::string_view to_string(OperatorChoice::Kind kind);
 
+/// What became of one rule of the user.
+struct RuleOutcome {
+  std::string place;  ///< "rules.yaml:3:5"
+  std::string rule;   ///< "replace operator `Conv` by graft::Convolution"
+  std::string reason;
+  bool optional = false;
+  std::size_t matched = 0;         ///< Places in the model that the rule is about.
+  std::size_t applied = 0;         ///< Of those, where it was done.
+  std::vector<std::string> notes;  ///< Where it was not: why. Where nothing matched: what came nearest.
+
+  /// Nothing matched, or something was not done, and the rule is not optional.
+  [[nodiscard]] bool failed() const { return !optional && (matched == 0 || applied < matched); }
+};
+
 /// One entry of the pipeline as it was run.
 struct PassSummary {
   std::string pass;
@@ -51,7 +65,9 @@ struct ConvertReport {
   std::vector<Rewrite> undone;  ///< Taken back because the proof failed, or left out because nothing could be proven.
   std::vector<NearMissNote> near_misses;
   std::vector<OperatorChoice> choices;
+  std::vector<RuleOutcome> rules;  ///< In the order in which they ran.
   std::size_t proofs_run = 0;
+  double proof_seconds = 0;
   std::size_t proofs_reused = 0;  ///< The same region with the same shapes had been proven before.
 
   /// Those of `pass`.

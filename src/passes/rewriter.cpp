@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <unordered_set>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
+#include "graph/origin_note.hpp"
 #include "passes/pipeline.hpp"
 #include "verify/verify_models.hpp"
 
@@ -21,10 +24,40 @@ namespace {
 
 constexpr std::string_view as_asked = "not proven, as asked for";
 
+/// Adds the seconds of its life.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 /// Nodes that the matcher looks through, so that they can lie inside a region without having been matched.
 bool is_transparent(const Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
 
 bool is_shape_number(const Value& value) { return value.type == ElementType::i64 || value.type == ElementType::i32; }
+
+/// What the proposal gives, and what else of its nodes is used outside: an edit that changes such a value, which the
+/// proposal forgot to name, must not slip through.
+std::vector<const Value*> results_of(const Proposal& proposal) {
+  const std::unordered_set<const Node*> members(proposal.nodes.begin(), proposal.nodes.end());
+  std::vector<const Value*> result(proposal.outputs.begin(), proposal.outputs.end());
+  for (const Node* node : proposal.nodes) {
+    if (node->graph != proposal.outputs.front()->graph) continue;
+    for (const Value* output : node->outputs) {
+      if (output == nullptr || std::find(result.begin(), result.end(), output) != result.end()) continue;
+      const bool used = std::any_of(output->uses.begin(), output->uses.end(),
+                                    [&](const Use& use) { return !members.contains(use.node); });
+      if ((used || output->is_output()) && !output->constant()) result.push_back(output);
+    }
+  }
+  return result;
+}
 
 /// Where a region begins: the inputs it is said to have, and what else its nodes read. Integers that are calculated
 /// from shapes have to fit the tensors of the region, so the region goes back to the tensors that they are the shapes
@@ -38,7 +71,7 @@ std::vector<const Value*> boundary_of(const Proposal& proposal) {
   };
   for (const Value* value : proposal.inputs) add(value);
 
-  std::vector<const Value*> waiting(proposal.outputs.begin(), proposal.outputs.end());
+  std::vector<const Value*> waiting = results_of(proposal);
   while (!waiting.empty()) {
     const Value* value = waiting.back();
     waiting.pop_back();
@@ -66,6 +99,7 @@ std::vector<const Value*> boundary_of(const Proposal& proposal) {
 }
 
 /// The model as text in which names play no part: the same for two regions that compute the same on the same shapes.
+/// Weights, of which the texts that are kept would be full, are there as digests.
 std::string anonymous_text(const Model& model) {
   Model copy = model.clone();
   copy.doc.clear();
@@ -84,6 +118,14 @@ std::string anonymous_text(const Model& model) {
     node->metadata.clear();
     for (Value* value : node->inputs) rename(value);
     for (Value* value : node->outputs) rename(value);
+  }
+  for (Value* value : copy.graph().initializers()) {
+    constexpr std::size_t large = 4096;
+    const std::string_view bytes = value->initializer->bytes.view();
+    if (bytes.size() <= large) continue;
+    const std::hash<std::string_view> hash;
+    value->initializer->bytes =
+        Bytes(fmt::format("{} {:x} {:x}", bytes.size(), hash(bytes), hash(bytes.substr(large / 2))));
   }
   return serialize_onnx(copy);
 }
@@ -141,11 +183,40 @@ std::vector<const Value*> values_named(const Model& model, const std::vector<con
   return result;
 }
 
+/// Makes the change, and writes on each node that is new what it stands for.
+void edit_and_note_origin(const Proposal& proposal) {
+  std::vector<std::string> tensors;
+  for (const Node* node : proposal.nodes) {
+    for (std::string& name : stands_for(*node)) {
+      if (std::find(tensors.begin(), tensors.end(), name) == tensors.end()) tensors.push_back(std::move(name));
+    }
+  }
+  Graph& graph = *proposal.outputs.front()->graph;
+  const std::vector<Node*> before = graph.nodes();
+  const std::unordered_set<const Node*> known(before.begin(), before.end());
+  proposal.edit(graph);
+  for (Node* node : graph.nodes()) {
+    if (!known.contains(node)) note_origin(*node, tensors);
+  }
+}
+
 void collect_graphs(Graph& graph, std::vector<Graph*>& result) {
   result.push_back(&graph);
   for (Node* node : graph.nodes()) {
     for (Graph* inner : node->subgraphs()) collect_graphs(*inner, result);
   }
+}
+
+/// The graph that has a value of this name: the main graph or one inside it.
+const Graph* find_graph_of(const Graph& graph, const std::string& value) {
+  if (graph.find_local(value) != nullptr) return &graph;
+  const Graph* found = nullptr;
+  graph.for_each_node([&](const Node& node) {
+    for (const Graph* inner : node.subgraphs()) {
+      if (found == nullptr && inner->find_local(value) != nullptr) found = inner;
+    }
+  });
+  return found;
 }
 
 }  // namespace
@@ -157,6 +228,11 @@ std::vector<Graph*> Rewriter::graphs() {
   std::vector<Graph*> result;
   collect_graphs(model_.graph(), result);
   return result;
+}
+
+std::int64_t Rewriter::most_constant_bytes(std::int64_t if_first) {
+  if (!most_constant_bytes_) most_constant_bytes_ = if_first;
+  return *most_constant_bytes_;
 }
 
 void Rewriter::begin(std::string pass) { pass_ = std::move(pass); }
@@ -174,7 +250,7 @@ bool Rewriter::apply(const Proposal& proposal) {
     return false;
   }
   for (const Node* node : proposal.nodes) rewritten_.insert(anchor_of(*node));
-  proposal.edit(*proposal.outputs.front()->graph);
+  edit_and_note_origin(proposal);
   report_.rewrites.push_back(std::move(rewrite));
   return true;
 }
@@ -214,7 +290,7 @@ Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
 
 Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std::vector<const Value*>& inputs) {
   const Graph& graph = *proposal.outputs.front()->graph;
-  const std::vector<const Value*> outputs(proposal.outputs.begin(), proposal.outputs.end());
+  const std::vector<const Value*> outputs = results_of(proposal);
   Model before;
   if (&graph == &model_.graph()) {
     before = extract(model_, inputs, outputs);
@@ -226,13 +302,15 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   proposal.edit(after.graph());
   after.graph().remove_dead();
 
-  const std::string key = anonymous_text(before) + anonymous_text(after);
+  const std::string key = (proposal.changes_result ? "!" : "=") + anonymous_text(before) + anonymous_text(after);
   if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
     ++report_.proofs_reused;
     return known->second;
   }
   ++report_.proofs_run;
-  const ProofResult result = prove_region(before, after, options_.proof);
+  const Stopwatch stopwatch(report_.proof_seconds);
+  const ProofResult result = proposal.changes_result ? measure_region(before, after, options_.proof)
+                                                     : prove_region(before, after, options_.proof);
   // A verdict on the whole model holds for this place in it alone, so it is not kept for regions that look the same.
   if (!result.proven && result.trials == 0) return prove_whole_model(proposal, result.text);
   return verdicts_.emplace(key, Verdict{result.proven, result.text}).first->second;
@@ -249,16 +327,66 @@ Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const st
   Model after = model_.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
-  const Verdict verdict = prove_models(model_, after);
+  const Verdict verdict = compare_models(model_, after, proposal.changes_result);
   return {verdict.proven, prefix + "; " + verdict.text};
 }
 
+Rewriter::Verdict Rewriter::prove_values(const Model& before, const Model& after,
+                                         const std::vector<std::string>& inputs,
+                                         const std::vector<std::string>& outputs) {
+  if (!options_.prove) return {true, std::string(as_asked)};
+  const auto region_of = [&](const Model& model) {
+    const auto named = [](const Graph& graph, const std::vector<std::string>& names) {
+      std::vector<const Value*> values;
+      for (const std::string& name : names) {
+        const Value* value = graph.find_local(name);
+        if (value == nullptr) throw Error(fmt::format("'{}' lies in another graph", name));
+        values.push_back(value);
+      }
+      return values;
+    };
+    const Graph* graph = find_graph_of(model.graph(), outputs.front());
+    if (graph == nullptr) throw Error(fmt::format("'{}' is not to be found", outputs.front()));
+    if (graph == &model.graph()) return extract(model, named(*graph, inputs), named(*graph, outputs));
+    const Model alone = model_of_subgraph(model, *graph);
+    return extract(alone, named(alone.graph(), inputs), named(alone.graph(), outputs));
+  };
+  try {
+    const Model region_before = region_of(before);
+    const Model region_after = region_of(after);
+    const std::string key = anonymous_text(region_before) + anonymous_text(region_after);
+    if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
+      ++report_.proofs_reused;
+      return known->second;
+    }
+    ++report_.proofs_run;
+    const ProofResult result = prove_region(region_before, region_after, options_.proof);
+    if (!result.proven && result.trials == 0) throw Error(result.text);
+    return verdicts_.emplace(key, Verdict{result.proven, result.text}).first->second;
+  } catch (const Error& error) {
+    const Verdict verdict = prove_models(before, after);
+    return {verdict.proven, fmt::format("it cannot be run by itself ({}); {}", error.what(), verdict.text)};
+  }
+}
+
 Rewriter::Verdict Rewriter::prove_models(const Model& before, const Model& after) {
+  return compare_models(before, after, false);
+}
+
+Rewriter::Verdict Rewriter::compare_models(const Model& before, const Model& after, bool changes_result) {
   if (!options_.prove) return {true, std::string(as_asked)};
   ++report_.proofs_run;
+  const Stopwatch stopwatch(report_.proof_seconds);
   try {
-    const VerifyReport report = verify_models(before, after);
+    const VerifyReport report = verify_models(before, after, {.edge_values = true});
     if (report.equal()) return {true, fmt::format("the whole model was run {} times and agrees", report.runs)};
+    if (changes_result && report.problems.empty()) {
+      std::string text = fmt::format("the result changes, as asked for; the whole model was run {} times", report.runs);
+      for (const OutputReport& output : report.outputs) {
+        text += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
+      }
+      return {true, std::move(text)};
+    }
     std::string text = "the whole model disagrees";
     for (const OutputReport& output : report.outputs) {
       if (!output.equal()) text += fmt::format("; output '{}': {}", output.reference_name, output.worst.to_string());
@@ -269,6 +397,10 @@ Rewriter::Verdict Rewriter::prove_models(const Model& before, const Model& after
     return {false, fmt::format("the whole model cannot be run: {}", error.what())};
   }
 }
+
+void Rewriter::record_rule(RuleOutcome outcome) { report_.rules.push_back(std::move(outcome)); }
+
+const Rewrite& Rewriter::last_undone() const { return report_.undone.back(); }
 
 void Rewriter::near_miss(const std::string& pattern, const NearMiss& near) {
   const std::string anchor = anchor_of(*near.node);
@@ -288,9 +420,7 @@ void Rewriter::near_miss(const std::string& pattern, const NearMiss& near) {
           share};
 }
 
-void Rewriter::end() {
-  for (Graph* graph : graphs()) graph->remove_dead();
-}
+void Rewriter::end() { model_.graph().remove_dead(); }
 
 void Rewriter::finish() {
   for (const std::string& anchor : anchors_) {

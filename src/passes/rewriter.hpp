@@ -1,8 +1,10 @@
 // The workbench of the passes: every change goes through it, is proven on the CPU first, and is written down.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,6 +32,7 @@ struct Proposal {
   /// Makes the change in the graph it is given: the real one, or a copy of the region for the proof. So it finds its
   /// values by name. What becomes unused is removed later.
   std::function<void(Graph&)> edit;
+  bool changes_result = false;  ///< On purpose: both are run, and how far apart they are is reported.
 };
 
 class Rewriter {
@@ -57,8 +60,15 @@ class Rewriter {
   void record(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string proof);
 
   void record_undone(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string why);
-  /// Runs two whole models, which may take long; for changes to the model as a whole.
-  [[nodiscard]] Verdict prove_models(const Model& before, const Model& after);
+
+  /// Runs what lies between values of these names in a model and in a changed copy of it, in a sub-graph too; the whole
+  /// models, which may take long, where that cannot be run by itself.
+  [[nodiscard]] Verdict prove_values(const Model& before, const Model& after, const std::vector<std::string>& inputs,
+                                     const std::vector<std::string>& outputs);
+
+  void record_rule(RuleOutcome outcome);
+  /// What apply has last refused.
+  [[nodiscard]] const Rewrite& last_undone() const;
 
   /// Keeps the best of each anchor node. Those of nodes that are rewritten after all are dropped.
   void near_miss(const std::string& pattern, const NearMiss& near);
@@ -68,13 +78,19 @@ class Rewriter {
   [[nodiscard]] bool is_wanted(const Operator& op, const FunctionInputs& inputs) const;
   void choose(const std::string& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
 
+  /// Bytes that the constants of the model may take in all when they are folded. The first pass that asks says how
+  /// many: one after the other would double them otherwise.
+  [[nodiscard]] std::int64_t most_constant_bytes(std::int64_t if_first);
+
   void end();     ///< Of a pass that changed something: removes what became unused.
   void finish();  ///< Of all passes: the near misses go to the report.
 
  private:
   [[nodiscard]] Verdict prove(const Proposal& proposal);
   [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const Value*>& inputs);
+  [[nodiscard]] Verdict prove_models(const Model& before, const Model& after);
   [[nodiscard]] Verdict prove_whole_model(const Proposal& proposal, const std::string& why);
+  [[nodiscard]] Verdict compare_models(const Model& before, const Model& after, bool changes_result);
 
   struct Note {
     NearMissNote note;
@@ -90,6 +106,7 @@ class Rewriter {
   std::unordered_set<std::string> rewritten_;          // anchors
   std::unordered_map<std::string, Verdict> verdicts_;  // by the text of both regions
   std::size_t whole_model_proofs_ = 0;
+  std::optional<std::int64_t> most_constant_bytes_;
 };
 
 /// Replaces what gives `output` by a node of `op` that reads `inputs`; in the manner of Proposal::edit.

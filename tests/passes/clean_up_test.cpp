@@ -1,9 +1,16 @@
 // Dead code, constants and identities: what goes, what stays, and that sub-graphs are treated the same way.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
 #include "graph/functions.hpp"
+#include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
+#include "passes/rewriter.hpp"
 #include "tests/passes/models.hpp"
 
 namespace graft {
@@ -114,6 +121,64 @@ TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
   EXPECT_EQ(count_of(quantised, "DequantizeLinear"), 1U);
 }
 
+// The size of a Range is not known before its limit is.
+TEST(FoldConstants, WhatBecomesKnownIsFoldedToo) {
+  Model model = make_model(image,
+                           "s = Shape<start=3>(x)\nn = Identity(s)\n"
+                           "zero = Constant<value=int64(0)>()\none = Constant<value=int64(1)>()\n"
+                           "five = Squeeze(n)\nr = Range(zero, five, one)\nf = Cast<to=float>(r)\ny = Add(x, f)\n",
+                           {"y"});
+  convert_and_verify(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Add"));
+}
+
+TEST(FoldConstants, ManyAreCalculatedInOneRun) {
+  std::string nodes = "k = Constant<value=float([1.0, 2.0, 3.0])>()\nc0 = Exp(k)\n";
+  std::string sum = "s0 = Add(x, c0)\n";
+  constexpr int many = 300;
+  for (int i = 1; i <= many; ++i) {
+    nodes += fmt::format("c{} = Neg(c{})\n", i, i - 1);
+    sum += fmt::format("s{} = Add(s{}, c{})\n", i, i - 1, i);
+  }
+  Model model = make_model({{"x", ElementType::f32, {3}}}, nodes + sum + fmt::format("y = Exp(s{})", many), {"y"});
+  const auto begin = std::chrono::steady_clock::now();
+  ConvertReport report;
+  Rewriter rewriter(model, {}, report);
+  rewriter.begin("fold_constants");
+  fold_constants(rewriter);
+  EXPECT_EQ(count_of(model, "Neg"), 0U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)) << "one run each took 50 ms and more";
+  EXPECT_NEAR(model.graph().find("c300")->constant()->numbers()->at(1), std::exp(2.0), 1e-5);
+  std::size_t most = 0;
+  for (const Rewrite& rewrite : report.rewrites) most = std::max(most, rewrite.nodes.size());
+  EXPECT_LE(most, 40U) << "names in the report";
+}
+
+TEST(FoldConstants, OneThatIsRefusedDoesNotKeepTheOthers) {
+  // The engine knows no Det.
+  Model model = make_model({{"x", ElementType::f32, {2, 2}}},
+                           "k = Constant<value=float([1.0, 2.0, 3.0, 4.0])>()\ns = Constant<value=int64([2, 2])>()\n"
+                           "m = Reshape(k, s)\na = Neg(k)\nb = Reshape(a, s)\nd = Det(m)\ne = Exp(b)\nf = Abs(b)\n"
+                           "t = Add(x, d)\nu = Add(t, e)\ny = Add(u, f)",
+                           {"y"});
+  convert(model);
+  EXPECT_EQ(count_of(model, "Det"), 1U);
+  EXPECT_EQ(count_of(model, "Exp") + count_of(model, "Abs") + count_of(model, "Neg"), 0U);
+}
+
+TEST(FoldConstants, NotWhereTheEngineLosesNaN) {
+  for (const std::string op : {"Max", "Min", "Clip"}) {
+    Model model = make_model({{"x", ElementType::f32, {2}}},
+                             "z = Constant<value=float([0.0, 4.0])>()\nn = Sqrt(z)\nd = Div(z, z)\n"
+                             "k = Constant<value=float(1.5)>()\na = " +
+                                 op + "(d, k)\nb = " + op + "(n, k)\nt = Add(x, a)\ny = Add(t, b)",
+                             {"y"});
+    convert(model);
+    EXPECT_EQ(count_of(model, op), 1U) << "0 / 0 stays, the numbers are folded";
+    EXPECT_EQ(count_of(model, "Sqrt"), 0U);
+  }
+}
+
 TEST(FoldConstants, DoesNotBlowUpTheFile) {
   Model model = make_model({{"x", ElementType::f32, {1024, 1024}}},
                            "shape = Constant<value=int64([1024, 1024])>()\n"
@@ -198,6 +263,20 @@ TEST(RemoveIdentities, OutputsKeepTheirNames) {
   EXPECT_EQ(model.graph().outputs()[0]->name, "y");
   EXPECT_EQ(model.graph().outputs()[1]->name, "z");
   EXPECT_EQ(count_of(model, "Identity"), 1U);  // an output cannot be an input
+}
+
+TEST(MoveTransposes, TwoInARowBecomeOneAndTheNextNodePassesIt) {
+  Model model = make_model(image,
+                           "a = Exp(x)\n"
+                           "t = Transpose<perm=[0, 2, 3, 1]>(a)\n"
+                           "u = Transpose<perm=[0, 2, 3, 1]>(t)\n"
+                           "r = Relu(u)\n"
+                           "v = Transpose<perm=[0, 2, 3, 1]>(r)\n"
+                           "w = Sigmoid(v)\n"
+                           "y = Log(w)\n",
+                           {"y"});
+  convert_and_verify(model);
+  EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Relu", "Sigmoid", "Log"));
 }
 
 TEST(SubGraphs, AreConvertedWithWhatTheySee) {

@@ -13,9 +13,11 @@
 #include <openvino/runtime/intel_cpu/properties.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "adapters/openvino/element_types.hpp"
+#include "adapters/openvino/guards.hpp"
 #include "adapters/openvino/message.hpp"
 #include "adapters/openvino/prepare.hpp"
 #include "adapters/openvino/reader.hpp"
@@ -92,12 +94,19 @@ ov::Tensor wrap(const TensorData& tensor) {
   return copy;
 }
 
-TensorData unwrap(const ov::Tensor& tensor) {
+/// The engine's own bytes.
+TensorData view_of(const ov::Tensor& tensor) {
   TensorData result;
   result.type = from_openvino(tensor.get_element_type());
   const ov::Shape& shape = tensor.get_shape();
   result.dims.assign(shape.begin(), shape.end());
-  result.bytes = Bytes(std::string(static_cast<const char*>(tensor.data()), tensor.get_byte_size()));
+  result.bytes = Bytes(nullptr, std::span(static_cast<const char*>(tensor.data()), tensor.get_byte_size()));
+  return result;
+}
+
+TensorData unwrap(const ov::Tensor& tensor) {
+  TensorData result = view_of(tensor);
+  result.bytes = Bytes(std::string(result.bytes.view()));
   return result;
 }
 
@@ -180,6 +189,7 @@ struct CpuModel::Implementation {
   std::set<std::string, std::less<>> defaults;
   std::vector<std::string> outputs;
   std::set<std::size_t> bf16_outputs;
+  std::vector<Guard> guards;  ///< Each has an output behind the others.
   ov::CompiledModel compiled;
   ov::InferRequest request;
 };
@@ -206,6 +216,7 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
                     std::to_string(own.inputs.size()) + " and " + std::to_string(own.outputs.size()));
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
+  own.guards = add_guards(*read);
   ov::AnyMap properties{ov::hint::inference_precision(ov::element::f32),
                         ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
                         ov::hint::enable_cpu_pinning(false), ov::intel_cpu::denormals_optimization(false)};
@@ -222,7 +233,7 @@ CpuModel::~CpuModel() = default;
 CpuModel::CpuModel(CpuModel&&) noexcept = default;
 CpuModel& CpuModel::operator=(CpuModel&&) noexcept = default;
 
-TensorMap CpuModel::run(const TensorMap& inputs) {
+void CpuModel::infer(const TensorMap& inputs) {
   Implementation& own = *implementation_;
   for (const auto& entry : inputs) {
     const std::string& name = entry.first;
@@ -255,14 +266,33 @@ TensorMap CpuModel::run(const TensorMap& inputs) {
     throw Error(own.source + ": cannot run with " + (given.empty() ? "no inputs" : given) + ": " +
                 shorten_openvino_message(failed.what()));
   }
+  for (std::size_t i = 0; i < own.guards.size(); ++i) {
+    const ov::Tensor failed = own.request.get_output_tensor(own.outputs.size() + i);
+    if (*static_cast<const char*>(failed.data()) == 0) continue;
+    throw Error(own.source + ": cannot run with these inputs: " + own.guards[i].name + ": " + own.guards[i].why);
+  }
+}
+
+void CpuModel::run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) {
+  infer(inputs);
+  Implementation& own = *implementation_;
   TensorMap outputs;
   for (std::size_t i = 0; i < own.outputs.size(); ++i) {
-    TensorData output = unwrap(own.request.get_output_tensor(i));
+    TensorData output = view_of(own.request.get_output_tensor(i));
     if (own.bf16_outputs.contains(i))
       output = TensorData::from_numbers(ElementType::bf16, output.dims, *output.numbers());
     outputs[own.outputs[i]] = std::move(output);
   }
-  return outputs;
+  look(outputs);
+}
+
+TensorMap CpuModel::run(const TensorMap& inputs) {
+  TensorMap copies;
+  run(inputs, [&](const TensorMap& outputs) {
+    copies = outputs;
+    for (auto& [name, tensor] : copies) tensor.bytes = Bytes(std::string(tensor.bytes.view()));
+  });
+  return copies;
 }
 
 TensorMap evaluate_constant_graph(const Model& model) {

@@ -1,6 +1,7 @@
 // The CPU engine: runs any model that Graft holds, on OpenVINO.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@ struct CpuOptions {
   OperatorKernels kernels = OperatorKernels::functions;
   std::vector<std::string> extra_outputs = {};  ///< Inner values of the main graph to return as well.
   int threads = 0;                              ///< 0: as many as the machine has cores.
+  /// f16 and bf16 tensors are rounded wherever a node makes one, as a device does, not only where they leave the model.
+  bool round_inside = false;
 };
 
 /// A model compiled for the CPU, in f32 arithmetic: f16, bf16 and f64 tensors are calculated in f32 and rounded once,
@@ -30,8 +33,9 @@ struct CpuOptions {
 /// threads.
 ///
 /// Inputs that have a default in the file are constants. Limits of OpenVINO 2026.4: integers beyond 32 bits inside the
-/// model are cut off without a word (an input that has them is refused); Div and the reductions calculate integers in
-/// f32, exact up to 2^24; a Loop that runs zero times is refused; text is neither taken nor returned.
+/// model are cut off without a word (an input that has them is refused); quotients, remainders, powers, matrix products
+/// and reductions of integers are calculated in f32, so those beyond 2^24 are refused, but for those in a sub-graph; a
+/// Loop that runs zero times is refused; text is neither taken nor returned.
 class CpuModel {
  public:
   /// Throws Error naming the node that OpenVINO refuses, in OpenVINO's words.
@@ -45,7 +49,12 @@ class CpuModel {
   /// and what is allowed.
   [[nodiscard]] TensorMap run(const TensorMap& inputs);
 
+  /// The same run. The outputs are shown where the engine left them, and are gone when `look` returns.
+  void run(const TensorMap& inputs, const std::function<void(const TensorMap& outputs)>& look);
+
  private:
+  void infer(const TensorMap& inputs);
+
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };

@@ -3,10 +3,16 @@
 #include "adapters/openvino/prepare.hpp"
 
 #include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
 #include <utility>
 
+#include "adapters/openvino/guards.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/opset.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace graft {
 namespace {
@@ -50,6 +56,50 @@ void place_operators(PreparedModel& prepared) {
   if (!prepared.operators.empty()) prepared.model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
+/// OpenVINO 2026.4 reads Softmax, LogSoftmax and Hardmax of operator sets 11 and 12 as if they were those of 13, which
+/// run over one axis alone; so they become those of 13 before it sees them.
+void raise_softmax(Model& model) {
+  const std::int64_t opset = model.graph().opset();
+  if (opset != 11 && opset != 12) return;
+  bool found = false;
+  std::as_const(model.graph()).for_each_node([&](const Node& node) {
+    found = found || node.is("Softmax") || node.is("LogSoftmax") || node.is("Hardmax");
+  });
+  if (found) raise_opset(model, 13);
+}
+
+/// Nodes that only move elements: what was rounded before them still is.
+bool only_moves(const Node& node) {
+  static constexpr std::array<std::string_view, 11> names{"Concat",   "Expand",    "Flatten",  "Gather",
+                                                          "Identity", "Reshape",   "Slice",    "Split",
+                                                          "Squeeze",  "Transpose", "Unsqueeze"};
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+/// The plugin holds f16 and bf16 as f32, so a node of our own rounds behind each that makes one.
+void round_narrow_types(Model& model) {
+  infer_shapes(model);
+  std::set<Graph*> changed;
+  model.graph().for_each_node([&](Node& node) {
+    if (node.domain == engine_domain || only_moves(node)) return;
+    const std::vector<Value*> outputs = node.outputs;
+    for (Value* output : outputs) {
+      if (output == nullptr || (output->type != ElementType::f16 && output->type != ElementType::bf16)) continue;
+      if (output->constant()) continue;
+      Graph& graph = *node.graph;
+      Node* rounding =
+          graph.add_node(std::string(engine_rounding), {output}, {output->name}, nullptr, std::string(engine_domain));
+      rounding->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(*output->type))));
+      rounding->output()->type = output->type;
+      rounding->output()->shape = output->shape;
+      graph.replace_all_uses(*output, *rounding->output(), rounding);
+      changed.insert(&graph);
+    }
+  });
+  for (Graph* graph : changed) graph->topological_sort();
+  if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
+}
+
 }  // namespace
 
 PreparedModel prepare(const Model& model, const CpuOptions& options) {
@@ -63,9 +113,12 @@ PreparedModel prepare(const Model& model, const CpuOptions& options) {
   } else {
     inline_functions(copy, {.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }});
   }
+  if (options.round_inside) round_narrow_types(copy);
   place_operators(prepared);
   inline_functions(copy);
+  raise_softmax(copy);
   copy.graph().remove_dead();
+  refuse_known_faults(copy);
   return prepared;
 }
 

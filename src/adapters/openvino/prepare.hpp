@@ -15,6 +15,8 @@ namespace graft {
 /// The node that stands for one of Graft's operators; its attribute `index` says which of PreparedModel::operators.
 inline constexpr std::string_view engine_domain = "graft.engine";
 inline constexpr std::string_view engine_operator = "Operator";
+/// Rounds to the type whose ONNX code is its attribute `to`; the type of its input stays.
+inline constexpr std::string_view engine_rounding = "Round";
 
 /// An operator and where it was, for messages.
 struct PlacedOperator {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <tbb/parallel_for.h>
 
+#include <Eigen/Core>
 #include <filesystem>
 #include <istream>
 #include <limits>
@@ -233,6 +234,53 @@ ov::OutputVector make_operator_node(const ov::frontend::NodeContext& node,
   return outputs;
 }
 
+/// Rounds each element to a narrower type. Stateless, as OperatorNode is; f16 and bf16 arrive as f32.
+class RoundingNode : public ov::op::Op {
+ public:
+  OPENVINO_OP("Rounding", "graft");
+
+  RoundingNode() = default;
+  RoundingNode(const ov::Output<ov::Node>& input, std::int64_t to) : Op({input}), to_(to) {
+    constructor_validate_and_infer_types();
+  }
+
+  void validate_and_infer_types() override {
+    set_output_type(0, get_input_element_type(0), get_input_partial_shape(0));
+  }
+
+  std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& inputs) const override {
+    return std::make_shared<RoundingNode>(inputs.at(0), to_);
+  }
+
+  bool visit_attributes(ov::AttributeVisitor& visitor) override {
+    visitor.on_attribute("to", to_);
+    return true;
+  }
+
+  bool has_evaluate() const override { return true; }
+
+  bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override {
+    const ov::Tensor source = convert(inputs[0], ov::element::f32);
+    outputs[0].set_shape(source.get_shape());
+    ov::Tensor result = outputs[0].get_element_type() == ov::element::f32
+                            ? outputs[0]
+                            : ov::Tensor(ov::element::f32, source.get_shape());
+    const float* from = source.data<float>();
+    float* to = result.data<float>();
+    const bool is_f16 = to_ == static_cast<std::int64_t>(ElementType::f16);
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, source.get_size()), [&](const auto& range) {
+      for (std::size_t i = range.begin(); i != range.end(); ++i) {
+        to[i] = is_f16 ? static_cast<float>(Eigen::half(from[i])) : static_cast<float>(Eigen::bfloat16(from[i]));
+      }
+    });
+    if (result.data() != outputs[0].data()) convert(result, outputs[0].get_element_type()).copy_to(outputs[0]);
+    return true;
+  }
+
+ private:
+  std::int64_t to_ = 0;
+};
+
 /// A stream over bytes that stay where they are; a string stream would copy them.
 class MemoryBuffer : public std::streambuf {
  public:
@@ -317,6 +365,11 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
     reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>(
         std::string(engine_operator), std::string(engine_domain),
         [&](const ov::frontend::NodeContext& node) { return make_operator_node(node, prepared.operators); }));
+    reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>(
+        std::string(engine_rounding), std::string(engine_domain),
+        [](const ov::frontend::NodeContext& node) -> ov::OutputVector {
+          return std::make_shared<RoundingNode>(node.get_input(0), node.get_attribute<std::int64_t>("to"))->outputs();
+        }));
 
     std::shared_ptr<ov::Model> result;
     constexpr std::size_t largest_message = std::size_t{3} << 29;

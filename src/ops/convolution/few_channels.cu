@@ -1,24 +1,12 @@
 // Convolution of images of few channels, as first layers of networks have them, on tensor cores: 16 x 16 pixels of y at
 // a time, for which the pixels that their windows see are copied to shared memory once.
-#include <algorithm>
-#include <limits>
-
-#include "kernels/divisor.cuh"
-#include "kernels/launch.cuh"
 #include "kernels/mma.cuh"
-#include "kernels/quantizer.cuh"
-#include "kernels/vector.cuh"
-#include "ops/convolution/plan.hpp"
-#include "ops/convolution/variants.hpp"
+#include "ops/convolution/patches.cuh"
 
 namespace graft {
 namespace {
 
-constexpr int side = 16;  // of a tile of pixels
-constexpr int few_threads = 256;
-constexpr int warp_rows = side / (few_threads / 32);
 constexpr int group_columns = 32;  // channels of y, of which a thread has 8 neighbours
-constexpr int step_bytes = 32;     // of a sum, that one instruction multiplies
 
 /// A pixel's channels in shared memory; what lies after them in global memory only pads.
 template <class T>
@@ -26,37 +14,8 @@ inline constexpr int pixel_bytes = std::is_same_v<T, std::int8_t> ? 4 : 16;
 template <class T>
 inline constexpr int stored_bytes = std::is_same_v<T, std::int8_t> ? 32 : 16;
 
-struct FewChannelsTask {
-  const char* x;
-  const char* weight;
-  const float* bias;
-  const float* scale;
-  void* y;
-  ConvolutionEpilogue epilogue;
-  Quantizer quantizer;
-
+struct FewChannelsTask : PatchTask {
   int channel_bytes;
-  int taps;
-  int steps;
-  int height;
-  int width;
-  int out_height;
-  int out_width;
-  int row_stride;
-  int column_stride;
-  int row_pad;
-  int column_pad;
-  int row_dilation;
-  int column_dilation;
-  int kernel_width;
-  int patch_width;  ///< What the windows of a tile see.
-  int patch_pixels;
-  Divisor by_patch_width;
-  int tiles;
-  Divisor by_tile_columns;
-  Divisor by_tile_rows;
-  int tile_columns;
-  int tile_rows;
   int outputs;
   int stored_outputs;  ///< With padding.
   int column_tiles;    ///< Of channels of y.
@@ -83,7 +42,7 @@ struct FewChannelsMemory {
 };
 
 template <class T, int Groups>
-__global__ void __launch_bounds__(few_threads, 2) few_channels(const FewChannelsTask task) {
+__global__ void __launch_bounds__(patch_threads, 2) few_channels(const FewChannelsTask task) {
   constexpr bool bytes = std::is_same_v<T, std::int8_t>;
   constexpr int columns = Groups * group_columns;
   constexpr int tiles = Groups * 4;  // of 8 channels
@@ -103,24 +62,15 @@ __global__ void __launch_bounds__(few_threads, 2) few_channels(const FewChannels
   const int first_column = (static_cast<int>(blockIdx.x) - first_tile * task.column_tiles) * columns;
   const int tile_step = static_cast<int>(gridDim.x) / task.column_tiles;
 
-  struct Place {
-    int image, row, column;
-  };
-  const auto place_of = [&](int tile) {
-    const int row_of_tiles = task.by_tile_columns.quotient(tile);
-    const int image = task.by_tile_rows.quotient(row_of_tiles);
-    return Place{image, (row_of_tiles - image * task.tile_rows) * side,
-                 (tile - row_of_tiles * task.tile_columns) * side};
-  };
   const auto copy_patch = [&](int tile, int stage) {
     if (tile < task.tiles) {
-      const Place place = place_of(tile);
+      const PatchTask::Place place = task.place_of(tile);
       const char* const image =
           task.x + std::int64_t{place.image} * (std::int64_t{task.height} * task.width * stored_bytes<T>);
       const int first_row = place.row * task.row_stride - task.row_pad;
       const int first = place.column * task.column_stride - task.column_pad;
       const unsigned to = shared_address(memory + at.patches + stage * at.patch_bytes);
-      for (int i = thread; i < task.patch_pixels; i += few_threads) {
+      for (int i = thread; i < task.patch_pixels; i += patch_threads) {
         const int patch_row = task.by_patch_width.quotient(i);
         const int row = first_row + patch_row;
         const int column = first + i - patch_row * task.patch_width;
@@ -139,7 +89,7 @@ __global__ void __launch_bounds__(few_threads, 2) few_channels(const FewChannels
 
   // Filters are ordered so that a thread's sums of four products are those of 8 neighbouring channels.
   const int padded_taps = task.steps * Memory::taps_of_step;
-  for (int i = thread; i < columns * padded_taps; i += few_threads) {
+  for (int i = thread; i < columns * padded_taps; i += patch_threads) {
     const int column = i / padded_taps;
     const int tap = i - column * padded_taps;
     const int in_group = column % group_columns;
@@ -157,17 +107,14 @@ __global__ void __launch_bounds__(few_threads, 2) few_channels(const FewChannels
     }
   }
   copy_patch(first_tile, 0);
-  for (int i = thread; i < columns; i += few_threads) {
+  for (int i = thread; i < columns; i += patch_threads) {
     const int k = first_column + i;
     const bool exists = k < task.outputs;
     biases[i] = exists ? task.bias[k] : 0.F;
     factors[i] = exists ? task.epilogue.factor(task.scale[k]) : 0.F;
   }
-  for (int i = thread; i < padded_taps; i += few_threads) {
-    const int r = i / task.kernel_width;
-    const int s = i - r * task.kernel_width;
-    const int pixel = r * task.row_dilation * task.patch_width + s * task.column_dilation;
-    offsets[i] = i < task.taps ? pixel * pixel_bytes<T> : bytes ? 0 : -1;
+  for (int i = thread; i < padded_taps; i += patch_threads) {
+    offsets[i] = i < task.taps ? task.pixel_of_tap(i) * pixel_bytes<T> : bytes ? 0 : -1;
   }
   if (thread < 4) reinterpret_cast<unsigned*>(memory + at.zeros)[thread] = 0;
 
@@ -222,7 +169,7 @@ __global__ void __launch_bounds__(few_threads, 2) few_channels(const FewChannels
     __syncthreads();
     stage ^= 1;
 
-    const Place place = place_of(tile);
+    const PatchTask::Place place = task.place_of(tile);
 #pragma unroll
     for (int g = 0; g < Groups; ++g) {
       const int in_block = g * group_columns + lane % 4 * 8;
@@ -267,54 +214,21 @@ __global__ void __launch_bounds__(few_threads, 2) few_channels(const FewChannels
 
 /// Sizes that do not depend on the type of a kernel's elements.
 FewChannelsTask make_few_channels(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
-  const auto& [depth, height, width] = plan.axis;
-  const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
-  const auto element = static_cast<std::int64_t>(size_of(to.dtype));
   const std::int64_t vector = channels_per_vector(to.layout);
   const std::int64_t taps_of_step = to.dtype == DType::i8 ? 8 : 2;
-  const auto reach = [](const ConvolutionAxis& axis) {
-    return (side - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
-  };
   FewChannelsTask task{};
-  task.epilogue = ConvolutionEpilogue::of(op, to.dtype);
-  task.quantizer = Quantizer(op.y_scale);
-  task.channel_bytes = as_int(plan.channels * element);
-  task.taps = as_int(plan.window());
-  task.steps = as_int(ceil_divide(plan.window(), taps_of_step));
-  task.height = as_int(height.in);
-  task.width = as_int(width.in);
-  task.out_height = as_int(height.out);
-  task.out_width = as_int(width.out);
-  task.row_stride = as_int(height.stride);
-  task.column_stride = as_int(width.stride);
-  task.row_pad = as_int(height.pad);
-  task.column_pad = as_int(width.pad);
-  task.row_dilation = as_int(height.dilation);
-  task.column_dilation = as_int(width.dilation);
-  task.kernel_width = as_int(width.kernel);
-  task.patch_width = as_int(reach(width));
-  task.patch_pixels = as_int(reach(height) * reach(width));
-  task.by_patch_width = Divisor(task.patch_width);
-  task.tile_columns = as_int(ceil_divide(width.out, side));
-  task.tile_rows = as_int(ceil_divide(height.out, side));
-  task.tiles = as_int(plan.batch * task.tile_columns * task.tile_rows);
-  task.by_tile_columns = Divisor(std::max(task.tile_columns, 1));
-  task.by_tile_rows = Divisor(std::max(task.tile_rows, 1));
-  task.outputs = as_int(plan.outputs);
-  task.stored_outputs = as_int(ceil_divide(plan.outputs, vector) * vector);
+  static_cast<PatchTask&>(task) = make_patches(op, plan, to, ceil_divide(plan.window(), taps_of_step));
+  task.channel_bytes = static_cast<int>(plan.channels * static_cast<std::int64_t>(size_of(to.dtype)));
+  task.outputs = static_cast<int>(plan.outputs);
+  task.stored_outputs = static_cast<int>(ceil_divide(plan.outputs, vector) * vector);
   return task;
 }
 
 template <class T, int Groups>
 Status launch_few_channels(FewChannelsTask task, const DeviceTraits& device, const CudaContext& context) {
   const FewChannelsMemory<T, Groups> memory(task);
-  constexpr std::int64_t most_blocks = 2;  // of a multiprocessor
-  const std::int64_t together = std::clamp<std::int64_t>(device.shared_bytes / memory.bytes, 1, most_blocks);
   task.column_tiles = static_cast<int>(ceil_divide(task.outputs, Groups * group_columns));
-  const std::int64_t walkers =
-      std::min<std::int64_t>(task.tiles, ceil_divide(device.multiprocessors * together, task.column_tiles));
-  const Grid grid{
-      .blocks = walkers * task.column_tiles, .threads = few_threads, .cluster = 1, .shared_bytes = memory.bytes};
+  const Grid grid = patch_grid(task, device, memory.bytes, task.column_tiles);
   return launch("Convolution few_channels", few_channels<T, Groups>, grid, context, task);
 }
 
@@ -342,26 +256,12 @@ Status few_channels_fits(const Convolution& op, const Problem& problem) {
     return unsupported("takes one group of up to " + std::to_string(most_channels) + " channels");
   }
   constexpr std::int64_t most_window = 1024;
-  constexpr std::int64_t most_step = 64;
-  constexpr std::int64_t most_pixels = std::numeric_limits<int>::max() / 4;
-  for (const ConvolutionAxis& axis : {height, width}) {
-    if (axis.kernel > most_window || axis.stride > most_step || axis.dilation > most_step ||
-        axis.in + axis.pad > most_pixels / most_step || axis.out > most_pixels / most_step) {
-      return unsupported("takes images of up to 2^23 rows and columns");
-    }
-  }
-  if (plan.window() > most_window || plan.in_pixels() > most_pixels || plan.out_pixels() > most_pixels ||
-      plan.batch * (plan.out_pixels() + side * (height.out + width.out + side)) > most_pixels ||
-      plan.outputs > most_pixels) {
-    return unsupported("takes up to 2^29 pixels");
-  }
-  constexpr int most_shared = 99 * 1024;  // of a block, on every GPU from compute capability 8.0 on
+  constexpr int step_bits = 6;
+  if (Status status = check_patches(plan, most_window, step_bits); !status.ok()) return status;
+  if (plan.outputs > most_patch_pixels) return unsupported("takes up to 2^29 pixels");
   const FewChannelsTask task = make_few_channels(op, plan, problem.outputs[0]);
   return with_memory(x.dtype, [&](auto element) -> Status {
-    const FewChannelsMemory<decltype(element), 2> memory(task);
-    if (memory.bytes <= most_shared) return {};
-    return unsupported("takes windows and strides for which " + std::to_string(most_shared) +
-                       " bytes of shared memory suffice, these need " + std::to_string(memory.bytes));
+    return check_patch_memory(FewChannelsMemory<decltype(element), 2>(task).bytes);
   });
 }
 
@@ -374,14 +274,7 @@ Status few_channels_run(const Convolution& op, const Problem& problem, const Buf
   constexpr int ampere = 8;
   if (device.compute_major < ampere) return direct_run(op, problem, buffers, context);
   FewChannelsTask task = make_few_channels(op, plan_convolution(op, problem), to);
-  task.x = static_cast<const char*>(buffers.inputs[Convolution::x]);
-  task.weight = static_cast<const char*>(buffers.inputs[Convolution::weight]);
-  task.bias = static_cast<const float*>(buffers.inputs[Convolution::bias]);
-  task.scale = static_cast<const float*>(buffers.inputs[Convolution::scale]);
-  task.y = buffers.outputs[0];
-  if (!is_aligned(task.x, 16) || !is_aligned(task.weight, 16) || !is_aligned(task.y, 16)) {
-    return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
-  }
+  if (Status status = set_tensors(task, buffers); !status.ok()) return status;
   return with_memory(to.dtype, [&](auto element) -> Status {
     using T = decltype(element);
     if (task.outputs <= group_columns) return launch_few_channels<T, 1>(task, device, context);

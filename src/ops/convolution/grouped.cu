@@ -1,60 +1,19 @@
 // Convolution in groups of 8, 16 or 32 channels on tensor cores: 16 x 16 pixels of y and 32 of its channels at a time,
 // for which the pixels that their windows see are copied to shared memory once.
-#include <algorithm>
-#include <limits>
-
-#include "kernels/divisor.cuh"
-#include "kernels/launch.cuh"
 #include "kernels/mma.cuh"
-#include "kernels/quantizer.cuh"
-#include "kernels/vector.cuh"
-#include "ops/convolution/plan.hpp"
-#include "ops/convolution/variants.hpp"
+#include "ops/convolution/patches.cuh"
 
 namespace graft {
 namespace {
 
-constexpr int side = 16;  // of a tile of pixels
-constexpr int grouped_threads = 256;
-constexpr int warp_rows = side / (grouped_threads / 32);
 constexpr int block_channels = 32;
 constexpr int column_tiles = block_channels / 8;
-constexpr int unit_bytes = 16;
-constexpr int step_bytes = 2 * unit_bytes;
+constexpr int unit_bytes = step_bytes / 2;
 
-struct GroupedTask {
-  const char* x;
-  const char* weight;
-  const float* bias;
-  const float* scale;
-  void* y;
-  ConvolutionEpilogue epilogue;
-  Quantizer quantizer;
-
+struct GroupedTask : PatchTask {
   std::int64_t image_bytes;
   std::int64_t block_bytes;  ///< From one block of channels of x to the next one.
   int pixel_bytes;
-  int taps;
-  int steps;
-  int height;
-  int width;
-  int out_height;
-  int out_width;
-  int row_stride;
-  int column_stride;
-  int row_pad;
-  int column_pad;
-  int row_dilation;
-  int column_dilation;
-  int kernel_width;
-  int patch_width;  ///< What the windows of a tile see.
-  int patch_pixels;
-  Divisor by_patch_width;
-  int tiles;
-  Divisor by_tile_columns;
-  Divisor by_tile_rows;
-  int tile_columns;
-  int tile_rows;
   int channels;
   int blocks;  ///< Of channels.
 };
@@ -82,7 +41,7 @@ struct GroupedForm {
 };
 
 template <class T, int GroupUnits>
-__global__ void __launch_bounds__(grouped_threads, 2) grouped(const GroupedTask task) {
+__global__ void __launch_bounds__(patch_threads, 2) grouped(const GroupedTask task) {
   using Form = GroupedForm<T, GroupUnits>;
   using Sum = SumOf<T>;
   constexpr bool bytes = std::is_same_v<T, std::int8_t>;
@@ -103,25 +62,16 @@ __global__ void __launch_bounds__(grouped_threads, 2) grouped(const GroupedTask 
   const int block_units =
       ::min((task.channels - first_channel) * static_cast<int>(sizeof(T)) / unit_bytes, Form::units);
 
-  struct Place {
-    int image, row, column;
-  };
-  const auto place_of = [&](int tile) {
-    const int row_of_tiles = task.by_tile_columns.quotient(tile);
-    const int image = task.by_tile_rows.quotient(row_of_tiles);
-    return Place{image, (row_of_tiles - image * task.tile_rows) * side,
-                 (tile - row_of_tiles * task.tile_columns) * side};
-  };
   const int own_unit = thread % Form::units;
   const auto copy_patch = [&](int tile, int stage) {
     if (tile < task.tiles && own_unit < block_units) {
-      const Place place = place_of(tile);
+      const PatchTask::Place place = task.place_of(tile);
       const char* const from =
           task.x + place.image * task.image_bytes + block * task.block_bytes + own_unit * unit_bytes;
       const int first_row = place.row * task.row_stride - task.row_pad;
       const int first = place.column * task.column_stride - task.column_pad;
       const unsigned to = shared_address(memory + at.patches + stage * at.patch_bytes + own_unit * unit_bytes);
-      for (int i = thread / Form::units; i < task.patch_pixels; i += grouped_threads / Form::units) {
+      for (int i = thread / Form::units; i < task.patch_pixels; i += patch_threads / Form::units) {
         const int patch_row = task.by_patch_width.quotient(i);
         const int row = first_row + patch_row;
         const int column = first + i - patch_row * task.patch_width;
@@ -136,7 +86,7 @@ __global__ void __launch_bounds__(grouped_threads, 2) grouped(const GroupedTask 
   // Filters of a group are ordered so that a thread's sums are those of neighbouring channels.
   const int filter_units = task.taps * GroupUnits;
   const int padded_units = task.steps * 2;
-  for (int i = thread; i < block_channels * padded_units; i += grouped_threads) {
+  for (int i = thread; i < block_channels * padded_units; i += patch_threads) {
     const int channel = i / padded_units;
     const int unit = i - channel * padded_units;
     constexpr int group_channels = Form::group_tiles * 8;
@@ -149,16 +99,13 @@ __global__ void __launch_bounds__(grouped_threads, 2) grouped(const GroupedTask 
                exists ? 16 : 0);
   }
   copy_patch(first_tile, 0);
-  for (int i = thread; i < block_channels; i += grouped_threads) {
+  for (int i = thread; i < block_channels; i += patch_threads) {
     const bool exists = first_channel + i < task.channels;
     biases[i] = exists ? task.bias[first_channel + i] : 0.F;
     factors[i] = exists ? task.epilogue.factor(task.scale[first_channel + i]) : 0.F;
   }
-  for (int i = thread; i < padded_units; i += grouped_threads) {
-    const int tap = i / GroupUnits;
-    const int r = tap / task.kernel_width;
-    const int s = tap - r * task.kernel_width;
-    const int pixel = r * task.row_dilation * task.patch_width + s * task.column_dilation;
+  for (int i = thread; i < padded_units; i += patch_threads) {
+    const int pixel = task.pixel_of_tap(i / GroupUnits);
     offsets[i] = i < filter_units ? pixel * Form::pixel_pitch + i % GroupUnits * unit_bytes : -1;
   }
   if (thread < 4) reinterpret_cast<unsigned*>(memory + at.zeros)[thread] = 0;
@@ -200,7 +147,7 @@ __global__ void __launch_bounds__(grouped_threads, 2) grouped(const GroupedTask 
     __syncthreads();
     stage ^= 1;
 
-    const Place place = place_of(tile);
+    const PatchTask::Place place = task.place_of(tile);
     constexpr int count = Form::group_tiles * 2;  // neighbours that a thread stores together
 #pragma unroll
     for (int g = 0; g < Form::groups; ++g) {
@@ -237,40 +184,15 @@ __global__ void __launch_bounds__(grouped_threads, 2) grouped(const GroupedTask 
 }
 
 GroupedTask make_grouped(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
-  const auto& [depth, height, width] = plan.axis;
   const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
   const auto element = static_cast<std::int64_t>(size_of(to.dtype));
   const bool planes = to.layout == Layout::chw32;
-  const auto reach = [](const ConvolutionAxis& axis) {
-    return (side - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
-  };
+  const std::int64_t steps = ceil_divide(plan.window() * plan.group_channels() * element, step_bytes);
   GroupedTask task{};
-  task.epilogue = ConvolutionEpilogue::of(op, to.dtype);
-  task.quantizer = Quantizer(op.y_scale);
+  static_cast<PatchTask&>(task) = make_patches(op, plan, to, steps);
   task.image_bytes = plan.channels * plan.in_pixels() * element;
   task.block_bytes = block_channels * element * (planes ? plan.in_pixels() : 1);
   task.pixel_bytes = as_int((planes ? block_channels : plan.channels) * element);
-  task.taps = as_int(plan.window());
-  task.steps = as_int(ceil_divide(plan.window() * plan.group_channels() * element, step_bytes));
-  task.height = as_int(height.in);
-  task.width = as_int(width.in);
-  task.out_height = as_int(height.out);
-  task.out_width = as_int(width.out);
-  task.row_stride = as_int(height.stride);
-  task.column_stride = as_int(width.stride);
-  task.row_pad = as_int(height.pad);
-  task.column_pad = as_int(width.pad);
-  task.row_dilation = as_int(height.dilation);
-  task.column_dilation = as_int(width.dilation);
-  task.kernel_width = as_int(width.kernel);
-  task.patch_width = as_int(reach(width));
-  task.patch_pixels = as_int(reach(height) * reach(width));
-  task.by_patch_width = Divisor(task.patch_width);
-  task.tile_columns = as_int(ceil_divide(width.out, side));
-  task.tile_rows = as_int(ceil_divide(height.out, side));
-  task.tiles = as_int(plan.batch * task.tile_columns * task.tile_rows);
-  task.by_tile_columns = Divisor(std::max(task.tile_columns, 1));
-  task.by_tile_rows = Divisor(std::max(task.tile_rows, 1));
   task.channels = as_int(plan.channels);
   task.blocks = as_int(ceil_divide(plan.channels, block_channels));
   return task;
@@ -307,26 +229,12 @@ Status grouped_fits(const Convolution& op, const Problem& problem) {
     return unsupported("takes several groups of 8, 16 or 32 channels of x and as many of y, of i8 of 32");
   }
   constexpr std::int64_t most_window = 256;
-  constexpr std::int64_t most_step = 16;
-  constexpr std::int64_t most_pixels = std::numeric_limits<int>::max() / 4;
-  for (const ConvolutionAxis& axis : {height, width}) {
-    if (axis.kernel > most_window || axis.stride > most_step || axis.dilation > most_step ||
-        axis.in + axis.pad > most_pixels / most_step || axis.out > most_pixels / most_step) {
-      return unsupported("takes images of up to 2^25 rows and columns");
-    }
-  }
-  if (plan.window() > most_window || plan.in_pixels() > most_pixels || plan.out_pixels() > most_pixels ||
-      plan.batch * (plan.out_pixels() + side * (height.out + width.out + side)) > most_pixels ||
-      plan.channels > most_pixels / 2) {
-    return unsupported("takes up to 2^29 pixels");
-  }
-  constexpr int most_shared = 99 * 1024;  // of a block, on every GPU from compute capability 8.0 on
+  constexpr int step_bits = 4;
+  if (Status status = check_patches(plan, most_window, step_bits); !status.ok()) return status;
+  if (plan.channels > most_patch_pixels / 2) return unsupported("takes up to 2^29 pixels");
   const GroupedTask task = make_grouped(op, plan, problem.outputs[0]);
   return with_form(x.dtype, size, [&]<class T, int GroupUnits>() -> Status {
-    const GroupedForm<T, GroupUnits> form(task.steps, task.patch_pixels);
-    if (form.bytes <= most_shared) return {};
-    return unsupported("takes windows and strides for which " + std::to_string(most_shared) +
-                       " bytes of shared memory suffice, these need " + std::to_string(form.bytes));
+    return check_patch_memory(GroupedForm<T, GroupUnits>(task.steps, task.patch_pixels).bytes);
   });
 }
 
@@ -339,22 +247,10 @@ Status grouped_run(const Convolution& op, const Problem& problem, const Buffers&
   if (device.compute_major < ampere) return direct_run(op, problem, buffers, context);
   const ConvolutionPlan plan = plan_convolution(op, problem);
   GroupedTask task = make_grouped(op, plan, to);
-  task.x = static_cast<const char*>(buffers.inputs[Convolution::x]);
-  task.weight = static_cast<const char*>(buffers.inputs[Convolution::weight]);
-  task.bias = static_cast<const float*>(buffers.inputs[Convolution::bias]);
-  task.scale = static_cast<const float*>(buffers.inputs[Convolution::scale]);
-  task.y = buffers.outputs[0];
-  if (!is_aligned(task.x, unit_bytes) || !is_aligned(task.weight, unit_bytes) || !is_aligned(task.y, unit_bytes)) {
-    return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
-  }
+  if (Status status = set_tensors(task, buffers); !status.ok()) return status;
   return with_form(to.dtype, plan.group_channels(), [&]<class T, int GroupUnits>() {
     const GroupedForm<T, GroupUnits> form(task.steps, task.patch_pixels);
-    constexpr std::int64_t most_blocks = 2;  // of a multiprocessor
-    const std::int64_t together = std::clamp<std::int64_t>(device.shared_bytes / form.bytes, 1, most_blocks);
-    const std::int64_t walkers =
-        std::min<std::int64_t>(task.tiles, ceil_divide(device.multiprocessors * together, task.blocks));
-    const Grid grid{
-        .blocks = walkers * task.blocks, .threads = grouped_threads, .cluster = 1, .shared_bytes = form.bytes};
+    const Grid grid = patch_grid(task, device, form.bytes, task.blocks);
     return launch("Convolution grouped", grouped<T, GroupUnits>, grid, context, task);
   });
 }

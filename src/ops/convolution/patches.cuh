@@ -1,0 +1,152 @@
+// What the kernels share that make 16 x 16 pixels of y at a time, for which the pixels that their windows see, a patch,
+// are copied to shared memory once.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/divisor.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/quantizer.cuh"
+#include "kernels/vector.cuh"
+#include "ops/convolution/plan.hpp"
+#include "ops/convolution/variants.hpp"
+
+namespace graft {
+
+inline constexpr int patch_side = 16;  // of a tile of pixels
+inline constexpr int patch_threads = 256;
+inline constexpr int warp_rows = patch_side / (patch_threads / 32);
+inline constexpr int step_bytes = 32;  // of a sum, that one instruction multiplies
+
+struct PatchTask {
+  const char* x;
+  const char* weight;
+  const float* bias;
+  const float* scale;
+  void* y;
+  ConvolutionEpilogue epilogue;
+  Quantizer quantizer;
+
+  int taps;
+  int steps;
+  int height;
+  int width;
+  int out_height;
+  int out_width;
+  int row_stride;
+  int column_stride;
+  int row_pad;
+  int column_pad;
+  int row_dilation;
+  int column_dilation;
+  int kernel_width;
+  int patch_width;  ///< What the windows of a tile see.
+  int patch_pixels;
+  Divisor by_patch_width;
+  int tiles;
+  Divisor by_tile_columns;
+  Divisor by_tile_rows;
+  int tile_columns;
+  int tile_rows;
+
+  /// The image of a tile, and its first pixel.
+  struct Place {
+    int image, row, column;
+  };
+  [[nodiscard]] __device__ Place place_of(int tile) const {
+    const int row_of_tiles = by_tile_columns.quotient(tile);
+    const int image = by_tile_rows.quotient(row_of_tiles);
+    return {image, (row_of_tiles - image * tile_rows) * patch_side, (tile - row_of_tiles * tile_columns) * patch_side};
+  }
+
+  /// Pixels from a patch's first one to that of tap `tap`.
+  [[nodiscard]] __device__ int pixel_of_tap(int tap) const {
+    const int r = tap / kernel_width;
+    const int s = tap - r * kernel_width;
+    return r * row_dilation * patch_width + s * column_dilation;
+  }
+};
+
+/// Of a problem for which check_patches found no obstacle; `steps` of step_bytes each make a sum.
+inline PatchTask make_patches(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to,
+                              std::int64_t steps) {
+  const auto& [depth, height, width] = plan.axis;
+  const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
+  const auto reach = [](const ConvolutionAxis& axis) {
+    return (patch_side - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+  };
+  PatchTask task{};
+  task.epilogue = ConvolutionEpilogue::of(op, to.dtype);
+  task.quantizer = Quantizer(op.y_scale);
+  task.taps = as_int(plan.window());
+  task.steps = as_int(steps);
+  task.height = as_int(height.in);
+  task.width = as_int(width.in);
+  task.out_height = as_int(height.out);
+  task.out_width = as_int(width.out);
+  task.row_stride = as_int(height.stride);
+  task.column_stride = as_int(width.stride);
+  task.row_pad = as_int(height.pad);
+  task.column_pad = as_int(width.pad);
+  task.row_dilation = as_int(height.dilation);
+  task.column_dilation = as_int(width.dilation);
+  task.kernel_width = as_int(width.kernel);
+  task.patch_width = as_int(reach(width));
+  task.patch_pixels = as_int(reach(height) * reach(width));
+  task.by_patch_width = Divisor(task.patch_width);
+  task.tile_columns = as_int(ceil_divide(width.out, patch_side));
+  task.tile_rows = as_int(ceil_divide(height.out, patch_side));
+  task.tiles = as_int(plan.batch * task.tile_columns * task.tile_rows);
+  task.by_tile_columns = Divisor(std::max(task.tile_columns, 1));
+  task.by_tile_rows = Divisor(std::max(task.tile_rows, 1));
+  return task;
+}
+
+inline constexpr std::int64_t most_patch_pixels = std::numeric_limits<int>::max() / 4;
+
+/// Sizes for which everything above is an int; strides and dilations up to 2^step_bits.
+inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_window, int step_bits) {
+  const auto& [depth, height, width] = plan.axis;
+  const std::int64_t most_step = std::int64_t{1} << step_bits;
+  for (const ConvolutionAxis& axis : {height, width}) {
+    if (axis.kernel > most_window || axis.stride > most_step || axis.dilation > most_step ||
+        axis.in + axis.pad > most_patch_pixels / most_step || axis.out > most_patch_pixels / most_step) {
+      return unsupported("takes images of up to 2^" + std::to_string(29 - step_bits) + " rows and columns");
+    }
+  }
+  if (plan.window() > most_window || plan.in_pixels() > most_patch_pixels || plan.out_pixels() > most_patch_pixels ||
+      plan.batch * (plan.out_pixels() + patch_side * (height.out + width.out + patch_side)) > most_patch_pixels) {
+    return unsupported("takes up to 2^29 pixels");
+  }
+  return {};
+}
+
+/// `bytes` of shared memory for filters and two patches.
+inline Status check_patch_memory(int bytes) {
+  constexpr int most = 99 * 1024;  // of a block, on every GPU from compute capability 8.0 on
+  if (bytes <= most) return {};
+  return unsupported("takes windows and strides for which " + std::to_string(most) +
+                     " bytes of shared memory suffice, these need " + std::to_string(bytes));
+}
+
+inline Status set_tensors(PatchTask& task, const Buffers& buffers) {
+  task.x = static_cast<const char*>(buffers.inputs[Convolution::x]);
+  task.weight = static_cast<const char*>(buffers.inputs[Convolution::weight]);
+  task.bias = static_cast<const float*>(buffers.inputs[Convolution::bias]);
+  task.scale = static_cast<const float*>(buffers.inputs[Convolution::scale]);
+  task.y = buffers.outputs[0];
+  if (is_aligned(task.x, 16) && is_aligned(task.weight, 16) && is_aligned(task.y, 16)) return {};
+  return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
+}
+
+/// Blocks that walk over the tiles, `columns` side by side for the channels of y.
+inline Grid patch_grid(const PatchTask& task, const DeviceTraits& device, int shared_bytes, int columns) {
+  constexpr std::int64_t most_blocks = 2;  // of a multiprocessor
+  const std::int64_t together = std::clamp<std::int64_t>(device.shared_bytes / shared_bytes, 1, most_blocks);
+  const std::int64_t walkers =
+      std::min<std::int64_t>(task.tiles, ceil_divide(device.multiprocessors * together, columns));
+  return {.blocks = walkers * columns, .threads = patch_threads, .cluster = 1, .shared_bytes = shared_bytes};
+}
+
+}  // namespace graft

@@ -1,0 +1,237 @@
+// Pass fold_pads: a Pad before a convolution or a pool becomes the padding of that layer, where that is exact. Pass
+// unwrap_pads: a Pad of an image that is made a volume for it, as paddle2onnx writes every F.pad, pads the image.
+//
+// TensorFlow and PyTorch write tf.pad or ZeroPad2d before a layer without padding. A convolution pads with zeros; an
+// average pool counts its padding only with count_include_pad; a max pool pads with what is smaller than any number, so
+// the Pad has to fill in -infinity, or zeros beside numbers that are not negative.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft {
+namespace {
+
+using Pads = std::vector<std::int64_t>;
+
+struct Padding {
+  Pads pads;  ///< Of the spatial axes: all begins, then all ends.
+  double value = 0;
+};
+
+std::optional<Padding> padding_of(const Node& pad, std::string& why_not) {
+  const auto fail = [&](std::string reason) {
+    why_not = std::move(reason);
+    return std::nullopt;
+  };
+  if (const std::string mode = pad.string_or("mode", "constant"); mode != "constant") {
+    return fail(fmt::format("its mode is {}", mode));
+  }
+  const auto constant = pad.input(1) == nullptr ? std::nullopt : pad.input(1)->constant();
+  const auto all = constant ? constant->ints() : std::nullopt;
+  if (!all || all->size() < 6 || all->size() % 2 != 0 || pad.input(3) != nullptr) {
+    return fail("its pads are no constant for all axes");
+  }
+  const std::size_t rank = all->size() / 2;
+  const auto spatial = [&](std::size_t from) { return all->begin() + static_cast<std::ptrdiff_t>(from); };
+  if ((*all)[0] != 0 || (*all)[1] != 0 || (*all)[rank] != 0 || (*all)[rank + 1] != 0) {
+    return fail("it pads the batch or the channels");
+  }
+  if (std::any_of(all->begin(), all->end(), [](std::int64_t size) { return size < 0; })) return fail("it crops");
+  Padding padding;
+  padding.pads.assign(spatial(2), spatial(rank));
+  padding.pads.insert(padding.pads.end(), spatial(rank + 2), all->end());
+  if (pad.input(2) != nullptr) {
+    const auto value = pad.input(2)->constant();
+    const auto number = value ? value->scalar() : std::nullopt;
+    if (!number) return fail("the number it fills in is no constant");
+    padding.value = *number;
+  }
+  return padding;
+}
+
+/// Nothing below zero can come out of what makes this value.
+bool is_not_negative(const Value& value) {
+  constexpr std::array<std::string_view, 6> not_below_zero = {"Relu", "Sigmoid", "Softmax",
+                                                              "Exp",  "Abs",     "HardSigmoid"};
+  const Node* node = value.producer;
+  if (node == nullptr || !node->domain.empty()) return false;
+  if (node->is("Clip")) {
+    const auto least = node->input(1) == nullptr ? std::nullopt : node->input(1)->constant();
+    return least && least->scalar().value_or(-1) >= 0;
+  }
+  return std::find(not_below_zero.begin(), not_below_zero.end(), node->op_type) != not_below_zero.end();
+}
+
+/// Why the layer cannot pad by itself; empty where it can.
+std::string obstacle_of(const Node& layer, const Padding& padding, const Value& x) {
+  const std::size_t count = padding.pads.size();
+  const Pads own = layer.ints("pads").value_or(Pads(count, 0));
+  if (layer.string_or("auto_pad", "NOTSET") != "NOTSET") return "its padding follows from a rule (auto_pad)";
+  if (own.size() != count) return "it has other axes";
+  if (layer.is("Conv")) {
+    return padding.value == 0 ? "" : fmt::format("the Pad fills in {}, a convolution pads with 0", padding.value);
+  }
+  if (layer.int_or("ceil_mode", 0) != 0) return "the pool rounds its size up, from what it is without padding";
+  const auto kernel = layer.ints("kernel_shape").value_or(Pads{});
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t axis = i % (count / 2);
+    if (axis >= kernel.size() || own[i] + padding.pads[i] >= kernel[axis]) {
+      return "a window of the pool would lie in the padding alone";
+    }
+  }
+  const bool pads_itself = std::any_of(own.begin(), own.end(), [](std::int64_t size) { return size != 0; });
+  if (layer.is("AveragePool")) {
+    if (padding.value != 0) return fmt::format("the Pad fills in {}, an average pool pads with 0", padding.value);
+    const bool counts = layer.int_or("count_include_pad", 0) != 0;
+    return pads_itself && !counts ? "the pool counts the Pad's zeros, but not those of its own padding" : "";
+  }
+  const bool smallest = padding.value == -std::numeric_limits<double>::infinity();
+  const bool zeros_do_no_harm = padding.value == 0 && is_not_negative(x);
+  if (!smallest && !zeros_do_no_harm) {
+    return fmt::format(
+        "the Pad fills in {}, which can be larger than the numbers beside it; a max pool pads with less "
+        "than any number",
+        padding.value);
+  }
+  return "";
+}
+
+void propose(Rewriter& rewriter, Node& pad, Node& layer, const Padding& padding) {
+  Pads sum = layer.ints("pads").value_or(Pads(padding.pads.size(), 0));
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += padding.pads[i];
+  Proposal proposal{.nodes = {&pad, &layer},
+                    .inputs = {pad.input(0)},
+                    .outputs = {layer.output()},
+                    .replacement = fmt::format("{} with pads [{}]", layer.op_type, fmt::join(sum, ", ")),
+                    .reason = "the layer pads by itself",
+                    .by_definition = "",
+                    .edit = [x = pad.input(0)->name, y = layer.output()->name, sum](Graph& edited) {
+                      Node& node = *edited.find(y)->producer;
+                      edited.set_input(node, 0, edited.find(x));
+                      node.attributes.insert_or_assign("pads", NodeAttribute(AttributeData(sum)));
+                      if (!node.is("AveragePool")) return;
+                      node.attributes.insert_or_assign("count_include_pad",
+                                                       NodeAttribute(AttributeData(std::int64_t{1})));
+                    }};
+  if (layer.is("MaxPool") && padding.value == 0) {
+    // What makes the numbers, none of them negative, is part of the proof.
+    Node* source = pad.input(0)->producer;
+    proposal.nodes.insert(proposal.nodes.begin(), source);
+    proposal.inputs.clear();
+    for (Value* input : source->inputs) {
+      if (input != nullptr && !input->constant()) proposal.inputs.push_back(input);
+    }
+  }
+  rewriter.apply(proposal);
+}
+
+/// The axes of a Squeeze or Unsqueeze, of a tensor of this rank, from the front.
+std::vector<std::int64_t> axes_of(const Node& node, std::int64_t rank) {
+  const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
+  auto axes = constant ? constant->ints().value_or(Pads{}) : Pads{};
+  for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+/// The pads of the axes that are not listed; nothing where one of those is padded.
+std::optional<Pads> pads_without(const Pads& pads, const std::vector<std::int64_t>& axes) {
+  const auto rank = static_cast<std::int64_t>(pads.size() / 2);
+  Pads result;
+  for (std::size_t i = 0; i < pads.size(); ++i) {
+    const bool is_listed = std::binary_search(axes.begin(), axes.end(), static_cast<std::int64_t>(i) % rank);
+    if (!is_listed) {
+      result.push_back(pads[i]);
+    } else if (pads[i] != 0) {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+void unwrap_pad(Rewriter& rewriter, Node& squeeze) {
+  const auto before = [&](const Node& node, std::string_view type) -> Node* {
+    const Value* value = node.input(0);
+    Node* producer = value == nullptr || value->graph != squeeze.graph ? nullptr : value->producer;
+    const bool is_alone = producer != nullptr && value->uses.size() == 1 && !value->is_output();
+    return is_alone && producer->is(type) ? producer : nullptr;
+  };
+  Node* pad = before(squeeze, "Pad");
+  Node* unsqueeze = pad == nullptr ? nullptr : before(*pad, "Unsqueeze");
+  if (unsqueeze == nullptr || pad->input(3) != nullptr) return;
+  const auto constant = pad->input(1) == nullptr ? std::nullopt : pad->input(1)->constant();
+  const auto all = constant ? constant->ints() : std::nullopt;
+  const auto x_rank = unsqueeze->input(0)->rank();
+  if (!all || all->size() % 2 != 0 || !x_rank) return;
+  const auto rank = static_cast<std::int64_t>(all->size() / 2);
+  const auto axes = axes_of(*unsqueeze, rank);
+  const auto pads = pads_without(*all, axes);
+  // The pads are those of all axes of the one tensor and of all axes of the other, which are at least one.
+  const bool fits = pads && !pads->empty() && *x_rank == static_cast<std::int64_t>(pads->size() / 2);
+  if (!fits || axes.empty() || axes != axes_of(squeeze, rank)) return;
+  if (*x_rank + static_cast<std::int64_t>(axes.size()) != rank) return;
+  const std::string mode = pad->string_or("mode", "constant");
+  if (pad->input(2) != nullptr && !pad->input(2)->constant()) return;
+  const std::string filling = pad->input(2) == nullptr ? "" : pad->input(2)->name;
+  rewriter.apply({.nodes = {unsqueeze, pad, &squeeze},
+                  .inputs = {unsqueeze->input(0)},
+                  .outputs = {squeeze.output()},
+                  .replacement = fmt::format("Pad<mode=\"{}\"> with pads [{}]", mode, fmt::join(*pads, ", ")),
+                  .reason = "the axes that are added for the Pad are not padded",
+                  // OpenVINO cannot wrap, so there is nothing to run.
+                  .by_definition = mode == "wrap" ? "by definition: a Pad pads each axis by itself" : "",
+                  .edit = [x = unsqueeze->input(0)->name, y = squeeze.output()->name, sizes = *pads, mode,
+                           filling](Graph& edited) {
+                    Node& old = *edited.find(y)->producer;
+                    Value* added = edited.add_constant(y + "_pads", TensorData::from_ints(sizes));
+                    std::vector<Value*> inputs{edited.find(x), added};
+                    if (!filling.empty()) inputs.push_back(edited.find(filling));
+                    Node* made = edited.add_node("Pad", inputs, {y + "_padded"}, &old);
+                    made->name = old.name;
+                    made->attributes["mode"] = NodeAttribute(AttributeData(mode));
+                    edited.move_output(old, 0, *made, 0);
+                  }});
+}
+
+}  // namespace
+
+void unwrap_pads(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) {
+    for (Node* node : graph->nodes()) {
+      if (node->is("Squeeze")) unwrap_pad(rewriter, *node);
+    }
+  }
+}
+
+void fold_pads(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) {
+    for (Node* layer : graph->nodes()) {
+      const bool pads = layer->is("Conv") || layer->is("MaxPool") || layer->is("AveragePool");
+      Value* x = pads ? layer->input(0) : nullptr;
+      Node* pad = x == nullptr ? nullptr : x->producer;
+      if (pad == nullptr || !pad->is("Pad") || pad->graph != graph || layer->outputs.size() != 1) continue;
+      std::string why_not;
+      const auto padding = padding_of(*pad, why_not);
+      if (padding) why_not = obstacle_of(*layer, *padding, *pad->input(0));
+      if (why_not.empty() && x->is_output()) why_not = fmt::format("'{}' is an output of the graph", x->name);
+      if (why_not.empty()) {
+        propose(rewriter, *pad, *layer, *padding);
+      } else {
+        rewriter.near_miss("Pad before a layer that pads",
+                           {.node = layer, .matched_nodes = 2, .pattern_nodes = 2, .reason = why_not});
+      }
+    }
+  }
+}
+
+}  // namespace graft

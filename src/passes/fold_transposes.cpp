@@ -1,0 +1,211 @@
+// Pass fold_transposes: a transposition before a flattening and products with constant matrices becomes another order
+// of the rows of these matrices.
+//
+// A network whose channels come last flattens height, width, channels, and its fully connected layers were trained in
+// that order. Read with channels first, it needs a transposition before the flattening, or every number meets the wrong
+// weight. The order of the rows is as good, and costs nothing at run time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft {
+namespace {
+
+/// Beside larger matrices a transposition takes no time, and their copies would take memory.
+constexpr std::int64_t most_bytes = 32 << 20;
+
+/// What lies behind a transposition.
+struct Found {
+  Value* x = nullptr;                ///< Before it.
+  std::vector<Node*> reshapes;       ///< To [N, K].
+  std::vector<Node*> products;       ///< MatMul or Gemm.
+  std::vector<std::int64_t> places;  ///< places[k]: which element of a flat item of x is element k behind it.
+  std::string obstacle;
+};
+
+/// Which element of a row-major tensor of `dims` each element of the transposed one is.
+std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& dims,
+                                    const std::vector<std::int64_t>& permutation) {
+  const std::size_t rank = dims.size();
+  std::vector<std::int64_t> strides(rank, 1);
+  for (std::size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+  std::int64_t count = 1;
+  for (const std::int64_t dim : dims) count *= dim;
+  std::vector<std::int64_t> places;
+  places.reserve(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> at(rank, 0);
+  for (std::int64_t k = 0; k < count; ++k) {
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < rank; ++i) place += at[i] * strides[static_cast<std::size_t>(permutation[i])];
+    places.push_back(place);
+    for (std::size_t i = rank; i-- > 0;) {
+      if (++at[i] < dims[static_cast<std::size_t>(permutation[i])]) break;
+      at[i] = 0;
+    }
+  }
+  return places;
+}
+
+/// The dimensions of one item, if all are known and the first axis, that of the batch, stays where it is.
+std::optional<std::vector<std::int64_t>> item_dims(const Node& transpose) {
+  const auto permutation = transpose.ints("perm");
+  const Value* x = transpose.input(0);
+  if (!permutation || permutation->empty() || x == nullptr || !x->shape || x->shape->size() != permutation->size() ||
+      (*permutation)[0] != 0) {
+    return std::nullopt;
+  }
+  std::vector<std::int64_t> dims;
+  std::int64_t count = 1;
+  for (std::size_t axis = 1; axis < x->shape->size(); ++axis) {
+    const Dim& dim = (*x->shape)[axis];
+    if (!dim.is_constant() || dim.value() < 1 || __builtin_mul_overflow(count, dim.value(), &count))
+      return std::nullopt;
+    dims.push_back(dim.value());
+  }
+  return count <= most_bytes ? std::optional(dims) : std::nullopt;
+}
+
+bool is_flat(const Value& value, std::int64_t count) {
+  return value.shape && value.shape->size() == 2 && (*value.shape)[1].is_constant() &&
+         (*value.shape)[1].value() == count;
+}
+
+/// Why the rows of this product's matrix cannot be put in another order; empty where they can.
+std::string obstacle_of(const Node& product, const Use& use, std::int64_t count) {
+  const bool is_product = product.is("MatMul") || (product.is("Gemm") && product.int_or("transA", 0) == 0);
+  if (!is_product || use.index != 0) return fmt::format("{} reads it too", describe(product));
+  const Value* matrix = product.input(1);
+  const auto constant = matrix == nullptr ? std::nullopt : matrix->constant();
+  if (!constant || constant->dims.size() != 2) return fmt::format("the matrix of {} is no constant", describe(product));
+  const std::size_t axis = product.is("Gemm") && product.int_or("transB", 0) != 0 ? 1 : 0;
+  const bool has_bytes = bits_of(constant->type) % 8 == 0 && !constant->bytes.view().empty();
+  if (constant->dims[axis] != count || !has_bytes)
+    return fmt::format("the matrix of {} has another size", describe(product));
+  if (matrix->uses.size() != 1 || matrix->is_output()) return fmt::format("'{}' is needed elsewhere too", matrix->name);
+  return "";
+}
+
+/// Everything behind the transposition must become products; otherwise it stays, and nothing is gained.
+std::optional<Found> find(const Node& transpose) {
+  const auto dims = item_dims(transpose);
+  const Value* y = transpose.output();
+  if (!dims || y == nullptr || y->is_unused() || y->is_output()) return std::nullopt;
+  Found found{transpose.input(0), {}, {}, {}, ""};
+  std::int64_t count = 1;
+  for (const std::int64_t dim : *dims) count *= dim;
+  std::int64_t bytes = 0;
+  for (const Use& use : y->uses) {
+    // A Reshape may also read the shape of what it reshapes.
+    if (use.node->is("Shape")) continue;
+    Value* flat = use.node->output();
+    const bool flattens = (use.node->is("Reshape") || use.node->is("Flatten")) && use.index == 0 && flat != nullptr;
+    if (!flattens || use.node->graph != transpose.graph || !is_flat(*flat, count) || flat->is_output())
+      return std::nullopt;
+    found.reshapes.push_back(use.node);
+    for (const Use& reader : flat->uses) {
+      if (found.obstacle.empty()) found.obstacle = obstacle_of(*reader.node, reader, count);
+      if (!found.obstacle.empty()) continue;
+      if (reader.node->graph != transpose.graph) return std::nullopt;
+      found.products.push_back(reader.node);
+      bytes += static_cast<std::int64_t>(reader.node->input(1)->constant()->bytes.size());
+    }
+  }
+  if (found.reshapes.empty()) return std::nullopt;
+  if (found.obstacle.empty() && bytes > most_bytes) {
+    found.obstacle = fmt::format("matrices of {} MB: beside them the transposition takes no time", bytes >> 20);
+  }
+  if (!found.obstacle.empty()) return found;
+  std::vector<std::int64_t> permutation = *transpose.ints("perm");
+  permutation.erase(permutation.begin());
+  for (std::int64_t& axis : permutation) --axis;
+  found.places = places_of(*dims, permutation);
+  return found;
+}
+
+/// Row (or column) k moves to places[k].
+TensorData reordered(const TensorData& matrix, const std::vector<std::int64_t>& places, bool columns) {
+  const auto size = static_cast<std::size_t>(bits_of(matrix.type) / 8);
+  const auto width = static_cast<std::size_t>(matrix.dims[1]) * size;
+  std::string bytes(matrix.bytes.size(), '\0');
+  const char* from = matrix.bytes.data();
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    const auto place = static_cast<std::size_t>(places[k]);
+    if (!columns) {
+      std::copy_n(from + k * width, width, bytes.data() + place * width);
+      continue;
+    }
+    for (std::size_t row = 0; row < static_cast<std::size_t>(matrix.dims[0]); ++row) {
+      std::copy_n(from + row * width + k * size, size, bytes.data() + row * width + place * size);
+    }
+  }
+  TensorData result;
+  result.type = matrix.type;
+  result.dims = matrix.dims;
+  result.bytes = Bytes(std::move(bytes));
+  return result;
+}
+
+void edit(Graph& graph, const std::string& x, const std::vector<std::string>& outputs,
+          const std::vector<TensorData>& matrices) {
+  // Where the transposition is, which comes before all of the products.
+  const Node& reshape = *graph.find(outputs.front())->producer->input(0)->producer;
+  Node* flatten = graph.add_node("Flatten", {graph.find(x)}, {x + "/flat"}, reshape.input(0)->producer);
+  flatten->attributes.emplace("axis", NodeAttribute(AttributeData(std::int64_t{1})));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Node& product = *graph.find(outputs[i])->producer;
+    Value* matrix = graph.add_constant(product.input(1)->name + "/reordered", matrices[i]);
+    graph.set_input(product, 0, flatten->output());
+    graph.set_input(product, 1, matrix);
+  }
+}
+
+void propose(Rewriter& rewriter, Node& transpose, const Found& found) {
+  Proposal proposal{.nodes = {&transpose},
+                    .inputs = {found.x},
+                    .outputs = {},
+                    .replacement = fmt::format(
+                        "another order of the rows of {}",
+                        found.products.size() == 1 ? "a matrix" : fmt::format("{} matrices", found.products.size())),
+                    .reason = "the order of the flattened numbers is that of the rows they meet",
+                    .by_definition = "",
+                    .edit = {}};
+  proposal.nodes.insert(proposal.nodes.end(), found.reshapes.begin(), found.reshapes.end());
+  proposal.nodes.insert(proposal.nodes.end(), found.products.begin(), found.products.end());
+  std::vector<std::string> outputs;
+  std::vector<TensorData> matrices;
+  for (const Node* product : found.products) {
+    proposal.outputs.push_back(product->output());
+    outputs.push_back(product->output()->name);
+    const bool columns = product->is("Gemm") && product->int_or("transB", 0) != 0;
+    matrices.push_back(reordered(*product->input(1)->constant(), found.places, columns));
+  }
+  proposal.edit = [x = found.x->name, outputs, matrices](Graph& edited) { edit(edited, x, outputs, matrices); };
+  rewriter.apply(proposal);
+}
+
+}  // namespace
+
+void fold_transposes(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) {
+    for (Node* node : graph->nodes()) {
+      if (!node->is("Transpose")) continue;
+      const auto found = find(*node);
+      if (!found) continue;
+      if (found->obstacle.empty()) {
+        propose(rewriter, *node, *found);
+      } else {
+        rewriter.near_miss("Transpose before a product",
+                           {.node = node, .matched_nodes = 2, .pattern_nodes = 3, .reason = found->obstacle});
+      }
+    }
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,156 @@
+// Passes merge_transposes and merge_equal_nodes: of nodes that calculate the same from the same, one stays.
+//
+// Exporters write a shape, a reduction or a transposition once for each place that needs it. Constants are the same
+// where their bytes are. Transpositions are merged before patterns are looked for, which want one input; other nodes
+// after that, since patterns want inner values that nothing else needs.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/model.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/standard_operators.hpp"
+#include "passes/passes.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft {
+namespace {
+
+// Two of them give different results, or are what a rewrite of numbers must not join.
+constexpr std::array<std::string_view, 8> differ_each_time = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                                              "RandomUniformLike", "Multinomial",      "Bernoulli",
+                                                              "Dropout",           "Constant"};
+
+/// Larger constants are compared by their place in memory.
+constexpr std::size_t most_bytes = 1 << 12;
+
+std::string text_of(const TensorData& tensor) {
+  std::string text = fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ","));
+  if (tensor.strings) return text + fmt::format("{}", static_cast<const void*>(tensor.strings.get()));
+  if (tensor.bytes.size() > most_bytes) return text + fmt::format("{}", static_cast<const void*>(tensor.bytes.data()));
+  return text.append(tensor.bytes.view());
+}
+
+/// False for kinds that are not compared.
+bool add_text(std::string& text, const NodeAttribute& attribute) {
+  if (const auto* tensor = attribute.get<TensorData>()) {
+    text += text_of(*tensor);
+    return true;
+  }
+  if (const auto* strings = attribute.get<std::vector<std::string>>()) {
+    for (const std::string& one : *strings) text += fmt::format("{}:{}", one.size(), one);
+    return true;
+  }
+  const auto value = attribute.value();
+  if (!value) return false;
+  const std::string written = to_string(*value);
+  text += fmt::format("{}:{}:{}", value->index(), written.size(), written);
+  return true;
+}
+
+/// Which nodes give the same for the same: operators of ONNX but random ones, Graft's own, and functions made of such.
+/// Of anybody else's operators nothing is known; they may keep a state.
+class Determinism {
+ public:
+  explicit Determinism(const Model& model) : model_(model) {}
+
+  [[nodiscard]] bool holds_for(const Node& node) {
+    if (std::find(differ_each_time.begin(), differ_each_time.end(), node.op_type) != differ_each_time.end())
+      return false;
+    const auto function = model_.functions.find({node.domain, node.op_type, node.overload});
+    if (function != model_.functions.end()) return holds_for(function->second);
+    return find_operator_for(node) || (node.domain.empty() && first_version(node.op_type) > 0);
+  }
+
+ private:
+  bool holds_for(const FunctionDefinition& function) {
+    // One that calls itself is refused elsewhere; here it ends.
+    const auto [known, is_new] = functions_.try_emplace(&function, false);
+    if (!is_new) return known->second;
+    bool all = true;
+    const Graph& body = *function.body;
+    body.for_each_node([&](const Node& node) { all = all && (node.is("Constant") || holds_for(node)); });
+    functions_.at(&function) = all;
+    return all;
+  }
+
+  const Model& model_;
+  std::unordered_map<const FunctionDefinition*, bool> functions_;
+};
+
+class Merger {
+ public:
+  explicit Merger(Rewriter& rewriter) : rewriter_(rewriter), determinism_(rewriter.model()) {}
+
+  /// Nodes of this type; of any where it is empty.
+  void run(Graph& graph, std::string_view op_type = "") {
+    std::unordered_map<std::string, Node*> first;
+    for (Node* node : graph.nodes()) {
+      if (!op_type.empty() && !node->is(op_type)) continue;
+      const std::string key = key_of(*node);
+      if (key.empty()) continue;
+      const auto [found, is_new] = first.emplace(key, node);
+      if (!is_new) merge(graph, *found->second, *node);
+    }
+  }
+
+ private:
+  /// The same for nodes that give the same; empty for one that is left alone.
+  std::string key_of(const Node& node) {
+    if (!determinism_.holds_for(node) || !node.subgraphs().empty() || node.outputs.empty() || !node.opaque.empty())
+      return "";
+    std::string key = fmt::format("{}|{}|{}|{}", node.domain, node.op_type, node.overload, node.outputs.size());
+    for (const auto& [name, attribute] : node.attributes) {
+      key += fmt::format("|{}=", name);
+      if (!add_text(key, attribute)) return "";
+    }
+    for (const Value* input : node.inputs) key += "|" + key_of(input);
+    return key;
+  }
+
+  std::string key_of(const Value* value) {
+    if (value == nullptr) return "";
+    const auto [found, is_new] = keys_.try_emplace(value);
+    if (!is_new) return found->second;
+    const auto constant = value->constant();
+    found->second = constant ? text_of(*constant) : fmt::format("{}", static_cast<const void*>(value));
+    return found->second;
+  }
+
+  void merge(Graph& graph, Node& kept, Node& other) {
+    for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
+      const Value* a = kept.outputs[i];
+      const Value* b = other.outputs[i];
+      // Each output of the network keeps a node of its own.
+      if ((a == nullptr) != (b == nullptr) || (b != nullptr && b->is_output())) return;
+    }
+    rewriter_.record({describe(other)}, describe(kept), "both calculate the same from the same",
+                     "by definition: the same operator, attributes and inputs");
+    for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
+      if (other.outputs[i] != nullptr) graph.replace_all_uses(*other.outputs[i], *kept.outputs[i]);
+    }
+  }
+
+  Rewriter& rewriter_;
+  Determinism determinism_;
+  std::unordered_map<const Value*, std::string> keys_;
+};
+
+}  // namespace
+
+void merge_transposes(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) Merger(rewriter).run(*graph, "Transpose");
+}
+
+void merge_equal_nodes(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) Merger(rewriter).run(*graph);
+}
+
+}  // namespace graft

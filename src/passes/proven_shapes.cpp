@@ -1,0 +1,30 @@
+// Infers the shapes of a copy, from its inputs alone.
+#include "passes/proven_shapes.hpp"
+
+#include <vector>
+
+#include "graph/shape_inference.hpp"
+#include "passes/pipeline.hpp"
+
+namespace graft {
+
+ProvenShapes::ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone()) {
+  ConvertReport ignored;
+  Rewriter of_copy(copy_, {}, ignored);
+  const std::vector<Graph*> originals = rewriter.graphs();
+  const std::vector<Graph*> copies = of_copy.graphs();
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    copies_.emplace(originals[i], copies[i]);
+    if (i == 0) continue;  // the main graph, whose inputs the caller vouches for
+    for (Value* input : copies[i]->inputs()) input->shape.reset();
+  }
+  infer_shapes(copy_, {});
+}
+
+const Shape* ProvenShapes::of(const Value& value) const {
+  const auto graph = copies_.find(value.graph);
+  const Value* found = graph == copies_.end() ? nullptr : graph->second->find_local(value.name);
+  return found == nullptr || !found->shape ? nullptr : &*found->shape;
+}
+
+}  // namespace graft

@@ -1,0 +1,25 @@
+// The shapes that follow from the inputs of the network.
+#pragma once
+
+#include <unordered_map>
+
+#include "graph/model.hpp"
+#include "passes/rewriter.hpp"
+
+namespace graft {
+
+/// What a file merely declares of inner values does not count: it keeps the old sizes when somebody makes the inputs of
+/// a model dynamic. Made on a copy, so it stays good while the model is changed, for values that keep their names.
+class ProvenShapes {
+ public:
+  explicit ProvenShapes(Rewriter& rewriter);
+
+  /// Null where it does not follow.
+  [[nodiscard]] const Shape* of(const Value& value) const;
+
+ private:
+  Model copy_;
+  std::unordered_map<const Graph*, const Graph*> copies_;
+};
+
+}  // namespace graft

@@ -1,0 +1,311 @@
+// Conditions are tried in one order, so that the node for which the most hold is the one that came nearest.
+#include "passes/rule_regions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "core/suggest.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/standard_operators.hpp"
+#include "graph/text.hpp"
+
+namespace graft {
+namespace {
+
+std::string note_of(const Node& node, std::string_view key) {
+  const auto found = node.metadata.find(key);
+  return found == node.metadata.end() ? "" : found->second;
+}
+
+std::string type_of(const Node& node) {
+  if (const OperatorMatch match = find_operator_for(node); match && match.drop_in == nullptr) {
+    return std::string(match.type->name);
+  }
+  return node.op_type;
+}
+
+std::string full_type_of(const Node& node) {
+  return node.domain.empty() ? node.op_type : node.domain + "::" + type_of(node);
+}
+
+/// The importers call what a layer consists of `layer:part`.
+std::string layer_of(const Node& node) {
+  std::string name = name_of(node);
+  name.resize(std::min(name.find(':'), name.size()));
+  while (name.starts_with('/')) name.erase(0, 1);
+  return name;
+}
+
+/// The part of a node's name that a scope matches; nothing where the node lies elsewhere.
+std::optional<std::string> scope_of(const Node& node, const NamePattern& scope) {
+  const std::string name = layer_of(node);
+  for (std::size_t end = name.find('/');; end = name.find('/', end + 1)) {
+    std::string prefix = name.substr(0, end);
+    if (scope.matches(prefix)) return prefix;
+    if (end == std::string::npos) return std::nullopt;
+  }
+}
+
+std::optional<RuleValue::Data> to_data(const TensorData& tensor) {
+  if (const auto integers = tensor.ints()) {
+    if (tensor.dims.empty()) return integers->front();
+    return *integers;
+  }
+  if (const auto numbers = tensor.numbers()) {
+    if (tensor.dims.empty()) return numbers->front();
+    return *numbers;
+  }
+  return std::nullopt;
+}
+
+RuleValue::Data to_data(const AttributeValue& value) {
+  switch (graft::type_of(value)) {
+    case AttributeType::float_number: return static_cast<double>(std::get<float>(value));
+    case AttributeType::integer: return std::get<std::int64_t>(value);
+    case AttributeType::text: return std::get<std::string>(value);
+    case AttributeType::integers: return std::get<std::vector<std::int64_t>>(value);
+    case AttributeType::float_numbers: break;
+  }
+  const auto& floats = std::get<std::vector<float>>(value);
+  return std::vector<double>(floats.begin(), floats.end());
+}
+
+/// Numbers of any kind, and lists of one like their only element.
+std::optional<std::vector<double>> numbers_of(const RuleValue::Data& data) {
+  if (const auto* integer = std::get_if<std::int64_t>(&data)) return std::vector{static_cast<double>(*integer)};
+  if (const auto* number = std::get_if<double>(&data)) return std::vector{*number};
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&data))
+    return std::vector<double>(list->begin(), list->end());
+  if (const auto* list = std::get_if<std::vector<double>>(&data)) return *list;
+  return std::nullopt;
+}
+
+bool same(const RuleValue::Data& a, const RuleValue::Data& b) {
+  const auto left = numbers_of(a);
+  const auto right = numbers_of(b);
+  if (!left || !right) return a == b;
+  return std::equal(left->begin(), left->end(), right->begin(), right->end(),
+                    [](double x, double y) { return static_cast<float>(x) == static_cast<float>(y); });
+}
+
+std::string failure_of(const TensorCondition& condition, const Value* value, std::size_t index) {
+  if (value == nullptr) return fmt::format("input {} is absent", index);
+  if (condition.dtype && value->type != condition.dtype) {
+    return fmt::format("input {} is {}, the rule wants {}", index, type_text(*value), to_string(*condition.dtype));
+  }
+  const auto rank = value->rank();
+  if (condition.rank && (!rank || static_cast<std::size_t>(*rank) != *condition.rank)) {
+    return fmt::format("input {} is {}, the rule wants rank {}", index, type_text(*value), *condition.rank);
+  }
+  if (!condition.shape) return "";
+  const auto& wanted = *condition.shape;
+  bool fits = value->shape && value->shape->size() == wanted.size();
+  for (std::size_t axis = 0; fits && axis < wanted.size(); ++axis) {
+    fits = wanted[axis] == "any" || (*value->shape)[axis].to_string() == wanted[axis];
+  }
+  if (fits) return "";
+  return fmt::format("input {} is {}, the rule wants [{}]", index, type_text(*value), fmt::join(wanted, ", "));
+}
+
+/// How many conditions held before the first that did not.
+struct Trial {
+  std::size_t held = 0;
+  std::string failure;
+};
+
+Trial try_node(const Selector& selector, const Node& node) {
+  Trial trial;
+  const auto wants = [&](const std::optional<NamePattern>& pattern, const char* what,
+                         const std::vector<std::string>& names) {
+    if (!pattern || !trial.failure.empty()) return;
+    if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return pattern->matches(name); })) {
+      ++trial.held;
+    } else {
+      trial.failure =
+          fmt::format("{} is {}, the rule wants {}", what,
+                      names.empty() || names.front().empty() ? "not known" : names.front(), pattern->text());
+    }
+  };
+  wants(selector.op, "its operator", {full_type_of(node), type_of(node), node.op_type});
+  wants(selector.layer_type, "its layer type", {note_of(node, layer_type_note)});
+  wants(selector.layer, "its layer", {layer_of(node)});
+  if (selector.name) {
+    std::vector<std::string> names{node.name};
+    for (const Value* output : node.outputs) {
+      if (output != nullptr) names.push_back(output->name);
+    }
+    wants(selector.name, "its name", names);
+  }
+  for (const auto& [name, wanted] : selector.attributes) {
+    if (!trial.failure.empty()) return trial;
+    const auto found = attribute_data(node, name);
+    if (!found) {
+      trial.failure = fmt::format("attribute `{}` is absent, the rule wants {}", name, wanted.to_string());
+    } else if (!same(*found, wanted.data)) {
+      trial.failure = fmt::format("attribute `{}` is {}, the rule wants {}", name, RuleValue{{}, *found}.to_string(),
+                                  wanted.to_string());
+    } else {
+      ++trial.held;
+    }
+  }
+  for (const auto& [index, condition] : selector.inputs) {
+    if (!trial.failure.empty()) return trial;
+    trial.failure = failure_of(condition, node.input(index), index);
+    trial.held += trial.failure.empty() ? 1 : 0;
+  }
+  return trial;
+}
+
+/// Names like the one that nothing has.
+std::vector<std::string> near_names(const Selector& selector, const std::vector<Graph*>& graphs) {
+  std::set<std::string> names;
+  const auto collect = [&](const std::function<std::string(const Node&)>& name) {
+    for (const Graph* graph : graphs) {
+      for (const Node* node : graph->nodes()) names.insert(name(*node));
+    }
+  };
+  const NamePattern* wanted = nullptr;
+  std::string what;
+  if (selector.scope) {
+    wanted = &*selector.scope;
+    what = "scopes";
+    collect(layer_of);
+    std::set<std::string> scopes;
+    for (const std::string& name : names) {
+      for (std::size_t end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1)) {
+        scopes.insert(name.substr(0, end));
+      }
+    }
+    names = std::move(scopes);
+  } else if (selector.op) {
+    wanted = &*selector.op;
+    what = "operators";
+    collect(full_type_of);
+  } else if (selector.layer_type) {
+    wanted = &*selector.layer_type;
+    what = "layer types";
+    collect([](const Node& node) { return note_of(node, layer_type_note); });
+    names.erase("");
+    if (names.empty()) return {"only networks of Caffe and TensorFlow have layer types"};
+  } else if (selector.layer) {
+    wanted = &*selector.layer;
+    what = "layers";
+    collect(layer_of);
+  } else if (selector.name) {
+    wanted = &*selector.name;
+    what = "names";
+    collect(name_of);
+  }
+  if (wanted == nullptr || names.empty()) return {};
+  const std::vector<std::string> known(names.begin(), names.end());
+  if (const auto meant = nearest(wanted->text(), known)) return {fmt::format("nearest: {}", *meant)};
+  constexpr std::size_t few = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(few, known.size()); ++i) text += (i == 0 ? "" : ", ") + known[i];
+  return {fmt::format("the model has the {} {}{}", what, text,
+                      known.size() > few ? fmt::format(" and {} more", known.size() - few) : "")};
+}
+
+}  // namespace
+
+std::string name_of(const Node& node) {
+  if (!node.name.empty()) return node.name;
+  for (const Value* output : node.outputs) {
+    if (output != nullptr) return output->name;
+  }
+  return "";
+}
+
+std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
+  const auto meant = nearest(name, known);
+  return meant ? fmt::format("; did you mean {}?", *meant) : "";
+}
+
+std::optional<RuleValue::Data> attribute_data(const Node& node, std::string_view name) {
+  if (const NodeAttribute* attribute = node.attribute(name)) {
+    if (const auto value = attribute->value()) return to_data(*value);
+    const auto* tensor = attribute->get<TensorData>();
+    return tensor == nullptr ? std::nullopt : to_data(*tensor);
+  }
+  if (!node.domain.empty()) return std::nullopt;
+  for (const AttributeInput& entry : attribute_inputs(node.op_type)) {
+    const Value* value = entry.attribute == name ? node.input(entry.input) : nullptr;
+    if (value == nullptr) continue;
+    const auto constant = value->constant();
+    return constant ? to_data(*constant) : std::nullopt;
+  }
+  const auto value = default_attribute(node.op_type, name, node.graph->opset());
+  return value ? std::optional(to_data(*value)) : std::nullopt;
+}
+
+std::optional<RuleValue::Data> constant_data(const TensorData& tensor) {
+  if (tensor.strings && tensor.strings->size() == 1) return tensor.strings->front();
+  return to_data(tensor);
+}
+
+Region make_region(std::string name, std::vector<Node*> nodes) {
+  Region region{std::move(name), nodes.front()->graph, std::move(nodes), {}, {}};
+  const std::unordered_set<const Node*> inside(region.nodes.begin(), region.nodes.end());
+  std::unordered_set<const Value*> seen;
+  const bool single = region.nodes.size() == 1;
+  for (const Node* node : region.nodes) {
+    for (Value* input : node->inputs) {
+      const bool comes_in = input != nullptr && !inside.contains(input->producer) && !input->constant();
+      if (single || (comes_in && seen.insert(input).second)) region.inputs.push_back(input);
+    }
+    for (Value* output : node->outputs) {
+      if (output == nullptr) continue;
+      const bool used = std::any_of(output->uses.begin(), output->uses.end(),
+                                    [&](const Use& use) { return !inside.contains(use.node); });
+      if (used || output->is_output()) region.outputs.push_back(output);
+    }
+  }
+  return region;
+}
+
+Selection select(const Selector& selector, const std::vector<Graph*>& graphs) {
+  Selection selection;
+  std::vector<std::pair<std::size_t, std::string>> failures;
+  for (const Graph* graph : graphs) {
+    std::map<std::string, std::vector<Node*>> groups;
+    std::vector<std::string> order;
+    const auto join = [&](const std::string& group, Node* node) {
+      const auto [found, is_new] = groups.try_emplace(group);
+      if (is_new) order.push_back(group);
+      found->second.push_back(node);
+    };
+    for (Node* node : graph->nodes()) {
+      if (selector.scope) {
+        if (const auto scope = scope_of(*node, *selector.scope)) join(fmt::format("scope `{}`", *scope), node);
+        continue;
+      }
+      Trial trial = try_node(selector, *node);
+      if (!trial.failure.empty()) {
+        if (trial.held > 0) failures.emplace_back(trial.held, fmt::format("{}: {}", describe(*node), trial.failure));
+      } else if ((selector.layer || selector.layer_type) && !selector.op && !selector.name) {
+        join(fmt::format("layer `{}`", layer_of(*node)), node);
+      } else {
+        selection.regions.push_back(make_region(describe(*node), {node}));
+      }
+    }
+    for (const std::string& group : order) {
+      std::vector<Node*>& nodes = groups.at(group);
+      const std::string name = fmt::format("{}, {} node{}", group, nodes.size(), nodes.size() == 1 ? "" : "s");
+      selection.regions.push_back(make_region(name, std::move(nodes)));
+    }
+  }
+  if (!selection.regions.empty()) return selection;
+  std::stable_sort(failures.begin(), failures.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  constexpr std::size_t most_notes = 3;
+  for (std::size_t i = 0; i < std::min(most_notes, failures.size()); ++i) {
+    selection.nearest.push_back("nearest: " + failures[i].second);
+  }
+  if (failures.empty()) selection.nearest = near_names(selector, graphs);
+  return selection;
+}
+
+}  // namespace graft

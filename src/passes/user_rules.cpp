@@ -1,0 +1,663 @@
+// Passes rules_before and rules_after: what the user's rules replace, remove and set. Each goes through the proof of
+// every other rewrite.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include "core/suggest.hpp"
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "graph/operator_forms.hpp"
+#include "graph/operator_node.hpp"
+#include "passes/fuse.hpp"
+#include "passes/passes.hpp"
+#include "passes/pipeline.hpp"
+#include "passes/rewriter.hpp"
+#include "passes/rule_regions.hpp"
+
+namespace graft {
+namespace {
+
+using Kind = Rule::Kind;
+
+/// A standard operator whose attributes carry over to one of Graft's under other names.
+struct Counterpart {
+  std::string_view theirs;
+  std::string_view ours;
+  std::vector<std::pair<std::string_view, std::string_view>> attributes;
+};
+
+const Counterpart* find_counterpart(std::string_view theirs, std::string_view ours) {
+  static const std::vector<Counterpart> all{
+      {"Conv",
+       "Convolution",
+       {{"kernel_shape", "kernel"},
+        {"strides", "stride"},
+        {"pads", "pad"},
+        {"dilations", "dilation"},
+        {"group", "group"}}},
+      {"InstanceNormalization", "InstanceNorm", {{"epsilon", "epsilon"}}},
+      {"LeakyRelu", "LeakyReLU", {{"alpha", "alpha"}}},
+  };
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Counterpart& counterpart) {
+    return counterpart.theirs == theirs && counterpart.ours == ours;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// What the new node reads. Constants come along, since a copy of the region need not hold them.
+struct PlannedInput {
+  std::string name;
+  std::optional<TensorData> constant;
+  bool is_new = false;  ///< The constant is no tensor of the model.
+};
+
+/// The node that comes, independent of the graph that it is put into.
+struct Plan {
+  RuleOperator with;
+  std::shared_ptr<const Operator> op;
+  std::map<std::string, AttributeValue> attributes;
+  std::vector<PlannedInput> inputs;
+  std::vector<std::string> outputs;
+  std::optional<Rule::Int8> int8;
+  std::string note;
+};
+
+Value* add_scale(Graph& graph, const std::string& name, double scale) {
+  return graph.add_constant(name + "_scale", TensorData::scalar_of(ElementType::f32, scale));
+}
+
+void make(const Plan& plan, Graph& graph) {
+  std::vector<Value*> inputs;
+  for (const PlannedInput& input : plan.inputs) {
+    Value* value = input.is_new || input.name.empty() ? nullptr : graph.find(input.name);
+    if (value == nullptr && input.constant) value = graph.add_constant(input.name, *input.constant);
+    if (value == nullptr && !input.name.empty()) {
+      throw Error(fmt::format("'{}' does not reach the place where the operator comes", input.name));
+    }
+    inputs.push_back(value);
+  }
+  std::vector<Value*> outputs;
+  for (const std::string& name : plan.outputs) outputs.push_back(graph.find(name));
+  Node* before = outputs.front()->producer;
+  std::vector<std::string> hints = plan.outputs;
+  Value* zero = nullptr;
+  if (plan.int8) {
+    zero = graph.add_constant("zero", TensorData::scalar_of(ElementType::i8, 0));
+    Value* scale = add_scale(graph, inputs[0]->name, plan.int8->x_scale);
+    Node* quantise = graph.add_node("QuantizeLinear", {inputs[0], scale, zero}, {inputs[0]->name + "_int8"}, before);
+    quantise->output()->type = ElementType::i8;
+    quantise->output()->shape = inputs[0]->shape;
+    inputs[0] = quantise->output();
+    hints = {plan.outputs[0] + "_int8"};
+  }
+  Node* node = nullptr;
+  if (plan.op != nullptr) {
+    node = add_operator_node(graph, *plan.op, std::move(inputs), hints, before);
+  } else {
+    if (!plan.with.domain.empty()) graph.root().opset_imports.emplace(plan.with.domain, 1);
+    node = graph.add_node(plan.with.op_type, std::move(inputs), hints, before, plan.with.domain);
+    for (const auto& [name, value] : plan.attributes) node->attributes.emplace(name, NodeAttribute(value));
+  }
+  node->name = before->name.empty() ? plan.outputs[0] : before->name;
+  if (!plan.note.empty()) node->metadata[std::string(keep_note)] = plan.note;
+  if (plan.int8) {
+    node->output()->type = ElementType::i8;
+    node->output()->shape = outputs[0]->shape;
+    Value* scale = add_scale(graph, plan.outputs[0], plan.int8->y_scale);
+    node = graph.add_node("DequantizeLinear", {node->output(), scale, zero}, plan.outputs, before);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    graph.move_output(*outputs[i]->producer, outputs[i]->output_index, *node, i);
+  }
+  graph.topological_sort();
+}
+
+std::vector<std::string> tensor_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Value* value : graph.values()) names.push_back(value->name);
+  return names;
+}
+
+/// Integers of low rank are calculated from shapes; an operator that takes the place of a region does without them.
+bool is_number_of_shape(const Value& value) {
+  return value.type && !is_floating_point(*value.type) && value.rank().value_or(0) <= 1;
+}
+
+class RuleRun {
+ public:
+  RuleRun(Rewriter& rewriter, const Rule& rule) : rewriter_(rewriter), rule_(rule) {
+    outcome_.place = rule.place.to_string();
+    outcome_.rule = rule.text;
+    outcome_.reason = rule.reason;
+    outcome_.optional = rule.optional;
+  }
+
+  RuleOutcome run() {
+    switch (rule_.kind) {
+      case Kind::match: match_pattern(); break;
+      case Kind::constant: set_constants(); break;
+      default: edit_regions(); break;
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const { fail_at(rule_.place, message); }
+  [[noreturn]] static void fail_at(const Place& place, const std::string& message) {
+    throw Error(fmt::format("{}: {}", place.to_string(), message));
+  }
+
+  void edit_regions() {
+    Selection selection = select(rule_.select, rewriter_.graphs());
+    outcome_.matched = selection.regions.size();
+    outcome_.notes = std::move(selection.nearest);
+    for (const Region& region : selection.regions) {
+      switch (rule_.kind) {
+        case Kind::remove: remove(region); break;
+        case Kind::set: set_attributes(region); break;
+        default: replace(region, nullptr); break;
+      }
+    }
+  }
+
+  void match_pattern() {
+    NearMiss nearest;
+    for (Graph* graph : rewriter_.graphs()) {
+      for (const Match& match : find_matches(*rule_.pattern, *graph).matches) {
+        ++outcome_.matched;
+        Region region{fmt::format("the pattern at {}", describe(*match.root)), graph, match.nodes, {}, {}};
+        for (Value* output : match.root->outputs) {
+          if (output != nullptr && !output->is_unused()) region.outputs.push_back(output);
+        }
+        replace(region, &match);
+      }
+      if (outcome_.matched != 0) continue;
+      for (Node* node : graph->nodes()) {
+        const auto& types = rule_.pattern->root_types();
+        if (std::find(types.begin(), types.end(), node->op_type) == types.end()) continue;
+        NearMiss near;
+        if (graft::match(*rule_.pattern, *node, &near)) continue;
+        if (nearest.node == nullptr || near.matched_nodes > nearest.matched_nodes) nearest = std::move(near);
+      }
+    }
+    if (outcome_.matched != 0) return;
+    if (nearest.node == nullptr) {
+      outcome_.notes.push_back(fmt::format("the model has no {}, which the pattern ends with",
+                                           fmt::join(rule_.pattern->root_types(), " or ")));
+    } else {
+      outcome_.notes.push_back(fmt::format("nearest: at {}, {} of {} nodes matched: {}", describe(*nearest.node),
+                                           nearest.matched_nodes, nearest.pattern_nodes, nearest.reason));
+    }
+  }
+
+  // ---- Replacing
+
+  void replace(const Region& region, const Match* match) {
+    if (region.outputs.empty()) {
+      outcome_.notes.push_back(fmt::format("{}: nothing reads its result", region.name));
+      return;
+    }
+    for (const Node* node : region.nodes) {
+      if (!node->subgraphs().empty())
+        fail(fmt::format("{}: {} holds sub-graphs, which no rule replaces", region.name, describe(*node)));
+    }
+    Plan plan{rule_.with, nullptr, {}, {}, {}, rule_.int8, ""};
+    plan.inputs = planned_inputs(region, match);
+    plan.outputs = planned_outputs(region);
+    plan_attributes(region, match, plan);
+    check_counts(region, plan);
+    const bool is_foreign = !plan.with.domain.empty() && plan.with.graft == nullptr && plan.with.domain != "ai.onnx.ml";
+    if (is_foreign && rule_.prove && !has_function(plan.with)) {
+      fail(
+          fmt::format("nothing on the CPU calculates {}, and the model has no function of that name, so this rule "
+                      "cannot be proven; if you answer for it yourself, write prove: false and a reason",
+                      plan.with.to_string()));
+    }
+    if (plan.with.graft != nullptr || is_foreign) plan.note = fmt::format("asked for by {}", rule_.place.to_string());
+
+    Proposal proposal = proposal_of(region, plan.op == nullptr ? plan.with.to_string() : to_text(*plan.op));
+    for (const PlannedInput& input : plan.inputs) {
+      Value* value = input.name.empty() || input.constant ? nullptr : region.graph->find(input.name);
+      if (value != nullptr) proposal.inputs.push_back(value);
+    }
+    proposal.edit = [plan](Graph& graph) { make(plan, graph); };
+    apply(region, proposal);
+  }
+
+  bool has_function(const RuleOperator& with) {
+    const auto& functions = rewriter_.model().functions;
+    return std::any_of(functions.begin(), functions.end(), [&](const auto& entry) {
+      return entry.first.domain == with.domain && entry.first.name == with.op_type;
+    });
+  }
+
+  PlannedInput planned(const Value* value) const {
+    if (value == nullptr) return {};
+    return {value->name, value->constant()};
+  }
+
+  std::vector<PlannedInput> planned_inputs(const Region& region, const Match* match) {
+    std::vector<PlannedInput> inputs;
+    if (!rule_.inputs) {
+      if (match != nullptr) {
+        if (!match->values.contains("x")) {
+          fail("`inputs` is missing: which names of the pattern the operator reads, in its order");
+        }
+        return {planned(&match->value("x"))};
+      }
+      for (const Value* input : region.inputs) {
+        const bool left_out = region.nodes.size() > 1 && is_number_of_shape(*input);
+        if (!left_out) inputs.push_back(planned(input));
+      }
+      return inputs;
+    }
+    std::unordered_set<const Value*> listed;
+    for (const RuleValue& wanted : *rule_.inputs) {
+      const Value* value = find_input(region, match, wanted, inputs);
+      if (value == nullptr) continue;
+      listed.insert(value);
+      inputs.push_back(planned(value));
+    }
+    if (match == nullptr && region.nodes.size() > 1) check_closed(region, listed);
+    return inputs;
+  }
+
+  /// Null where the input is left out, or is a constant that the pattern took; then it is added to `inputs`.
+  const Value* find_input(const Region& region, const Match* match, const RuleValue& wanted,
+                          std::vector<PlannedInput>& inputs) const {
+    if (const auto* index = std::get_if<std::int64_t>(&wanted.data)) {
+      if (*index < 0 || static_cast<std::size_t>(*index) >= region.inputs.size()) {
+        fail_at(wanted.place, fmt::format("{} has no input {}; it has {}", region.name, *index, region.inputs.size()));
+      }
+      const Value* value = region.inputs[static_cast<std::size_t>(*index)];
+      if (value == nullptr) inputs.emplace_back();
+      return value;
+    }
+    const auto* name = std::get_if<std::string>(&wanted.data);
+    if (name == nullptr) fail_at(wanted.place, "an input goes by its number, or by the name of a tensor");
+    if (*name == "_") {
+      inputs.emplace_back();
+      return nullptr;
+    }
+    if (match != nullptr) {
+      const std::string plain = name->starts_with('@') ? name->substr(1) : *name;
+      if (const auto found = match->values.find(plain); found != match->values.end()) return found->second;
+      if (const auto found = match->constants.find(plain); found != match->constants.end()) {
+        inputs.push_back({plain, found->second, true});
+        return nullptr;
+      }
+      std::vector<std::string> known;
+      for (const auto& [value_name, value] : match->values) known.push_back(value_name);
+      fail_at(wanted.place, fmt::format("the pattern has no name {}; its names are {}", *name, fmt::join(known, ", ")));
+    }
+    const Value* value = region.graph->find(*name);
+    if (value == nullptr) {
+      fail_at(wanted.place,
+              fmt::format("the model has no tensor '{}'{}", *name, suggestion(*name, tensor_names(*region.graph))));
+    }
+    return value;
+  }
+
+  void check_closed(const Region& region, const std::unordered_set<const Value*>& listed) const {
+    std::vector<std::string> missing;
+    for (const Value* input : region.inputs) {
+      if (!listed.contains(input) && !is_number_of_shape(*input)) missing.push_back("'" + input->name + "'");
+    }
+    if (missing.empty()) return;
+    fail(fmt::format("{} is not closed: it needs {} as well, which `inputs` does not list", region.name,
+                     fmt::join(missing, ", ")));
+  }
+
+  std::vector<std::string> planned_outputs(const Region& region) const {
+    std::vector<std::string> names;
+    for (const Value* output : region.outputs) names.push_back(output->name);
+    if (rule_.outputs.empty()) return names;
+    for (const std::string& name : names) {
+      if (std::find(rule_.outputs.begin(), rule_.outputs.end(), name) == rule_.outputs.end()) {
+        fail(fmt::format("{} is not closed: '{}' is used elsewhere as well ({}), and `outputs` does not list it",
+                         region.name, name, user_of(region, name)));
+      }
+    }
+    for (const std::string& name : rule_.outputs) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        fail(fmt::format("{} gives no '{}' to others; it gives {}", region.name, name, fmt::join(names, ", ")));
+      }
+    }
+    return rule_.outputs;
+  }
+
+  static std::string user_of(const Region& region, const std::string& name) {
+    const Value* value = region.graph->find(name);
+    for (const Use& use : value->uses) {
+      if (std::find(region.nodes.begin(), region.nodes.end(), use.node) == region.nodes.end())
+        return describe(*use.node);
+    }
+    return "an output of the graph";
+  }
+
+  void check_counts(const Region& region, const Plan& plan) const {
+    std::size_t fewest = 0;
+    std::size_t most = plan.inputs.size();
+    std::size_t outputs = plan.outputs.size();
+    if (plan.with.graft != nullptr) {
+      fewest = plan.with.graft->required_input_count();
+      most = plan.with.graft->input_count();
+      outputs = plan.with.graft->output_count();
+    } else if (const OperatorForm* form = plan.with.domain.empty() ? find_operator_form(plan.with.op_type) : nullptr) {
+      fewest = form->fewest_inputs;
+      most = form->most_inputs;
+      outputs = form->most_outputs;
+    }
+    if (plan.inputs.size() < fewest || plan.inputs.size() > most) {
+      std::vector<std::string> names;
+      for (const PlannedInput& input : plan.inputs) names.push_back(input.name.empty() ? "_" : input.name);
+      fail(fmt::format("{} reads {} inputs ({}); {} takes {}\nSay which, and in which order, with `inputs`",
+                       region.name, plan.inputs.size(), fmt::join(names, ", "), plan.with.to_string(),
+                       fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most)));
+    }
+    if (plan.outputs.size() > outputs) {
+      std::string users;
+      for (const std::string& name : plan.outputs) {
+        users += fmt::format("{}'{}' ({})", users.empty() ? "" : ", ", name, user_of(region, name));
+      }
+      fail(fmt::format("{} is not closed: {} of its tensors are used elsewhere, {} gives {}: {}", region.name,
+                       plan.outputs.size(), plan.with.to_string(), outputs, users));
+    }
+  }
+
+  // ---- Attributes
+
+  std::optional<RuleValue::Data> captured(const Region& region, const Match* match, const std::string& name) const {
+    if (match != nullptr) {
+      const auto found = match->constants.find(name);
+      return found == match->constants.end() ? std::nullopt : constant_data(found->second);
+    }
+    if (region.nodes.size() != 1) return std::nullopt;
+    return attribute_data(*region.nodes.front(), name);
+  }
+
+  std::vector<std::pair<std::string, RuleValue>> evaluated_attributes(const Region& region, const Match* match) const {
+    std::vector<std::pair<std::string, RuleValue>> result;
+    for (const auto& [name, value] : rule_.attributes) {
+      result.emplace_back(name,
+                          evaluate(value, [&](const std::string& what) { return captured(region, match, what); }));
+    }
+    return result;
+  }
+
+  static bool is_given(const std::vector<std::pair<std::string, RuleValue>>& given, std::string_view name) {
+    return std::any_of(given.begin(), given.end(), [&](const auto& entry) { return entry.first == name; });
+  }
+
+  AttributeValue typed(const RuleValue& value, const std::string& name, std::optional<AttributeType> type) const {
+    const auto result = type ? to_attribute(value, *type) : std::optional(to_attribute(value));
+    if (!result) {
+      fail_at(value.place,
+              fmt::format("attribute `{}` becomes {}; allowed is {}", name, value.to_string(), to_string(*type)));
+    }
+    return *result;
+  }
+
+  void plan_attributes(const Region& region, const Match* match, Plan& plan) {
+    std::vector<std::pair<std::string, RuleValue>> given = evaluated_attributes(region, match);
+    if (plan.with.graft == nullptr) {
+      const OperatorForm* form = plan.with.domain.empty() ? find_operator_form(plan.with.op_type) : nullptr;
+      for (const auto& [name, value] : given) {
+        plan.attributes[name] = typed(value, name, form == nullptr ? std::nullopt : form->attribute_type(name));
+      }
+      if (plan.with.is_plugin) {
+        plan.attributes["plugin_version"] = plan.with.plugin_version;
+        plan.attributes["plugin_namespace"] = plan.with.plugin_namespace;
+      }
+      return;
+    }
+    if (match == nullptr && region.nodes.size() == 1) add_counterparts(*region.nodes.front(), *plan.with.graft, given);
+    if (plan.int8) prepare_int8(region, plan, given);
+    std::vector<AttributeValue> values;
+    values.reserve(given.size());
+    std::vector<NamedAttribute> named;
+    for (const auto& [name, value] : given) {
+      named.push_back({name, typed(value, name, plan.with.graft->find_attribute(name)->type)});
+    }
+    std::unique_ptr<Operator> op;
+    if (const Status status = make_operator(*plan.with.graft, nullptr, named, op); !status.ok()) {
+      fail(fmt::format("{}: {}: {}", region.name, plan.with.to_string(), status.message()));
+    }
+    plan.op = std::move(op);
+  }
+
+  /// What one node says in its own attributes need not be said again.
+  void add_counterparts(const Node& node, const OperatorType& type,
+                        std::vector<std::pair<std::string, RuleValue>>& given) const {
+    const Counterpart* counterpart = node.domain.empty() ? find_counterpart(node.op_type, type.name) : nullptr;
+    if (counterpart == nullptr) return;
+    for (const auto& [theirs, ours] : counterpart->attributes) {
+      if (is_given(given, ours)) continue;
+      if (auto data = attribute_data(node, theirs))
+        given.emplace_back(std::string(ours), RuleValue{rule_.place, std::move(*data)});
+    }
+    if (!node.is("Conv")) return;
+    const std::string padding = node.string_or("auto_pad", "NOTSET");
+    if (padding != "NOTSET" && padding != "VALID" && !is_given(given, "pad")) {
+      fail(fmt::format("{}: its padding is `auto_pad` {}, which depends on the size of its input; give `pad`",
+                       describe(node), padding));
+    }
+    const Value* weight = node.input(1);
+    if (!is_given(given, "kernel") && weight != nullptr && weight->shape) {
+      std::vector<std::int64_t> kernel;
+      for (std::size_t axis = 2; axis < weight->shape->size(); ++axis) {
+        if (!(*weight->shape)[axis].is_constant()) return;
+        kernel.push_back((*weight->shape)[axis].value());
+      }
+      given.emplace_back("kernel", RuleValue{rule_.place, kernel});
+    }
+  }
+
+  /// Weights of a convolution become int8, each channel with a scale of its own; everything else stays in f32.
+  void prepare_int8(const Region& region, Plan& plan, std::vector<std::pair<std::string, RuleValue>>& given) const {
+    const Value* x = plan.inputs.empty() ? nullptr : region.graph->find(plan.inputs[0].name);
+    if (x == nullptr || x->type != ElementType::f32) {
+      fail(fmt::format("{}: int8 is made of f32, and its input is {}", region.name,
+                       x == nullptr || !x->type ? "unknown" : to_string(*x->type)));
+    }
+    given.emplace_back("x_scale", RuleValue{rule_.place, plan.int8->x_scale});
+    given.emplace_back("y_scale", RuleValue{rule_.place, plan.int8->y_scale});
+    if (plan.with.graft->name != "Convolution" || plan.inputs.size() < 2) return;
+    PlannedInput& weight = plan.inputs[1];
+    const auto numbers = weight.constant ? weight.constant->numbers() : std::nullopt;
+    if (!numbers || weight.constant->dims.empty() || weight.constant->dims[0] == 0) {
+      fail(fmt::format("{}: its weights '{}' are no constant, so they cannot be turned into int8", region.name,
+                       weight.name));
+    }
+    const auto channels = static_cast<std::size_t>(weight.constant->dims[0]);
+    const std::size_t size = numbers->size() / channels;
+    std::vector<double> scales;
+    std::vector<double> steps;
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+      double largest = 0;
+      for (std::size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs((*numbers)[channel * size + i]));
+      // The scale is rounded to f32 first, so that the steps are those of the scale that is stored.
+      const double scale = largest > 0 ? static_cast<double>(static_cast<float>(largest / 127)) : 1.0;
+      scales.push_back(scale);
+      for (std::size_t i = 0; i < size; ++i) {
+        steps.push_back(std::clamp(std::nearbyint((*numbers)[channel * size + i] / scale), -127.0, 127.0));
+      }
+    }
+    weight.constant = TensorData::from_numbers(ElementType::i8, weight.constant->dims, steps);
+    weight.name += "_int8";
+    weight.is_new = true;
+    given.emplace_back("weight_scale", RuleValue{rule_.place, scales});
+  }
+
+  // ---- Removing and setting
+
+  void remove(const Region& region) {
+    if (region.outputs.empty()) {  // an assertion, say: it goes with everything else that no output needs
+      rewriter_.record({region.name}, "nothing", reason(), "by definition: no output of the graph needs it");
+      ++outcome_.applied;
+      return;
+    }
+    if (region.outputs.size() > 1) {
+      std::vector<std::string> names;
+      for (const Value* output : region.outputs) names.push_back("'" + output->name + "'");
+      fail(fmt::format("{} gives {} to others; a bypass gives one tensor", region.name, fmt::join(names, " and ")));
+    }
+    if (rule_.input >= region.inputs.size() || region.inputs[rule_.input] == nullptr) {
+      fail(fmt::format("{} has no input {}; it has {}", region.name, rule_.input, region.inputs.size()));
+    }
+    Value* from = region.inputs[rule_.input];
+    Proposal proposal = proposal_of(region, fmt::format("its input '{}'", from->name));
+    if (!from->constant()) proposal.inputs.push_back(from);
+    proposal.edit = [from = planned(from), to = region.outputs[0]->name](Graph& graph) {
+      Value* x = graph.find(from.name);
+      if (x == nullptr) x = graph.add_constant(from.name, from.constant.value());
+      Value* y = graph.find(to);
+      Node* copy = graph.add_node("Identity", {x}, {to}, y->producer);
+      graph.move_output(*y->producer, y->output_index, *copy, 0);
+      graph.topological_sort();
+    };
+    apply(region, proposal);
+  }
+
+  void set_attributes(const Region& region) {
+    if (region.nodes.size() != 1 || region.outputs.empty()) {
+      fail(fmt::format("{}: attributes are set on single nodes whose result is used; choose by op or name",
+                       region.name));
+    }
+    const Node& node = *region.nodes.front();
+    const OperatorForm* form = node.domain.empty() ? find_operator_form(node.op_type) : nullptr;
+    std::map<std::string, AttributeValue> values;
+    std::string text = node.op_type;
+    for (const auto& [name, value] : evaluated_attributes(region, nullptr)) {
+      if (form != nullptr && !form->has_attribute(name)) {
+        const auto names = form->attribute_names();
+        fail_at(value.place, fmt::format("{} has no attribute `{}`{}; its attributes are {}", node.op_type, name,
+                                         suggestion(name, names), fmt::join(names, ", ")));
+      }
+      std::optional<AttributeType> type = form == nullptr ? std::nullopt : form->attribute_type(name);
+      if (!type && node.attribute(name) != nullptr) {
+        if (const auto old = node.attribute(name)->value()) type = type_of(*old);
+      }
+      values[name] = typed(value, name, type);
+      text += fmt::format(" {}={}", name, to_string(values[name]));
+    }
+    Proposal proposal = proposal_of(region, text);
+    for (Value* input : region.inputs) {
+      if (input != nullptr) proposal.inputs.push_back(input);
+    }
+    proposal.edit = [values, output = region.outputs[0]->name](Graph& graph) {
+      Node* target = graph.find(output)->producer;
+      for (const auto& [name, value] : values) target->attributes[name] = NodeAttribute(value);
+    };
+    apply(region, proposal);
+  }
+
+  void set_constants() {
+    Graph& graph = rewriter_.model().graph();
+    for (const Rule::Entry& entry : rule_.entries) {
+      ++outcome_.matched;
+      Value* value = graph.find_local(entry.name.text());
+      const auto old = value == nullptr ? std::nullopt : value->constant();
+      if (!old) {
+        outcome_.notes.push_back(fmt::format("there is no constant '{}'{}", entry.name.text(),
+                                             suggestion(entry.name.text(), tensor_names(graph))));
+        continue;
+      }
+      TensorData fresh = new_constant(entry, *old);
+      std::vector<Node*> users;
+      for (const Use& use : value->uses) {
+        if (use.node->graph == &graph && std::find(users.begin(), users.end(), use.node) == users.end()) {
+          users.push_back(use.node);
+        }
+      }
+      if (users.empty()) {
+        outcome_.notes.push_back(fmt::format("nothing reads '{}'", value->name));
+        continue;
+      }
+      const Region region = make_region(fmt::format("the constant '{}'", value->name), users);
+      Proposal proposal = proposal_of(region, to_string(fresh));
+      for (Value* input : region.inputs) {
+        if (input != nullptr && !input->constant()) proposal.inputs.push_back(input);
+      }
+      // The uses are redirected to a new constant: the old one may be the output of a node.
+      proposal.edit = [name = value->name, fresh = std::move(fresh)](Graph& target) {
+        Value* before = target.find_local(name);
+        Value* after = target.add_constant(name, fresh);
+        for (const Use& use : std::vector<Use>(before->uses)) use.node->graph->set_input(*use.node, use.index, after);
+      };
+      apply(region, proposal);
+    }
+  }
+
+  TensorData new_constant(const Rule::Entry& entry, const TensorData& old) const {
+    std::vector<double> numbers;
+    if (const auto* integer = std::get_if<std::int64_t>(&entry.value.data)) {
+      numbers.assign(static_cast<std::size_t>(old.element_count()), static_cast<double>(*integer));
+    } else if (const auto* number = std::get_if<double>(&entry.value.data)) {
+      numbers.assign(static_cast<std::size_t>(old.element_count()), *number);
+    } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&entry.value.data)) {
+      numbers.assign(integers->begin(), integers->end());
+    } else if (const auto* list = std::get_if<std::vector<double>>(&entry.value.data)) {
+      numbers = *list;
+    } else {
+      fail_at(entry.value.place, "a constant is made of numbers");
+    }
+    if (static_cast<std::int64_t>(numbers.size()) != old.element_count()) {
+      fail_at(entry.value.place,
+              fmt::format("{} numbers; '{}' holds {}", numbers.size(), entry.name.text(), old.element_count()));
+    }
+    return TensorData::from_numbers(old.type, old.dims, numbers);
+  }
+
+  // ---- The change
+
+  [[nodiscard]] std::string reason() const {
+    return fmt::format("asked for by {}{}{}", rule_.place.to_string(), rule_.reason.empty() ? "" : ": ", rule_.reason);
+  }
+
+  Proposal proposal_of(const Region& region, std::string replacement) const {
+    return {.nodes = region.nodes,
+            .inputs = {},
+            .outputs = region.outputs,
+            .replacement = std::move(replacement),
+            .reason = reason(),
+            .by_definition = rule_.prove ? "" : "not proven, as the rule says: " + rule_.reason,
+            .edit = {},
+            .changes_result = rule_.changes_result};
+  }
+
+  void apply(const Region& region, const Proposal& proposal) {
+    if (rewriter_.apply(proposal)) {
+      ++outcome_.applied;
+    } else {
+      outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, rewriter_.last_undone().proof));
+    }
+  }
+
+  Rewriter& rewriter_;
+  const Rule& rule_;
+  RuleOutcome outcome_;
+};
+
+void apply_rules(Rewriter& rewriter, Rule::Stage stage) {
+  for (const Rule& rule : rewriter.options().rules) {
+    if (rule.stage != stage) continue;
+    rewriter.record_rule(RuleRun(rewriter, rule).run());
+    rewriter.end();
+  }
+}
+
+}  // namespace
+
+void apply_rules_before(Rewriter& rewriter) { apply_rules(rewriter, Rule::Stage::before); }
+void apply_rules_after(Rewriter& rewriter) { apply_rules(rewriter, Rule::Stage::after); }
+
+}  // namespace graft

@@ -1,0 +1,556 @@
+// Pass rules_interface: what the user's rules do to names, shapes, inputs and outputs. What remains calculates what it
+// did: a network with new shapes only has to run, and one whose batch becomes dynamic is compared with the old one.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graft/error.hpp"
+#include "graph/extract.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/shape_inference.hpp"
+#include "graph/text.hpp"
+#include "passes/passes.hpp"
+#include "passes/pipeline.hpp"
+#include "passes/rewriter.hpp"
+#include "passes/rule_regions.hpp"
+#include "verify/compare.hpp"
+#include "verify/inputs.hpp"
+#include "verify/verify_models.hpp"
+
+namespace graft {
+namespace {
+
+using Kind = Rule::Kind;
+
+/// Shapes and types again from the inputs; what only the file knew of a type is kept.
+void infer_again(Model& model) {
+  std::map<std::string, Shape, std::less<>> shapes;
+  for (const Value* input : model.graph().inputs()) {
+    if (input->shape) shapes.emplace(input->name, *input->shape);
+  }
+  std::map<std::string, ElementType> types;
+  for (const Value* value : model.graph().values()) {
+    if (value->type) types.emplace(value->name, *value->type);
+  }
+  infer_shapes(model, shapes);
+  for (Value* value : model.graph().values()) {
+    const auto known = types.find(value->name);
+    if (!value->type && known != types.end()) value->type = known->second;
+  }
+}
+
+Dim with_symbol(const Dim& dim, const std::string& symbol, const Dim& size) {
+  if (dim.is_constant()) return dim;
+  if (dim.kind() == Dim::Kind::symbol) return dim.name() == symbol ? size : dim;
+  return Dim::make(dim.kind(), with_symbol(dim.left(), symbol, size), with_symbol(dim.right(), symbol, size));
+}
+
+/// Both one after the other, along the first axis.
+TensorMap joined(const TensorMap& first, const TensorMap& second) {
+  TensorMap result;
+  for (const auto& [name, a] : first) {
+    const TensorData& b = second.at(name);
+    if (a.dims.empty() || bits_of(a.type) < 8) {
+      throw Error(fmt::format("'{}' has no batch, or elements of less than a byte", name));
+    }
+    TensorData both;
+    both.type = a.type;
+    both.dims = a.dims;
+    both.dims[0] += b.dims[0];
+    both.bytes = Bytes(std::string(a.bytes.view()) + std::string(b.bytes.view()));
+    result.emplace(name, std::move(both));
+  }
+  return result;
+}
+
+class InterfaceRule {
+ public:
+  InterfaceRule(Rewriter& rewriter, const Rule& rule) : rewriter_(rewriter), rule_(rule) {
+    outcome_.place = rule.place.to_string();
+    outcome_.rule = rule.text;
+    outcome_.reason = rule.reason;
+    outcome_.optional = rule.optional;
+  }
+
+  RuleOutcome run() {
+    switch (rule_.kind) {
+      case Kind::rename: rename(); break;
+      case Kind::rename_nodes: rename_nodes(); break;
+      case Kind::shape: set_shapes(); break;
+      case Kind::dtype: set_types(); break;
+      case Kind::fix: fix(); break;
+      case Kind::dynamic_batch: make_batch_dynamic(); break;
+      case Kind::add_outputs: add_outputs(); break;
+      case Kind::drop_outputs: drop_outputs(); break;
+      default: cut(); break;
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  Graph& graph() { return rewriter_.model().graph(); }
+
+  [[noreturn]] static void fail(const Place& place, const std::string& message) {
+    throw Error(fmt::format("{}: {}", place.to_string(), message));
+  }
+
+  void done(std::string what, std::string replacement) {
+    ++outcome_.matched;
+    ++outcome_.applied;
+    rewriter_.record({std::move(what)}, std::move(replacement), reason(),
+                     "by definition: what remains calculates what it did");
+  }
+
+  void missed(std::string note) {
+    ++outcome_.matched;
+    outcome_.notes.push_back(std::move(note));
+  }
+
+  [[nodiscard]] std::string reason() const {
+    return fmt::format("asked for by {}{}{}", rule_.place.to_string(), rule_.reason.empty() ? "" : ": ", rule_.reason);
+  }
+
+  std::vector<std::string> names_of(const std::vector<Value*>& values) const {
+    std::vector<std::string> names;
+    for (const Value* value : values) names.push_back(value->name);
+    return names;
+  }
+
+  std::vector<Value*> matching(const std::vector<Value*>& values, const NamePattern& name) const {
+    std::vector<Value*> result;
+    for (Value* value : values) {
+      if (name.matches(value->name)) result.push_back(value);
+    }
+    return result;
+  }
+
+  void missed_tensor(const NamePattern& name, const char* what, const std::vector<Value*>& among) {
+    const std::vector<std::string> known = names_of(among);
+    constexpr std::size_t few = 8;
+    std::string note = fmt::format("there is no {} '{}'{}", what, name.text(), suggestion(name.text(), known));
+    if (known.size() <= few) note += fmt::format("; the model has {}", fmt::join(known, ", "));
+    missed(std::move(note));
+  }
+
+  // ---- Names
+
+  void rename() {
+    for (const Rule::Entry& entry : rule_.entries) {
+      const std::vector<Value*> values = matching(graph().values(), entry.name);
+      if (values.empty()) missed_tensor(entry.name, "tensor", graph().values());
+      for (Value* value : values) {
+        const std::string before = value->name;
+        std::string after = entry.name.renamed(before, std::get<std::string>(entry.value.data));
+        if (after == before) continue;
+        if (after.empty()) fail(entry.value.place, fmt::format("'{}' would have no name", before));
+        if (graph().find_local(after) != nullptr) {
+          fail(entry.value.place,
+               fmt::format("'{}' would be called '{}', and there is a tensor '{}' already", before, after, after));
+        }
+        graph().rename(*value, after);
+        done(fmt::format("tensor '{}'", before), fmt::format("'{}'", after));
+      }
+    }
+  }
+
+  void rename_nodes() {
+    for (const Rule::Entry& entry : rule_.entries) {
+      bool found = false;
+      std::vector<std::string> known;
+      for (Graph* part : rewriter_.graphs()) {
+        for (Node* node : part->nodes()) {
+          if (node->name.empty()) continue;
+          known.push_back(node->name);
+          if (!entry.name.matches(node->name)) continue;
+          found = true;
+          const std::string before = describe(*node);
+          node->name = entry.name.renamed(node->name, std::get<std::string>(entry.value.data));
+          done(before, fmt::format("'{}'", node->name));
+        }
+      }
+      if (!found)
+        missed(fmt::format("there is no node '{}'{}", entry.name.text(), suggestion(entry.name.text(), known)));
+    }
+  }
+
+  // ---- Shapes and types
+
+  /// Why the model cannot be run with made-up inputs; empty where it can.
+  static std::string refusal(const Model& model) {
+    try {
+      static_cast<void>(verify_models(model, model, {.seeds = 1}));
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  /// After a change of shapes: they have to go together, and what ran has to run.
+  void check_shapes(const Model& before) {
+    try {
+      infer_again(rewriter_.model());
+    } catch (const Error& error) {
+      fail(rule_.place, fmt::format("the network does not go with that shape: {}", error.what()));
+    }
+    if (!rewriter_.options().prove || outcome_.applied == 0) return;
+    const std::string why = refusal(rewriter_.model());
+    if (!why.empty() && refusal(before).empty()) {
+      fail(rule_.place, fmt::format("the network does not go with that shape: {}", why));
+    }
+  }
+
+  void set_shapes() {
+    const Model before = rewriter_.model().clone();
+    for (const Rule::Entry& entry : rule_.entries) {
+      const std::vector<Value*> inputs = matching(graph().inputs(), entry.name);
+      if (inputs.empty()) missed_tensor(entry.name, "input", graph().inputs());
+      Shape shape;
+      for (const std::string& dim : std::get<std::vector<std::string>>(entry.value.data)) {
+        shape.push_back(parse_dim(dim, entry.value.place));
+      }
+      for (Value* input : inputs) {
+        if (input->shape && input->shape->size() != shape.size()) {
+          fail(entry.value.place, fmt::format("input '{}' is {}; its shape has {} dimensions, not {}", input->name,
+                                              type_text(*input), input->shape->size(), shape.size()));
+        }
+        const std::string before = type_text(*input);
+        input->shape = shape;
+        done(fmt::format("input '{}' {}", input->name, before), type_text(*input));
+      }
+    }
+    check_shapes(before);
+  }
+
+  void set_types() {
+    const Model before = rewriter_.model().clone();
+    for (const Rule::Entry& entry : rule_.entries) {
+      const std::vector<Value*> inputs = matching(graph().inputs(), entry.name);
+      if (inputs.empty()) missed_tensor(entry.name, "input", graph().inputs());
+      const ElementType type = parse_element_type(std::get<std::string>(entry.value.data)).value();
+      for (Value* input : inputs) set_type(*input, type);
+    }
+    check_shapes(before);
+  }
+
+  /// The network goes on calculating in the type it had, behind a Cast.
+  void set_type(Value& input, ElementType type) {
+    const std::string name = input.name;
+    if (!input.type) {
+      input.type = type;
+      done(fmt::format("input '{}'", name), to_string(type));
+      return;
+    }
+    if (*input.type == type) {
+      done(fmt::format("input '{}'", name), fmt::format("{} already", to_string(type)));
+      return;
+    }
+    const ElementType before = *input.type;
+    const std::vector<Value*> order = graph().inputs();
+    graph().rename(input, graph().unique_name(fmt::format("{}_as_{}", name, to_string(before))));
+    for (Value* value : order) graph().set_is_input(*value, false);
+    for (Value* value : order) {
+      if (value != &input) {
+        graph().set_is_input(*value, true);
+        continue;
+      }
+      Value* fresh = graph().add_input(name);
+      fresh->type = type;
+      fresh->shape = input.shape;
+      const std::vector<Node*> nodes = graph().nodes();
+      Node* cast = graph().add_node_with_outputs("Cast", {fresh}, {&input}, nodes.empty() ? nullptr : nodes.front());
+      cast->name = name + "_cast";
+      cast->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(before))));
+    }
+    done(fmt::format("input '{}', {}", name, to_string(before)),
+         fmt::format("{}, with a Cast to {} behind it", to_string(type), to_string(before)));
+  }
+
+  // ---- Dimensions
+
+  void fix() {
+    const Model before = rewriter_.model().clone();
+    for (const Rule::Entry& entry : rule_.entries) {
+      const std::int64_t size = std::get<std::int64_t>(entry.value.data);
+      const std::string& name = entry.name.text();
+      const std::vector<std::string> symbols = symbols_of_inputs(rewriter_.model());
+      if (std::find(symbols.begin(), symbols.end(), name) != symbols.end()) {
+        fix_symbol(name, size);
+        done(fmt::format("dimension {}", name), std::to_string(size));
+        continue;
+      }
+      const std::size_t colon = name.rfind(':');
+      Value* input = colon == std::string::npos ? nullptr : graph().find_local(name.substr(0, colon));
+      if (input == nullptr || !input->is_input) {
+        std::vector<std::string> named;
+        for (const std::string& symbol : symbols) {
+          if (!is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
+        }
+        missed(fmt::format(
+            "no input has a dimension '{}'{}; the dimensions are {}, the inputs {}; an axis is written "
+            "input:axis, as in {}:0",
+            name, suggestion(name, named), named.empty() ? "without names" : fmt::format("{}", fmt::join(named, ", ")),
+            fmt::join(names_of(graph().inputs()), ", "),
+            graph().inputs().empty() ? "x" : graph().inputs().front()->name));
+        continue;
+      }
+      fix_axis(*input, name.substr(colon + 1), size, entry);
+    }
+    check_shapes(before);
+  }
+
+  void fix_symbol(const std::string& symbol, std::int64_t size) {
+    for (Value* input : graph().inputs()) {
+      if (!input->shape) continue;
+      for (Dim& dim : *input->shape) dim = with_symbol(dim, symbol, size);
+    }
+  }
+
+  void fix_axis(Value& input, const std::string& axis_text, std::int64_t size, const Rule::Entry& entry) {
+    const bool is_number = !axis_text.empty() && axis_text.find_first_not_of("0123456789") == std::string::npos;
+    const std::size_t axis = is_number && axis_text.size() < 4 ? std::stoul(axis_text) : std::string::npos;
+    if (!input.shape || axis >= input.shape->size()) {
+      fail(entry.name.place(),
+           fmt::format("input '{}' is {}; it has no axis '{}'", input.name, type_text(input), axis_text));
+    }
+    const Dim before = (*input.shape)[axis];
+    if (before.kind() == Dim::Kind::symbol) fix_symbol(before.name(), size);
+    (*input.shape)[axis] = size;
+    done(fmt::format("axis {} of input '{}', {}", axis, input.name, is_unknown(before) ? "?" : before.to_string()),
+         std::to_string(size));
+  }
+
+  // ---- A batch of any size
+
+  void make_batch_dynamic() {
+    Model& model = rewriter_.model();
+    std::optional<std::int64_t> batch;
+    for (const Value* input : graph().inputs()) {
+      if (!input->shape || input->shape->empty()) {
+        fail(rule_.place, fmt::format("input '{}' is {}; it has no batch", input->name, type_text(*input)));
+      }
+      const Dim& first = input->shape->front();
+      if (!first.is_constant()) continue;
+      if (batch && *batch != first.value()) {
+        fail(rule_.place,
+             fmt::format("the inputs begin with {} and {}, so there is no one batch; give each with `shape`", *batch,
+                         first.value()));
+      }
+      batch = first.value();
+    }
+    ++outcome_.matched;
+    if (!batch) {
+      ++outcome_.applied;
+      outcome_.notes.push_back("the batch is dynamic already");
+      return;
+    }
+    Model before = model.clone();
+    for (Value* input : graph().inputs()) input->shape->front() = Dim::symbol(rule_.symbol);
+    std::string why_not;
+    try {
+      infer_again(model);
+      free_reshapes(*batch);
+      why_not = difference(before, model, *batch);
+    } catch (const Error& error) {
+      why_not = error.what();
+    }
+    const std::string what = fmt::format("a batch of {}", *batch);
+    const std::string replacement = fmt::format("any batch, called {}", rule_.symbol);
+    if (why_not.empty()) {
+      ++outcome_.applied;
+      rewriter_.record({what}, replacement, reason(),
+                       rewriter_.options().prove ? "two batches at once give what they give one after the other"
+                                                 : "not proven, as asked for");
+      return;
+    }
+    model = std::move(before);
+    rewriter_.record_undone({what}, replacement, reason(), why_not);
+    outcome_.notes.push_back(fmt::format("not done: {}", why_not));
+  }
+
+  /// A Reshape whose sizes are written out has the old batch in front.
+  void free_reshapes(std::int64_t batch) {
+    for (Node* node : graph().nodes()) {
+      if (!node->is("Reshape") || node->input(0)->constant() || node->int_or("allowzero", 0) != 0) continue;
+      const auto sizes = node->input(1)->constant();
+      auto numbers = sizes ? sizes->ints() : std::nullopt;
+      if (!numbers || numbers->empty()) continue;
+      const auto& shape = node->input(0)->shape;
+      const bool batch_comes_in = shape && !shape->empty() && shape->front() == Dim::symbol(rule_.symbol);
+      const bool open = std::find(numbers->begin(), numbers->end(), -1) != numbers->end();
+      if (batch_comes_in && numbers->front() == batch) {
+        numbers->front() = 0;
+      } else if (!open && numbers->front() % batch == 0) {
+        numbers->front() = -1;
+      } else {
+        continue;
+      }
+      graph().set_input(*node, 1, graph().add_constant(node->input(1)->name, TensorData::from_ints(*numbers)));
+      infer_again(rewriter_.model());
+    }
+  }
+
+  /// Runs the old model on two batches and the new one on both at once; empty where they agree.
+  [[nodiscard]] std::string difference(const Model& before, const Model& after, std::int64_t batch) const {
+    if (!rewriter_.options().prove) return "";
+    CpuModel reference(before);
+    CpuModel candidate(after);
+    constexpr std::uint64_t seeds = 2;
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+      const TensorMap first = make_inputs(before, {.seed = 2 * seed});
+      const TensorMap second = make_inputs(before, {.seed = 2 * seed + 1});
+      const TensorMap expected = joined(reference.run(first), reference.run(second));
+      const TensorMap found = candidate.run(joined(first, second));
+      for (const auto& [name, value] : expected) {
+        const Value* output = before.graph().find_local(name);
+        const bool quantised = output != nullptr && is_quantised(*output);
+        const Difference apart = compare(value, found.at(name), Tolerance::of_network(value.type, quantised));
+        if (!apart.equal()) {
+          return fmt::format("with a batch of {}, output '{}' differs from two batches of {}: {}", 2 * batch, name,
+                             batch, apart.to_string());
+        }
+      }
+    }
+    return "";
+  }
+
+  // ---- Outputs and parts
+
+  void add_outputs() {
+    for (const NamePattern& name : rule_.names) {
+      bool found = false;
+      for (Value* value : matching(graph().values(), name)) {
+        if (value->producer == nullptr) continue;
+        found = true;
+        const auto& outputs = graph().outputs();
+        if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) {
+          if (name.is_exact()) done(fmt::format("tensor '{}'", value->name), "an output already");
+          continue;
+        }
+        graph().add_output(*value);
+        done(fmt::format("tensor '{}'", value->name), "an output");
+      }
+      if (!found) missed_tensor(name, "tensor that a node makes", graph().values());
+    }
+  }
+
+  void drop_outputs() {
+    for (const NamePattern& name : rule_.names) {
+      const std::vector<Value*> values = matching(graph().outputs(), name);
+      if (values.empty()) missed_tensor(name, "output", graph().outputs());
+      for (const Value* value : values) {
+        const auto& outputs = graph().outputs();
+        if (outputs.size() == 1)
+          fail(name.place(), fmt::format("'{}' is the last output; a model needs one", value->name));
+        const auto found = std::find(outputs.begin(), outputs.end(), value);
+        graph().remove_output(static_cast<std::size_t>(found - outputs.begin()));
+        done(fmt::format("output '{}'", value->name), "nothing");
+      }
+    }
+    graph().remove_dead();
+  }
+
+  std::vector<const Value*> values_of(const std::vector<NamePattern>& names) {
+    std::vector<const Value*> result;
+    for (const NamePattern& name : names) {
+      const std::vector<Value*> values = matching(graph().values(), name);
+      if (values.empty()) {
+        fail(name.place(), fmt::format("there is no tensor '{}'{}", name.text(),
+                                       suggestion(name.text(), names_of(graph().values()))));
+      }
+      result.insert(result.end(), values.begin(), values.end());
+    }
+    return result;
+  }
+
+  void cut() {
+    std::vector<const Value*> from = values_of(rule_.from);
+    std::vector<const Value*> to = values_of(rule_.to);
+    if (to.empty()) to.assign(graph().outputs().begin(), graph().outputs().end());
+    const std::vector<const Value*> reached = inputs_reached(to, from);
+    if (rule_.from.empty()) {
+      from = reached;
+    } else {
+      check_part(from, to, reached);
+    }
+    for (const Value* value : from) {
+      if (!value->type)
+        fail(rule_.place,
+             fmt::format("the element type of '{}' is not known, so no part can begin there", value->name));
+    }
+    Model& model = rewriter_.model();
+    const std::size_t before = graph().node_count();
+    const std::string source = model.source;
+    model = extract(model, from, to);
+    model.source = source;
+    done(fmt::format("{} nodes", before),
+         fmt::format("the {} nodes from {} to {}", graph().node_count(), fmt::join(names_of(graph().inputs()), ", "),
+                     fmt::join(names_of(graph().outputs()), ", ")));
+  }
+
+  void check_part(const std::vector<const Value*>& from, const std::vector<const Value*>& to,
+                  const std::vector<const Value*>& reached) const {
+    std::vector<std::string> missing;
+    for (const Value* value : reached) {
+      if (std::find(from.begin(), from.end(), value) == from.end()) missing.push_back("'" + value->name + "'");
+    }
+    if (!missing.empty()) {
+      fail(rule_.place, fmt::format("the part is not closed: it needs {} as well, which `from` does not list",
+                                    fmt::join(missing, ", ")));
+    }
+    for (const Value* value : from) {
+      const std::vector<const Value*> others = inputs_reached(to, from);
+      if (std::find(others.begin(), others.end(), value) == others.end()) {
+        fail(rule_.place, fmt::format("nothing between `from` and `to` reads '{}'", value->name));
+      }
+    }
+  }
+
+  /// Of `from` and the graph's inputs those that the way back from `to` meets first.
+  [[nodiscard]] static std::vector<const Value*> inputs_reached(const std::vector<const Value*>& to,
+                                                                const std::vector<const Value*>& from) {
+    std::vector<const Value*> result;
+    std::unordered_set<const Value*> seen;
+    std::vector<const Value*> waiting(to.rbegin(), to.rend());
+    while (!waiting.empty()) {
+      const Value* value = waiting.back();
+      waiting.pop_back();
+      if (value == nullptr || !seen.insert(value).second) continue;
+      const bool is_border = std::find(from.begin(), from.end(), value) != from.end();
+      if (is_border || value->is_input) {
+        result.push_back(value);
+        continue;
+      }
+      if (value->producer == nullptr) continue;
+      for (const Value* input : value->producer->inputs) waiting.push_back(input);
+      for (const Graph* inner : value->producer->subgraphs()) {
+        inner->for_each_node([&](const Node& node) {
+          for (const Value* input : node.inputs) {
+            if (input != nullptr && input->graph == value->graph) waiting.push_back(input);
+          }
+        });
+      }
+    }
+    return result;
+  }
+
+  Rewriter& rewriter_;
+  const Rule& rule_;
+  RuleOutcome outcome_;
+};
+
+}  // namespace
+
+void apply_interface_rules(Rewriter& rewriter) {
+  for (const Rule& rule : rewriter.options().rules) {
+    if (rule.stage == Rule::Stage::interface) rewriter.record_rule(InterfaceRule(rewriter, rule).run());
+  }
+}
+
+}  // namespace graft
