@@ -73,7 +73,9 @@ std::string text_of(const json& event, const char* name) {
 /// What the driver has said so far.
 struct Conversation {
   json result;
+  json answer;
   json error;
+  bool any_event = false;
   std::deque<std::string> other_lines;  // standard error, and what is no event
 
   void keep(std::string_view line) {
@@ -88,6 +90,7 @@ struct Conversation {
       keep(line);
       return;
     }
+    any_event = true;
     const std::string kind = text_of(event, "event");
     if (kind == "progress") {
       if (callbacks.on_progress) callbacks.on_progress(text_of(event, "phase"), event.value("fraction", 0.0));
@@ -95,6 +98,8 @@ struct Conversation {
       if (callbacks.on_log) callbacks.on_log(text_of(event, "severity"), text_of(event, "message"));
     } else if (kind == "result") {
       result = std::move(event);
+    } else if (kind == "answer") {
+      answer = std::move(event);
     } else if (kind == "error") {
       error = std::move(event);
     }
@@ -106,6 +111,47 @@ struct Conversation {
     return text;
   }
 };
+
+std::vector<std::string> driver_command(const EngineDriver& driver, const std::vector<std::string>& arguments) {
+  std::vector<std::string> command{driver.python.string(), "-m", driver.module};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+std::vector<std::string> driver_environment(const EngineDriver& driver) {
+  if (driver.package_folder.empty()) return {};
+  const char* path = std::getenv("PYTHONPATH");
+  const bool has_path = path != nullptr && *path != '\0';
+  return {"PYTHONPATH=" + driver.package_folder.string() + (has_path ? std::string(":") + path : "")};
+}
+
+/// The driver has ended: throws what it reported, or how it ended, unless it left a result.
+void check_end(const EngineDriver& driver, const Conversation& said, const ProcessResult& ended) {
+  if (said.error.is_object()) {
+    const int code = said.error.value("exit_code", ended.exit_code);
+    throw EngineError(kind_of_exit_code(code), text_of(said.error, "message"), text_of(said.error, "next_step"),
+                      said.error);
+  }
+  if (said.result.is_object() && ended.signal == 0 && ended.exit_code == 0) return;
+
+  const std::string rest = said.last_lines();
+  if (rest.find("No module named") != std::string::npos) {
+    throw Error(Error::Kind::missing_tool,
+                fmt::format("{} does not find the Python package graft, which drives TensorRT\n"
+                            "Run `make build`, or set PYTHONPATH to the folder that holds it{}",
+                            driver.python.string(), rest));
+  }
+  const char* chosen = std::getenv("GRAFT_PYTHON");
+  if (!said.any_event && ended.signal == 0 && chosen != nullptr && *chosen != '\0') {
+    throw Error(Error::Kind::missing_tool,
+                fmt::format("GRAFT_PYTHON={}: it ran, and the driver in it did not: exit code {}\n"
+                            "Set it to a Python 3.11 or later that has TensorRT, or unset it{}",
+                            chosen, ended.exit_code, rest));
+  }
+  const std::string how =
+      ended.signal != 0 ? fmt::format("by signal {}", ended.signal) : fmt::format("with exit code {}", ended.exit_code);
+  throw Error(Error::Kind::internal, fmt::format("{} ended {} without a result{}", driver.module, how, rest));
+}
 
 }  // namespace
 
@@ -119,40 +165,48 @@ EngineDriver find_engine_driver() { return {.python = find_python(), .package_fo
 
 json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                 const DriverCallbacks& callbacks) {
-  std::vector<std::string> command{driver.python.string(), "-m", driver.module};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  std::vector<std::string> environment;
-  if (!driver.package_folder.empty()) {
-    const char* path = std::getenv("PYTHONPATH");
-    const bool has_path = path != nullptr && *path != '\0';
-    environment.push_back("PYTHONPATH=" + driver.package_folder.string() + (has_path ? std::string(":") + path : ""));
-  }
-
   Conversation said;
   bool stopped = false;
   const ProcessResult ended = run_process(
-      command, environment,
+      driver_command(driver, arguments), driver_environment(driver),
       {.on_output = [&](std::string_view line) { said.on_line(line, callbacks); },
        .on_error = [&](std::string_view line) { said.keep(line); },
        .should_stop = [&] { return stopped = stopped || (callbacks.should_stop && callbacks.should_stop()); }});
   if (stopped) throw Interrupted{};
-  if (said.error.is_object()) {
-    const int code = said.error.value("exit_code", ended.exit_code);
-    throw EngineError(kind_of_exit_code(code), text_of(said.error, "message"), text_of(said.error, "next_step"),
-                      said.error);
-  }
-  if (said.result.is_object() && ended.signal == 0 && ended.exit_code == 0) return said.result;
+  check_end(driver, said, ended);
+  return said.result;
+}
 
-  const std::string rest = said.last_lines();
-  if (rest.find("No module named") != std::string::npos) {
-    throw Error(Error::Kind::missing_tool,
-                fmt::format("{} does not find the Python package graft, which drives TensorRT\n"
-                            "Run `make build`, or set PYTHONPATH to the folder that holds it{}",
-                            driver.python.string(), rest));
+struct DriverSession::State {
+  State(const EngineDriver& its_driver, const std::vector<std::string>& arguments, DriverCallbacks given)
+      : driver(its_driver),
+        callbacks(std::move(given)),
+        child(driver_command(driver, arguments), driver_environment(driver),
+              {.on_output = [this](std::string_view line) { said.on_line(line, callbacks); },
+               .on_error = [this](std::string_view line) { said.keep(line); },
+               .should_stop =
+                   [this] { return stopped = stopped || (callbacks.should_stop && callbacks.should_stop()); }}) {}
+  EngineDriver driver;
+  DriverCallbacks callbacks;
+  Conversation said;
+  bool stopped = false;
+  ChildProcess child;
+};
+
+DriverSession::DriverSession(const EngineDriver& driver, const std::vector<std::string>& arguments,
+                             DriverCallbacks callbacks)
+    : state_(std::make_unique<State>(driver, arguments, std::move(callbacks))) {}
+
+DriverSession::~DriverSession() = default;
+
+json DriverSession::ask(const json& request) {
+  state_->said.answer = nullptr;
+  state_->child.write_line(request.dump());
+  while (state_->child.read_some() && !state_->said.answer.is_object()) {
   }
-  const std::string how =
-      ended.signal != 0 ? fmt::format("by signal {}", ended.signal) : fmt::format("with exit code {}", ended.exit_code);
-  throw Error(Error::Kind::internal, fmt::format("{} ended {} without a result{}", driver.module, how, rest));
+  if (state_->stopped) throw Interrupted{};
+  if (!state_->said.answer.is_object()) check_end(state_->driver, state_->said, state_->child.wait());
+  return std::move(state_->said.answer);
 }
 
 }  // namespace graft

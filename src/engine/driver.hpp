@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -53,6 +54,22 @@ struct DriverCallbacks {
 /// ends without a word, and Interrupted.
 [[nodiscard]] nlohmann::json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                         const DriverCallbacks& callbacks = {});
+
+/// A driver that is asked one thing after another (the command "trials").
+class DriverSession {
+ public:
+  DriverSession(const EngineDriver& driver, const std::vector<std::string>& arguments, DriverCallbacks callbacks);
+  ~DriverSession();
+  DriverSession(const DriverSession&) = delete;
+  DriverSession& operator=(const DriverSession&) = delete;
+
+  /// Sends a request and returns the driver's answer event. Throws like run_driver where the driver ends instead.
+  [[nodiscard]] nlohmann::json ask(const nlohmann::json& request);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// The folder of the running program's file.
 [[nodiscard]] std::filesystem::path executable_folder();

@@ -1,10 +1,11 @@
-// Runs a child process with posix_spawn and reads its two outputs with poll.
+// Runs a child process with posix_spawn, writes to its input and reads its two outputs with poll.
 #include "engine/process.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,9 +109,9 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 /// posix_spawn's two option objects.
 class SpawnOptions {
  public:
-  SpawnOptions(int output, int error) {
+  SpawnOptions(int input, int output, int error) {
     ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, error, STDERR_FILENO);
     // A process group of its own: Ctrl-C reaches this process alone, which then ends the child in good order.
@@ -147,62 +148,96 @@ ProcessResult wait_for(::pid_t child) {
   return result;
 }
 
-/// Ends and reaps the child if a callback throws.
-class ChildGuard {
- public:
-  explicit ChildGuard(::pid_t child) : child_(child) {}
-  ~ChildGuard() {
-    if (child_ <= 0) return;
-    ::kill(child_, SIGTERM);
-    (void)wait_for(child_);
-  }
-  ChildGuard(const ChildGuard&) = delete;
-  ChildGuard& operator=(const ChildGuard&) = delete;
-  ProcessResult wait() { return wait_for(std::exchange(child_, 0)); }
+/// The two ends of a child's standard input. Not a pipe: writing to one that nobody reads would end this process.
+struct Input {
+  Descriptor writer;
+  Descriptor reader;
 
- private:
-  ::pid_t child_;
+  Input() {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      throw Error(Error::Kind::internal, fmt::format("no socket: {}", std::generic_category().message(errno)));
+    }
+    writer = Descriptor(ends[0]);
+    reader = Descriptor(ends[1]);
+  }
 };
 
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                          const ProcessCallbacks& callbacks) {
-  Stream output(callbacks.on_output);
-  Stream error(callbacks.on_error);
+struct ChildProcess::State {
+  explicit State(ProcessCallbacks given) : callbacks(std::move(given)) {}
+  ProcessCallbacks callbacks;
+  Input input;
+  Stream output{callbacks.on_output};
+  Stream error{callbacks.on_error};
+  std::array<Stream*, 2> open{&output, &error};
+  ::pid_t child = 0;
+  bool stopped = false;
+};
+
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                           ProcessCallbacks callbacks)
+    : state_(std::make_unique<State>(std::move(callbacks))) {
   std::vector<std::string> argument_texts = arguments;
   std::vector<std::string> environment_texts = merged_environment(environment);
-  ::pid_t child = 0;
-  {
-    const SpawnOptions options(output.writer.get(), error.writer.get());
-    const int failed = ::posix_spawnp(&child, argument_texts[0].c_str(), options.actions(), options.attributes(),
-                                      pointers(argument_texts).data(), pointers(environment_texts).data());
-    if (failed != 0) {
-      throw Error(Error::Kind::missing_tool,
-                  fmt::format("{}: cannot be started: {}", arguments[0], std::generic_category().message(failed)));
-    }
+  const SpawnOptions options(state_->input.reader.get(), state_->output.writer.get(), state_->error.writer.get());
+  const int failed = ::posix_spawnp(&state_->child, argument_texts[0].c_str(), options.actions(), options.attributes(),
+                                    pointers(argument_texts).data(), pointers(environment_texts).data());
+  if (failed != 0) {
+    state_->child = 0;
+    throw Error(Error::Kind::missing_tool,
+                fmt::format("{}: cannot be started: {}", arguments[0], std::generic_category().message(failed)));
   }
-  ChildGuard guard(child);
-  output.writer.close();
-  error.writer.close();
+  state_->input.reader.close();
+  state_->output.writer.close();
+  state_->error.writer.close();
+}
 
-  bool stopped = false;
-  std::array<Stream*, 2> streams{&output, &error};
-  while (streams[0] != nullptr || streams[1] != nullptr) {
-    std::array<::pollfd, 2> polled{};
-    for (std::size_t i = 0; i < streams.size(); ++i) {
-      polled[i] = {.fd = streams[i] == nullptr ? -1 : streams[i]->reader.get(), .events = POLLIN, .revents = 0};
-    }
-    (void)::poll(polled.data(), polled.size(), poll_milliseconds);
-    if (!stopped && callbacks.should_stop && callbacks.should_stop()) {
-      stopped = true;
-      ::kill(child, SIGTERM);
-    }
-    for (std::size_t i = 0; i < streams.size(); ++i) {
-      if (polled[i].revents != 0 && !streams[i]->read_some()) streams[i] = nullptr;
-    }
+ChildProcess::~ChildProcess() {
+  if (state_->child <= 0) return;
+  ::kill(state_->child, SIGTERM);
+  (void)wait_for(state_->child);
+}
+
+void ChildProcess::write_line(std::string_view line) {
+  const std::string text = std::string(line) + "\n";
+  std::size_t sent = 0;
+  while (sent < text.size()) {
+    const ::ssize_t count = ::send(state_->input.writer.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno != EINTR) return;
+    if (count > 0) sent += static_cast<std::size_t>(count);
   }
-  return guard.wait();
+}
+
+void ChildProcess::close_input() { state_->input.writer.close(); }
+
+bool ChildProcess::read_some() {
+  std::array<Stream*, 2>& open = state_->open;
+  std::array<::pollfd, 2> polled{};
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    polled[i] = {.fd = open[i] == nullptr ? -1 : open[i]->reader.get(), .events = POLLIN, .revents = 0};
+  }
+  (void)::poll(polled.data(), polled.size(), poll_milliseconds);
+  if (!state_->stopped && state_->callbacks.should_stop && state_->callbacks.should_stop()) {
+    state_->stopped = true;
+    ::kill(state_->child, SIGTERM);
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (polled[i].revents != 0 && !open[i]->read_some()) open[i] = nullptr;
+  }
+  return open[0] != nullptr || open[1] != nullptr;
+}
+
+ProcessResult ChildProcess::wait() { return wait_for(std::exchange(state_->child, 0)); }
+
+ProcessResult run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                          const ProcessCallbacks& callbacks) {
+  ChildProcess child(arguments, environment, callbacks);
+  child.close_input();
+  while (child.read_some()) {
+  }
+  return child.wait();
 }
 
 }  // namespace graft

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,33 @@ struct ProcessCallbacks {
   std::function<bool()> should_stop;  ///< Asked a few times a second; true sends SIGTERM to the child.
 };
 
-/// Runs `arguments` (the program first, looked up in PATH unless it holds a slash) without a shell, with nothing on its
-/// standard input, and waits for its end. `environment` holds NAME=value entries that are added to, or replace, this
-/// process's own. Throws Error (missing_tool) if the program cannot be started.
+/// A child process that is talked to, line by line. It gets SIGTERM, and is waited for, where it outlives this object.
+class ChildProcess {
+ public:
+  /// Starts `arguments` (the program first, looked up in PATH unless it holds a slash) without a shell. `environment`
+  /// holds NAME=value entries that are added to, or replace, this process's own. Throws Error (missing_tool) if the
+  /// program cannot be started.
+  ChildProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+               ProcessCallbacks callbacks);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  /// One line to its standard input. Nothing happens where the child reads no more.
+  void write_line(std::string_view line);
+  /// Closes its standard input.
+  void close_input();
+  /// Waits a little for output and hands on what has come; false when the child has closed both its outputs.
+  bool read_some();
+  /// Its end.
+  ProcessResult wait();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Runs a program like ChildProcess, with nothing on its standard input, and waits for its end.
 [[nodiscard]] ProcessResult run_process(const std::vector<std::string>& arguments,
                                         const std::vector<std::string>& environment, const ProcessCallbacks& callbacks);
 

@@ -1,4 +1,4 @@
-// Comparison in pieces, so that a large tensor is never held in double as a whole.
+// Comparison in pieces.
 #include "verify/compare.hpp"
 
 #include <fmt/format.h>
@@ -10,26 +10,12 @@
 #include <string_view>
 
 #include "graph/operator_node.hpp"
+#include "verify/pieces.hpp"
 
 namespace graft {
 namespace {
 
-/// Even, so that a piece of 4-bit numbers begins at a byte.
-constexpr std::int64_t piece_size = 1 << 16;
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-bool is_whole(ElementType type) { return is_integer(type) || type == ElementType::boolean; }
-
-TensorData piece_of(const TensorData& tensor, std::int64_t begin, std::int64_t count) {
-  const auto bits = static_cast<std::size_t>(bits_of(tensor.type));
-  const std::size_t first = static_cast<std::size_t>(begin) * bits / 8;
-  const std::size_t size = (static_cast<std::size_t>(count) * bits + 7) / 8;
-  TensorData piece;
-  piece.type = tensor.type;
-  piece.dims = {count};
-  piece.bytes = Bytes(nullptr, std::span(tensor.bytes.data() + first, size));
-  return piece;
-}
 
 std::vector<std::int64_t> index_of(std::int64_t position, const std::vector<std::int64_t>& dims) {
   std::vector<std::int64_t> index(dims.size());
@@ -41,18 +27,6 @@ std::vector<std::int64_t> index_of(std::int64_t position, const std::vector<std:
 }
 
 std::string text_of(const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
-
-double largest_finite(const TensorData& tensor) {
-  double largest = 0;
-  const std::int64_t count = tensor.element_count();
-  for (std::int64_t begin = 0; begin < count; begin += piece_size) {
-    const auto values = piece_of(tensor, begin, std::min(piece_size, count - begin)).numbers();
-    for (const double value : *values) {
-      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    }
-  }
-  return largest;
-}
 
 class Comparison {
  public:
@@ -88,6 +62,8 @@ class Comparison {
     if (finite_ && squares_reference_ > 0 && squares_candidate_ > 0) {
       result_.cosine = product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_));
     }
+    if (max_absolute_at_) result_.max_absolute_at = index_of(*max_absolute_at_, dims_);
+    if (max_relative_at_) result_.max_relative_at = index_of(*max_relative_at_, dims_);
     return std::move(result_);
   }
 
@@ -96,8 +72,14 @@ class Comparison {
     product_ += reference * candidate;
     squares_reference_ += reference * reference;
     squares_candidate_ += candidate * candidate;
-    result_.max_absolute = std::max(result_.max_absolute, difference);
-    if (reference != 0) result_.max_relative = std::max(result_.max_relative, difference / std::abs(reference));
+    if (difference > result_.max_absolute) {
+      result_.max_absolute = difference;
+      max_absolute_at_ = result_.count;
+    }
+    if (reference != 0 && difference / std::abs(reference) > result_.max_relative) {
+      result_.max_relative = difference / std::abs(reference);
+      max_relative_at_ = result_.count;
+    }
     if (difference > 0) {
       const double allowed =
           tolerance_.absolute + tolerance_.relative * std::abs(reference) + tolerance_.of_largest * largest_;
@@ -124,6 +106,8 @@ class Comparison {
   double squares_reference_ = 0;
   double squares_candidate_ = 0;
   bool finite_ = true;
+  std::optional<std::int64_t> max_absolute_at_;
+  std::optional<std::int64_t> max_relative_at_;
   Difference result_;
 };
 
@@ -151,6 +135,22 @@ Tolerance of_epsilons(ElementType type, bool quantised, double in_f32, double of
       .relative = (wide ? in_f32 : 2) * epsilon, .absolute = 0, .of_largest = (wide ? of_largest_in_f32 : 1) * epsilon};
 }
 
+template <std::size_t n>
+bool is_one_of(const Node& node, const std::array<std::string_view, n>& names) {
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+/// The value whose elements this one has, perhaps in another shape or order.
+const Value* before_movements(const Value& value) {
+  constexpr std::array<std::string_view, 6> moving = {"Identity", "Reshape", "Transpose",
+                                                      "Flatten",  "Squeeze", "Unsqueeze"};
+  const Value* at = &value;
+  while (at->producer != nullptr && is_one_of(*at->producer, moving) && at->producer->input(0) != nullptr) {
+    at = at->producer->input(0);
+  }
+  return at;
+}
+
 }  // namespace
 
 Tolerance Tolerance::of_rewrite(ElementType type, bool quantised) { return of_epsilons(type, quantised, 64, 32); }
@@ -159,46 +159,69 @@ Tolerance Tolerance::of_network(ElementType type, bool quantised) { return of_ep
 bool is_quantised(const Value& value) {
   constexpr std::array<std::string_view, 4> rounding = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
                                                         "QLinearMatMul"};
-  constexpr std::array<std::string_view, 6> moving = {"Identity", "Reshape", "Transpose",
-                                                      "Flatten",  "Squeeze", "Unsqueeze"};
-  const Value* at = &value;
-  while (at != nullptr && at->producer != nullptr) {
-    const Node& node = *at->producer;
-    const auto is_one_of = [&](const auto& names) {
-      return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
-    };
-    if (is_one_of(rounding) || find_operator_for(node)) return true;
-    if (!is_one_of(moving)) return false;
-    at = node.input(0);
+  const Node* node = before_movements(value)->producer;
+  return node != nullptr && (is_one_of(*node, rounding) || find_operator_for(*node));
+}
+
+const Value* mean_of(const Value& value) {
+  constexpr std::array<std::string_view, 2> means = {"ReduceMean", "GlobalAveragePool"};
+  const Node* node = before_movements(value)->producer;
+  if (node == nullptr || !is_one_of(*node, means) || node->input(0) == nullptr) return nullptr;
+  return before_movements(*node->input(0));
+}
+
+double largest_finite(const TensorData& tensor) {
+  double largest = 0;
+  const std::int64_t count = tensor.element_count();
+  for (std::int64_t begin = 0; begin < count; begin += piece_size) {
+    const auto values = piece_of(tensor, begin, std::min(piece_size, count - begin)).numbers();
+    for (const double value : *values) {
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    }
   }
-  return false;
+  return largest;
+}
+
+double Difference::worst_absolute() const {
+  if (nan_disagreements != 0) return std::numeric_limits<double>::quiet_NaN();
+  return infinity_disagreements != 0 ? infinity : max_absolute;
+}
+
+double Difference::worst_relative() const {
+  const double worst = worst_absolute();
+  return std::isfinite(worst) ? max_relative : worst;
 }
 
 std::string Difference::to_string() const {
   if (!incomparable.empty()) return incomparable;
-  if (equal()) {
-    if (max_absolute == 0) return "no difference";
-    return fmt::format("largest difference {:.2g} (relative {:.2g})", max_absolute, max_relative);
-  }
-  std::string text = fmt::format("{} of {} elements differ, first at {}: {:.9g} against {:.9g}", mismatched, count,
-                                 text_of(first_index), first_reference, first_candidate);
+  const auto largest = [&] {
+    // An index of a scalar says nothing; two that are the same are said once.
+    const auto at = [](const std::vector<std::int64_t>& index) {
+      return index.empty() ? std::string() : " at " + text_of(index);
+    };
+    const bool same = max_absolute_at == max_relative_at;
+    return fmt::format("largest difference {:.2g}{}, relative {:.2g}{}", max_absolute, same ? "" : at(max_absolute_at),
+                       max_relative, at(max_relative_at));
+  };
+  if (equal()) return max_absolute == 0 ? "no difference" : largest();
+  std::string text =
+      fmt::format("{} of {} elements differ{}: {:.9g} in the reference, {:.9g} in the candidate", mismatched, count,
+                  first_index.empty() ? "" : ", first at " + text_of(first_index), first_reference, first_candidate);
   if (nan_disagreements != 0) text += fmt::format("; {} are NaN on one side only", nan_disagreements);
   if (infinity_disagreements != 0) text += fmt::format("; {} are infinite on one side only", infinity_disagreements);
-  if (max_absolute != 0)
-    text += fmt::format("; largest difference {:.2g} (relative {:.2g})", max_absolute, max_relative);
+  if (max_absolute != 0) text += "; " + largest();
   return text;
 }
 
 Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance) {
   Difference result;
   if (reference.dims != candidate.dims) {
-    result.incomparable =
-        fmt::format("dimensions differ: {} against {}", text_of(reference.dims), text_of(candidate.dims));
+    result.incomparable = fmt::format("dimensions differ: {} in the reference, {} in the candidate",
+                                      text_of(reference.dims), text_of(candidate.dims));
     return result;
   }
   const std::int64_t count = reference.element_count();
   const bool whole = is_whole(reference.type) && is_whole(candidate.type);
-  const auto is_real = [](ElementType type) { return is_whole(type) || is_floating_point(type); };
   if (!is_real(reference.type) || !is_real(candidate.type)) {
     if (!reference.same_as(candidate)) {
       result.incomparable = fmt::format("{} cannot be compared with {}", graft::to_string(reference.type),

@@ -34,14 +34,22 @@ struct Tolerance {
 /// are exact.
 [[nodiscard]] bool is_quantised(const Value& value);
 
+/// What a value is the mean of, where one node calculates it, perhaps in another shape or order; nullptr otherwise.
+[[nodiscard]] const Value* mean_of(const Value& value);
+
+/// The largest absolute value of the finite elements; 0 where there are none.
+[[nodiscard]] double largest_finite(const TensorData& tensor);
+
 struct Difference {
-  std::int64_t count = 0;                   ///< Elements compared.
-  std::int64_t mismatched = 0;              ///< Of those, outside the tolerance; what is counted next is among them.
-  std::int64_t nan_disagreements = 0;       ///< One is NaN and the other is not.
-  std::int64_t infinity_disagreements = 0;  ///< One is infinite and the other is finite or of the other sign.
-  double max_absolute = 0;                  ///< Largest |reference - candidate| where both are finite.
-  double max_relative = 0;                  ///< Largest of that divided by |reference|, where reference is not 0.
-  double excess = 0;                        ///< Largest of that divided by what is allowed; at most 1 where all agree.
+  std::int64_t count = 0;                     ///< Elements compared.
+  std::int64_t mismatched = 0;                ///< Of those, outside the tolerance; what is counted next is among them.
+  std::int64_t nan_disagreements = 0;         ///< One is NaN and the other is not.
+  std::int64_t infinity_disagreements = 0;    ///< One is infinite and the other is finite or of the other sign.
+  double max_absolute = 0;                    ///< Largest |reference - candidate| where both are finite.
+  double max_relative = 0;                    ///< Largest of that divided by |reference|, where reference is not 0.
+  std::vector<std::int64_t> max_absolute_at;  ///< Of which element; empty where it is 0.
+  std::vector<std::int64_t> max_relative_at;
+  double excess = 0;             ///< Largest of that divided by what is allowed; at most 1 where all agree.
   std::optional<double> cosine;  ///< Of the angle between both as vectors; nothing if one is 0 or not finite.
 
   std::vector<std::int64_t> first_index;  ///< Of the first mismatch.
@@ -50,7 +58,11 @@ struct Difference {
   std::string incomparable;  ///< Why nothing was compared: other dimensions, or text. Then not equal.
 
   [[nodiscard]] bool equal() const { return mismatched == 0 && incomparable.empty(); }
-  /// "largest difference 2.4e-06 (relative 3.1e-05)" or "3 of 20 elements differ, first at [0, 4]: 1.5 against 1.25".
+  /// max_absolute, or NaN or infinity where an element is that on one side only.
+  [[nodiscard]] double worst_absolute() const;
+  [[nodiscard]] double worst_relative() const;
+  /// "largest difference 2.4e-06 at [0, 4], relative 3.1e-05 at [1, 2]" or "3 of 20 elements differ, first at [0, 4]:
+  /// 1.5 in the reference, 1.25 in the candidate; largest ...".
   [[nodiscard]] std::string to_string() const;
 };
 

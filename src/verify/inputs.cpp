@@ -9,6 +9,9 @@
 #include <numbers>
 #include <random>
 #include <set>
+#include <string_view>
+
+#include "graph/extract.hpp"
 
 namespace graft {
 namespace {
@@ -52,7 +55,66 @@ double largest_of(ElementType type) {
   }
 }
 
-std::pair<std::int64_t, std::int64_t> integer_range(ElementType type) {
+/// The inputs of an operator of ai.onnx that are indices, axes, sizes, counts or exponents.
+std::vector<std::size_t> counting_operands(std::string_view op_type) {
+  static const std::map<std::string_view, std::vector<std::size_t>> operands{
+      {"AffineGrid", {1}},
+      {"BitShift", {1}},
+      {"BlackmanWindow", {0}},
+      {"CenterCropPad", {1}},
+      {"Col2Im", {1, 2}},
+      {"ConstantOfShape", {0}},
+      {"CumSum", {1}},
+      {"DFT", {1, 2}},
+      {"Expand", {1}},
+      {"GRU", {4}},
+      {"Gather", {1}},
+      {"GatherElements", {1}},
+      {"GatherND", {1}},
+      {"HammingWindow", {0}},
+      {"HannWindow", {0}},
+      {"LSTM", {4}},
+      {"MaxUnpool", {1, 2}},
+      {"MelWeightMatrix", {0, 1, 2, 3, 4}},
+      {"NegativeLogLikelihoodLoss", {1}},
+      {"NonMaxSuppression", {2}},
+      {"OneHot", {0, 1}},
+      {"Pad", {1, 3}},
+      {"Pow", {0, 1}},
+      {"RNN", {4}},
+      {"Range", {0, 1, 2}},
+      {"Reshape", {1}},
+      {"Resize", {2, 3}},
+      {"ReverseSequence", {1}},
+      {"RoiAlign", {2}},
+      {"STFT", {1, 3}},
+      {"Scatter", {1}},
+      {"ScatterElements", {1}},
+      {"ScatterND", {1}},
+      {"SequenceAt", {1}},
+      {"SequenceErase", {1}},
+      {"SequenceInsert", {2}},
+      {"Slice", {1, 2, 3, 4}},
+      {"SoftmaxCrossEntropyLoss", {1}},
+      {"Split", {1}},
+      {"SplitToSequence", {1}},
+      {"Squeeze", {1}},
+      {"TensorScatter", {2}},
+      {"Tile", {1}},
+      {"TopK", {1}},
+      {"Trilu", {1}},
+      {"Unsqueeze", {1}},
+      {"Upsample", {1}},
+  };
+  const auto found = operands.find(op_type);
+  if (found != operands.end()) return found->second;
+  if (op_type.starts_with("Reduce")) return {1};
+  return {};
+}
+
+std::pair<std::int64_t, std::int64_t> integer_range(ElementType type, bool wide) {
+  if (wide && (type == ElementType::i16 || type == ElementType::i32 || type == ElementType::i64)) return {-1000, 1000};
+  if (wide && (type == ElementType::u16 || type == ElementType::u32 || type == ElementType::u64)) return {0, 1000};
   switch (type) {
     case ElementType::i8: return {-128, 127};
     case ElementType::u8: return {0, 255};
@@ -72,17 +134,39 @@ TensorData make_tensor(const std::string& name, ElementType type, std::vector<st
   std::mt19937_64 generator(hash_of(name) ^ (options.seed * 0x9e3779b97f4a7c15U));
   const bool real = is_floating_point(type);
   const double largest = largest_of(type);
-  const auto [lowest_integer, highest_integer] = integer_range(type);
+  const auto [lowest_integer, highest_integer] = integer_range(type, options.wide_integers.contains(name));
+  std::vector<double> choices{};
+  for (const double choice : options.choices) {
+    const bool fits = real ? std::abs(choice) <= largest
+                           : choice == std::trunc(choice) && choice >= static_cast<double>(lowest_integer) &&
+                                 choice <= static_cast<double>(highest_integer);
+    if (fits) choices.push_back(choice);
+  }
+  std::size_t index = 0;
   for (double& number : numbers) {
     switch (options.values) {
       case InputValues::zeros: break;
       case InputValues::ones: number = 1; break;
+      case InputValues::chosen:
+        if (!choices.empty()) number = choices[generator() % choices.size()];
+        break;
+      case InputValues::infinite:
+      case InputValues::nan:
       case InputValues::normal:
+      case InputValues::uniform:
       case InputValues::negative:
         if (real) {
-          number = normal(generator) * options.scale;
+          number = options.values == InputValues::uniform ? 4 * uniform(generator) - 2 : normal(generator);
+          number *= options.scale;
           if (options.values == InputValues::negative) number = -std::abs(number);
           number = std::clamp(number, -largest, largest);
+          constexpr std::size_t every = 7;
+          const bool is_special = options.values == InputValues::infinite || options.values == InputValues::nan;
+          if (is_special && ++index % every == 0) {
+            number = options.values == InputValues::nan
+                         ? std::numeric_limits<double>::quiet_NaN()
+                         : std::copysign(std::numeric_limits<double>::infinity(), number);
+          }
         } else {
           const auto width = static_cast<std::uint64_t>(highest_integer - lowest_integer + 1);
           number = static_cast<double>(lowest_integer + static_cast<std::int64_t>(generator() % width));
@@ -98,6 +182,35 @@ std::string text_of(const std::vector<std::int64_t>& numbers) { return fmt::form
 bool has_default(const Value& input) { return input.initializer.has_value(); }
 
 }  // namespace
+
+std::set<std::string, std::less<>> inputs_of_any_integers(const Model& model) {
+  std::vector<const Value*> waiting;
+  model.graph().for_each_node([&](const Node& node) {
+    if (!node.domain.empty() || !node.subgraphs().empty()) {
+      for (const Value* value : values_read_by(node)) waiting.push_back(value);
+      return;
+    }
+    for (const std::size_t operand : counting_operands(node.op_type)) {
+      if (const Value* value = node.input(operand)) waiting.push_back(value);
+    }
+  });
+  std::set<const Value*> counts;
+  while (!waiting.empty()) {
+    const Value* value = waiting.back();
+    waiting.pop_back();
+    if (!counts.insert(value).second || value->producer == nullptr) continue;
+    // Of these, the numbers do not matter.
+    if (value->producer->is("Shape") || value->producer->is("Size")) continue;
+    for (const Value* input : value->producer->inputs) {
+      if (input != nullptr) waiting.push_back(input);
+    }
+  }
+  std::set<std::string, std::less<>> names;
+  for (const Value* input : model.graph().inputs()) {
+    if (!counts.contains(input)) names.insert(input->name);
+  }
+  return names;
+}
 
 std::vector<std::string> symbols_of_inputs(const Model& model) {
   std::vector<std::string> ordered;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,19 @@ enum class InputValues : std::uint8_t {
   negative,  ///< The same, with its absolute value negated.
   zeros,
   ones,
+  chosen,    ///< Of `choices`, each element any of those that its type holds; 0 where it holds none.
+  infinite,  ///< Normally distributed, every seventh element infinite. Integers as for `normal`.
+  nan,       ///< Normally distributed, every seventh element not a number. Integers as for `normal`.
+  uniform,   ///< Evenly spread over -2 to 2, times `scale`: quickly made, for large tensors.
 };
 
 struct InputOptions {
   std::uint64_t seed = 0;
   InputValues values = InputValues::normal;
   double scale = 1;  ///< Of floating-point inputs; numbers beyond the range of the type become its largest.
+  /// Inputs whose integers are from -1000 to 1000 (0 to 1000 of unsigned types), where the type holds that.
+  std::set<std::string, std::less<>> wide_integers = {};
+  std::vector<double> choices = {};
   std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions, by name.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Whole shapes, by input.
   std::int64_t first_size = 2;  ///< Of a first dimension that nothing above gives a size.
@@ -32,14 +40,18 @@ struct InputOptions {
 /// name.
 [[nodiscard]] std::vector<std::string> symbols_of_inputs(const Model& model);
 
+/// The inputs that become no index, size or count: their integers may be anything. What goes into a sub-graph, or into
+/// an operator that is not of ai.onnx, may become one.
+[[nodiscard]] std::set<std::string, std::less<>> inputs_of_any_integers(const Model& model);
+
 /// The shape of each input that has no default, as make_inputs gives it.
 [[nodiscard]] std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const Model& model,
                                                                                          const InputOptions& options);
 
 /// A tensor for each input that has no default. The numbers depend on the seed and the input's name alone. i8 and u8
-/// take their whole range; other integers, which are mostly indices or counts, 0 to 3; booleans both values. Throws
-/// Error naming an input whose type or rank is unknown, one of text, a name in `shapes` or `dims` that the model does
-/// not have, and a shape that contradicts the model's.
+/// take their whole range; other integers, which are mostly indices or counts, 0 to 3 without `wide_integers`; booleans
+/// both values. Throws Error naming an input whose type or rank is unknown, one of text, a name in `shapes` or `dims`
+/// that the model does not have, and a shape that contradicts the model's.
 [[nodiscard]] TensorMap make_inputs(const Model& model, const InputOptions& options = {});
 
 }  // namespace graft

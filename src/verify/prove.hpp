@@ -24,17 +24,24 @@ struct ProofResult {
   std::size_t skipped = 0;  ///< Combinations of sizes that `before` itself refuses.
   std::string output;       ///< Where the worst difference is.
   Difference worst;
-  /// "30 runs, largest difference 1.2e-07 (relative 3e-07)", or the counter-example: which inputs, where, which
-  /// numbers.
+  /// "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0, 2]", or the counter-example: which inputs,
+  /// where, which numbers.
   std::string text;
 };
 
 /// Runs both models, which have the same input and output names, on the same inputs: several sizes of each symbolic
-/// dimension (all different, all the same, all 1), several seeds, magnitudes from 1e-15 to 1e15 whose
-/// squares the types can hold, zeros, ones, negatives. Where `after` has operators of Graft, both their functions and
-/// their own kernels are tried. NaN and infinite results have to agree as well; inputs are finite. Not proven where not
-/// a single trial could be run, or where `after` cannot be run but `before` can; `text` says so. Throws Error if the
-/// names of inputs or outputs differ.
+/// dimension (all different, all the same, all 1, one of the first four 1), several seeds, magnitudes from 1e-15 to
+/// 1e15 whose squares the types can hold, zeros, ones, negatives, the region's own constants, infinities where each
+/// element goes by itself or is asked about, NaN where either model asks for it. Integers are small where they may
+/// become indices, sizes or counts, otherwise up to 1000. Where `after` has operators of Graft, both their functions
+/// and their own kernels are tried. NaN and infinite results have to agree as well; for infinite and NaN inputs alone
+/// only what is finite has to. Element types of outputs, as they follow from the inputs', have to be the same. Not
+/// proven where not a single trial could be run, or where `after` cannot be run but `before` can; `text` says so.
+/// Throws Error if the names of inputs or outputs differ.
 [[nodiscard]] ProofResult prove_region(const Model& before, const Model& after, const ProofOptions& options = {});
+
+/// For a rewrite that is meant to change the result: `proven` says that both run, `text` how far apart they are on
+/// normally distributed numbers. Throws Error as prove_region does.
+[[nodiscard]] ProofResult measure_region(const Model& before, const Model& after, const ProofOptions& options = {});
 
 }  // namespace graft

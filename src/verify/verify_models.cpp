@@ -4,83 +4,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <set>
+#include <numeric>
 #include <utility>
+
+#include "graft/error.hpp"
+#include "verify/ends.hpp"
+#include "verify/layers.hpp"
+#include "verify/rearrangement.hpp"
 
 namespace graft {
 namespace {
-
-struct Pair {
-  const Value* reference;
-  const Value* candidate;
-};
-
-std::vector<const Value*> fed(const Model& model) {
-  std::vector<const Value*> inputs;
-  for (const Value* value : model.graph().inputs()) {
-    if (!value->initializer) inputs.push_back(value);
-  }
-  return inputs;
-}
-
-std::vector<const Value*> outputs_of(const Model& model) {
-  return {model.graph().outputs().begin(), model.graph().outputs().end()};
-}
-
-/// By name; then, if as many are left on both sides, by order. What is left after that is a problem.
-std::vector<Pair> pair_up(const std::vector<const Value*>& reference, const std::vector<const Value*>& candidate,
-                          const char* what, std::vector<std::string>& problems) {
-  std::vector<Pair> pairs;
-  std::set<const Value*> taken;
-  std::vector<std::size_t> alone;
-  for (const Value* left : reference) {
-    const auto right =
-        std::find_if(candidate.begin(), candidate.end(), [&](const Value* value) { return value->name == left->name; });
-    if (right == candidate.end()) alone.push_back(pairs.size());
-    if (right != candidate.end()) taken.insert(*right);
-    pairs.push_back({left, right == candidate.end() ? nullptr : *right});
-  }
-  std::vector<const Value*> left_over;
-  for (const Value* right : candidate) {
-    if (!taken.contains(right)) left_over.push_back(right);
-  }
-  if (alone.size() == left_over.size()) {
-    for (std::size_t i = 0; i < alone.size(); ++i) pairs[alone[i]].candidate = left_over[i];
-    return pairs;
-  }
-  for (const std::size_t i : alone)
-    problems.push_back(fmt::format("the candidate has no {} '{}'", what, pairs[i].reference->name));
-  for (const Value* right : left_over)
-    problems.push_back(fmt::format("the reference has no {} '{}'", what, right->name));
-  std::erase_if(pairs, [](const Pair& pair) { return pair.candidate == nullptr; });
-  return pairs;
-}
 
 std::string declared_text(const Value& value) {
   return (value.type ? to_string(*value.type) : "unknown type ") +
          (value.shape ? to_string(*value.shape) : " of any shape");
 }
 
-bool can_be_the_same(const Value& reference, const Value& candidate) {
+bool can_be_the_same(const Shape& reference, const Shape& candidate) {
+  return std::equal(
+      reference.begin(), reference.end(), candidate.begin(), candidate.end(),
+      [](const Dim& left, const Dim& right) { return !left.is_constant() || !right.is_constant() || left == right; });
+}
+
+/// With channels first where they were last, or the other way round.
+bool are_exchanged(const Shape& reference, const Shape& candidate) {
+  std::vector<std::int64_t> axes(reference.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  const auto exchanged = exchange_channels(axes, [&](const std::vector<std::int64_t>& order) {
+    Shape shape;
+    for (const std::int64_t axis : order) shape.push_back(reference[static_cast<std::size_t>(axis)]);
+    return can_be_the_same(shape, candidate);
+  });
+  return exchanged.has_value();
+}
+
+bool can_be_the_same(const Value& reference, const Value& candidate, bool exchanged) {
   if (reference.type != candidate.type) return false;
   if (!reference.shape || !candidate.shape) return true;
-  if (reference.shape->size() != candidate.shape->size()) return false;
-  for (std::size_t axis = 0; axis < reference.shape->size(); ++axis) {
-    const Dim& left = (*reference.shape)[axis];
-    const Dim& right = (*candidate.shape)[axis];
-    if (left.is_constant() && right.is_constant() && !(left == right)) return false;
-  }
-  return true;
+  return can_be_the_same(*reference.shape, *candidate.shape) ||
+         (exchanged && are_exchanged(*reference.shape, *candidate.shape));
 }
 
 std::string text_of(const TensorData& tensor) {
   return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
-}
-
-bool has_empty(const TensorMap& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [](const auto& entry) { return entry.second.element_count() == 0; });
 }
 
 class Verification {
@@ -89,11 +55,11 @@ class Verification {
       : reference_(reference), candidate_(candidate), options_(options) {}
 
   VerifyReport run() {
-    inputs_ = pair_up(fed(reference_), fed(candidate_), "input", report_.problems);
-    const std::vector<Pair> outputs =
-        pair_up(outputs_of(reference_), outputs_of(candidate_), "output", report_.problems);
+    inputs_ = pair_ends(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
+    const std::vector<EndPair> outputs =
+        pair_ends(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
     const bool inputs_agree = check_inputs();
-    for (const Pair& pair : outputs) {
+    for (const EndPair& pair : outputs) {
       OutputReport& output = report_.outputs.emplace_back();
       output.reference_name = pair.reference->name;
       output.candidate_name = pair.candidate->name;
@@ -104,7 +70,8 @@ class Verification {
                        {.kernels = options_.reference_kernels, .extra_outputs = {}, .threads = options_.threads});
     CpuModel candidate(candidate_,
                        {.kernels = options_.candidate_kernels, .extra_outputs = {}, .threads = options_.threads});
-    const std::size_t total = options_.data.empty() ? options_.seeds : options_.data.size();
+    const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
+    const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();
     for (std::size_t run = 0; run < total; ++run) {
       TensorMap inputs;
       TensorMap expected;
@@ -115,52 +82,97 @@ class Verification {
         expected = reference.run(inputs);
       }
       if (run == 0) {
-        for (const Pair& pair : inputs_) {
-          report_.inputs.push_back(
-              fmt::format("{}: {}", pair.reference->name, text_of(inputs.at(pair.reference->name))));
-        }
+        for (const EndPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
       }
       compare_run(run, expected, candidate.run(renamed(inputs)));
       report_.runs = run + 1;
       if (options_.progress) options_.progress(run + 1, total);
     }
+    const bool all_paired =
+        outputs.size() == all_outputs(reference_).size() && outputs.size() == all_outputs(candidate_).size();
+    if (options_.across_formats && !all_paired) find_inside();
     return std::move(report_);
   }
 
  private:
+  /// Outputs that one of both lacks, among the tensors inside it.
+  void find_inside() {
+    LayerOptions options;
+    options.seeds = options_.seeds;
+    options.data = options_.data;
+    options.dims = options_.dims;
+    options.shapes = options_.shapes;
+    options.relative = options_.relative;
+    options.absolute = options_.absolute;
+    options.reference_kernels = options_.reference_kernels;
+    options.candidate_kernels = options_.candidate_kernels;
+    options.threads = options_.threads;
+    const LayerReport layers = compare_layers(reference_, candidate_, options);
+    if (layers.runs != report_.runs) return;
+    report_.problems = layers.problems;
+    for (const LayerComparison& layer : layers.layers) {
+      const bool is_returned = reference_.graph().find_local(layer.reference)->is_output();
+      if (!layer.is_output || (is_returned && candidate_.graph().find_local(layer.candidate)->is_output())) continue;
+      OutputReport& output = report_.outputs.emplace_back();
+      output.reference_name = layer.reference;
+      output.candidate_name = layer.candidate;
+      output.reference_type = layer.reference_type;
+      output.candidate_type = layer.candidate_type;
+      output.tolerance = layer.tolerance;
+      output.worst = layer.difference;
+      output.worst_run = layer.worst_run;
+      output.failed_runs = layer.failed_runs;
+      output.note =
+          fmt::format("a tensor inside the {0}, which does not return it", is_returned ? "candidate" : "reference");
+      if (!layer.diagnosis.empty()) output.note += "; " + layer.diagnosis;
+    }
+  }
+
   bool check_inputs() {
     const std::size_t before = report_.problems.size();
-    for (const Pair& pair : inputs_) {
-      if (!can_be_the_same(*pair.reference, *pair.candidate)) {
+    for (const EndPair& pair : inputs_) {
+      if (!can_be_the_same(*pair.reference, *pair.candidate, options_.across_formats)) {
         report_.problems.push_back(fmt::format("input '{}' is {} in the reference and {} in the candidate",
                                                pair.reference->name, declared_text(*pair.reference),
                                                declared_text(*pair.candidate)));
       }
     }
-    return report_.problems.size() == before && inputs_.size() == fed(reference_).size() &&
-           inputs_.size() == fed(candidate_).size();
+    return report_.problems.size() == before && inputs_.size() == fed_inputs(reference_).size() &&
+           inputs_.size() == fed_inputs(candidate_).size();
   }
 
-  /// Networks with many strides need large images; small ones make empty tensors, or are refused.
-  void run_made_up(CpuModel& reference, std::size_t seed, TensorMap& inputs, TensorMap& expected) {
-    constexpr std::array<std::int64_t, 4> sizes{16, 64, 224, 640};
-    for (;; ++size_index_) {
-      const bool last = size_index_ + 1 == sizes.size() || seed != 0 || symbols_of_inputs(reference_).empty();
-      inputs = make_inputs(
-          reference_, {.seed = seed, .dims = options_.dims, .shapes = options_.shapes, .size = sizes[size_index_]});
-      try {
-        expected = reference.run(inputs);
-      } catch (const Error&) {
-        if (last) throw;
-        continue;
-      }
-      if (last || has_empty(inputs) || !has_empty(expected)) return;
+  /// The first size differs from that of the other runs.
+  static const std::vector<InputOptions>& edge_inputs() {
+    static const std::vector<InputOptions> all{{.values = InputValues::zeros, .first_size = 3},
+                                               {.values = InputValues::negative, .first_size = 3},
+                                               {.scale = 30, .first_size = 3},
+                                               {.scale = 1e-4, .first_size = 3}};
+    return all;
+  }
+
+  void run_made_up(CpuModel& reference, std::size_t run, TensorMap& inputs, TensorMap& expected) {
+    InputOptions options = run < options_.seeds ? InputOptions{.seed = run} : edge_inputs().at(run - options_.seeds);
+    options.dims = options_.dims;
+    options.shapes = options_.shapes;
+    inputs = made_up_.inputs(reference, reference_, options, run == 0, expected);
+  }
+
+  [[nodiscard]] std::string input_text(const EndPair& pair, const TensorMap& inputs) {
+    const auto found = inputs.find(pair.reference->name);
+    if (found == inputs.end()) {
+      throw Error(fmt::format("{}: input '{}' is missing", reference_.source, pair.reference->name));
     }
+    std::string text = fmt::format("{}: {}", pair.reference->name, text_of(found->second));
+    const auto order = options_.across_formats ? order_of_input(*pair.candidate, found->second.dims) : std::nullopt;
+    if (order) text += fmt::format(", in the candidate [{}]", fmt::join(order->final_dims, ", "));
+    is_exchanged_ = is_exchanged_ || order.has_value();
+    return text;
   }
 
   [[nodiscard]] TensorMap renamed(const TensorMap& inputs) const {
+    if (options_.across_formats) return inputs_for(inputs_, inputs);
     TensorMap result;
-    for (const Pair& pair : inputs_) {
+    for (const EndPair& pair : inputs_) {
       const auto found = inputs.find(pair.reference->name);
       if (found != inputs.end()) result[pair.candidate->name] = found->second;
     }
@@ -177,13 +189,19 @@ class Verification {
 
   void compare_run(std::size_t run, const TensorMap& expected, const TensorMap& found) {
     for (OutputReport& output : report_.outputs) {
-      const TensorData& reference = expected.at(output.reference_name);
+      TensorData reference = expected.at(output.reference_name);
+      const std::string reference_type = text_of(reference);
       const TensorData& candidate = found.at(output.candidate_name);
+      const auto order = is_exchanged_ ? exchanged_output(reference.dims, candidate.dims) : std::nullopt;
+      if (order) {
+        reference = rearrange(reference, *order);
+        output.note = order->text;
+      }
       const Tolerance tolerance = tolerance_for(reference.type, output.reference_name);
       Difference difference = compare(reference, candidate, tolerance);
       if (reference.type != candidate.type && difference.incomparable.empty()) {
-        difference.incomparable =
-            fmt::format("element types differ: {} against {}", to_string(reference.type), to_string(candidate.type));
+        difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
+                                              to_string(reference.type), to_string(candidate.type));
       }
       if (!difference.equal()) ++output.failed_runs;
       const bool worse = std::pair(difference.incomparable.empty() ? 0 : 1, difference.excess) >
@@ -192,7 +210,7 @@ class Verification {
         output.worst = std::move(difference);
         output.worst_run = run;
         output.tolerance = tolerance;
-        output.reference_type = text_of(reference);
+        output.reference_type = reference_type;
         output.candidate_type = text_of(candidate);
       }
     }
@@ -201,8 +219,9 @@ class Verification {
   const Model& reference_;
   const Model& candidate_;
   const VerifyOptions& options_;
-  std::vector<Pair> inputs_;
-  std::size_t size_index_ = 0;
+  std::vector<EndPair> inputs_;
+  bool is_exchanged_ = false;  ///< An input's channels are in another place in the candidate.
+  MadeUpInputs made_up_;
   VerifyReport report_;
 };
 

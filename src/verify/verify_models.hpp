@@ -17,6 +17,7 @@ namespace graft {
 
 struct VerifyOptions {
   std::size_t seeds = 3;             ///< Runs with made-up inputs, where there is no data.
+  bool edge_values = false;          ///< Then also zeros, negative, large and small numbers, with another batch.
   std::vector<TensorMap> data = {};  ///< Inputs to run with; a name that the models do not have is refused.
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
@@ -25,7 +26,11 @@ struct VerifyOptions {
   std::optional<double> absolute = {};
   OperatorKernels reference_kernels = OperatorKernels::functions;
   OperatorKernels candidate_kernels = OperatorKernels::functions;
-  int threads = 0;                                                         ///< As in CpuOptions.
+  int threads = 0;  ///< As in CpuOptions.
+  /// The models may be of two formats: an input whose channels the candidate has in another place (NHWC, NCHW) is
+  /// transposed for it, and then so is an output; an output that one of both only has as a tensor inside is found
+  /// there.
+  bool across_formats = false;
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
@@ -38,6 +43,7 @@ struct OutputReport {
   Difference worst;  ///< Of the run that is furthest outside, or nearest to the limit.
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
+  std::string note;  ///< "transposed by [0, 2, 3, 1] ...", "a tensor inside the candidate, which does not return it".
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
 };
 

@@ -30,11 +30,24 @@ TEST(Compare, CountsWhatIsOutside) {
   EXPECT_EQ(difference.first_candidate, 3.5);
   EXPECT_EQ(difference.max_absolute, 4);
   EXPECT_EQ(difference.max_relative, 0.5);
+  EXPECT_THAT(difference.max_absolute_at, ElementsAre(1, 2));
+  EXPECT_THAT(difference.max_relative_at, ElementsAre(1, 2));
   EXPECT_DOUBLE_EQ(difference.excess, 4 / 0.8);
   // 1 + 4 + 10.5 + 17 + 25 + 32 over the norms
   EXPECT_DOUBLE_EQ(*difference.cosine, 89.5 / (std::sqrt(119.0) * std::sqrt(1 + 4 + 12.25 + 18.0625 + 25 + 16)));
   EXPECT_FALSE(difference.equal());
-  EXPECT_THAT(difference.to_string(), HasSubstr("2 of 6 elements differ, first at [0, 2]: 3 against 3.5"));
+  EXPECT_THAT(difference.to_string(),
+              HasSubstr("2 of 6 elements differ, first at [0, 2]: 3 in the reference, 3.5 in the candidate"));
+}
+
+TEST(Compare, EachMaximumHasItsElement) {
+  const Difference difference = compare(f32({2, 2}, {100, 1, -0.5, 0}), f32({2, 2}, {103, 1, 0.5, 0.25}), {});
+  EXPECT_EQ(difference.max_absolute, 3);
+  EXPECT_THAT(difference.max_absolute_at, ElementsAre(0, 0));
+  EXPECT_EQ(difference.max_relative, 2);
+  EXPECT_THAT(difference.max_relative_at, ElementsAre(1, 0));
+  EXPECT_THAT(difference.to_string(), HasSubstr("largest difference 3 at [0, 0], relative 2 at [1, 0]"));
+  EXPECT_EQ(compare(f32({1}, {1}), f32({1}, {infinity}), {}).worst_absolute(), infinity);
 }
 
 TEST(Compare, EachPartOfTheToleranceCounts) {
@@ -58,6 +71,7 @@ TEST(Compare, NaNAndInfinityHaveToAgree) {
   EXPECT_EQ(difference.nan_disagreements, 2);
   EXPECT_EQ(difference.infinity_disagreements, 3);
   EXPECT_EQ(difference.excess, infinity);
+  EXPECT_TRUE(std::isnan(difference.worst_absolute()));
   EXPECT_FALSE(difference.cosine.has_value());
 }
 
@@ -94,7 +108,7 @@ TEST(Compare, WorksAcrossPieces) {
 TEST(Compare, OtherDimensionsAreNotCompared) {
   const Difference difference = compare(f32({2}, {1, 2}), f32({2, 1}, {1, 2}), {});
   EXPECT_FALSE(difference.equal());
-  EXPECT_EQ(difference.to_string(), "dimensions differ: [2] against [2, 1]");
+  EXPECT_EQ(difference.to_string(), "dimensions differ: [2] in the reference, [2, 1] in the candidate");
 }
 
 TEST(Compare, TextHasToBeTheSame) {

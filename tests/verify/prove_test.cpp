@@ -86,7 +86,7 @@ TEST(Proof, SaysWhichKernelIsWrong) {
 
 TEST(Proof, NeedsTheSameTypeAndShape) {
   EXPECT_THAT(prove_region(region("y = Identity(x)"), region("y = Cast<to=float16>(x)")).text,
-              HasSubstr("element types differ: f32 against f16"));
+              HasSubstr("becomes f16; it was f32"));
   EXPECT_THAT(
       prove_region(region("y = Identity(x)"), region("a = Constant<value_ints=[-1]>()\ny = Reshape(x, a)")).text,
       HasSubstr("dimensions differ"));
@@ -113,6 +113,29 @@ TEST(Proof, LetsNoSizeShrinkToWhatIsMostlyRounding) {
   const ProofResult result =
       prove_region(deep("y = InstanceNormalization(x, s, b)"), deep("y = graft::InstanceNorm(x, s, b)"));
   EXPECT_TRUE(result.proven) << result.text;
+}
+
+TEST(Proof, RunsLargeFixedSizesOnSmallerOnes) {
+  const auto image = [](const std::string& nodes) { return region(nodes, {1, 200, 200, 3}); };
+  const ProofResult result = prove_region(image("t = Transpose<perm=[0, 3, 1, 2]>(x)\ny = Relu(t)"),
+                                          image("r = Relu(x)\ny = Transpose<perm=[0, 3, 1, 2]>(r)"));
+  EXPECT_TRUE(result.proven) << result.text;
+  EXPECT_GE(result.trials, 40U) << "smaller sizes as well";
+}
+
+TEST(Proof, CountsAtTheFixedSizesAlone) {
+  const auto image = [](const std::string& nodes) { return region(nodes, {1, 200, 200, 3}); };
+  const std::string begin =
+      "b = Constant<value_ints=[0]>()\ne = Constant<value_ints=[100]>()\n"
+      "a = Constant<value_ints=[1]>()\n";
+  const ProofResult cut = prove_region(image("y = Identity(x)"), image(begin + "y = Slice(x, b, e, a)"));
+  EXPECT_FALSE(cut.proven) << "the same on all smaller images, and on none of 200 rows: " << cut.text;
+  const std::string mean = "y = ReduceMean<axes=[1, 2], keepdims=0>(x)";
+  const std::string sum =
+      "a = Constant<value_ints=[1, 2]>()\ns = ReduceSum<keepdims=0>(x, a)\n"
+      "n = Constant<value=float(40000.0)>()\ny = Div(s, n)";
+  const ProofResult only_there = prove_region(image(mean), image(sum));
+  EXPECT_TRUE(only_there.proven) << "the same at the fixed sizes, and on no smaller image: " << only_there.text;
 }
 
 TEST(Proof, IsNotGivenWhereNothingRuns) {

@@ -117,8 +117,8 @@ TEST(VerifyModels, SaysThatTypesAndShapesOfOutputsDiffer) {
   const VerifyReport report = verify_models(with("a = Neg(x)\nb = Neg(x)", {"a", "b"}),
                                             with("n = Neg(x)\na = Cast<to=float16>(n)\nb = Transpose(n)", {"a", "b"}));
   EXPECT_FALSE(report.equal());
-  EXPECT_EQ(report.outputs[0].worst.to_string(), "element types differ: f32 against f16");
-  EXPECT_EQ(report.outputs[1].worst.to_string(), "dimensions differ: [2, 4] against [4, 2]");
+  EXPECT_EQ(report.outputs[0].worst.to_string(), "element types differ: f32 in the reference, f16 in the candidate");
+  EXPECT_EQ(report.outputs[1].worst.to_string(), "dimensions differ: [2, 4] in the reference, [4, 2] in the candidate");
   EXPECT_EQ(report.outputs[1].candidate_type, "f32[4, 2]");
 }
 

@@ -9,12 +9,11 @@ import pathlib
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from graft.bench.judge import TINY_BYTES, is_wrong, judge
 from graft.bench.library import GraftError, Library
-from graft.bench.page import page
 from graft.engine.cli import WholeFile
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 
@@ -37,7 +36,6 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--peers", help="those to time beside it, of eager, compiled, onnxruntime; none")
     parser.add_argument("--time-limit", type=float, help="seconds after which no further case is begun")
     parser.add_argument("--models", type=pathlib.Path, help="folder of ONNX models, for ONNX Runtime on the CPU")
-    parser.add_argument("--report", help="HTML page to write")
     parser.add_argument("--json", help="file to write the result to, beside the event")
     return parser
 
@@ -116,7 +114,7 @@ def make_bench(library: Library, options: argparse.Namespace) -> Any:
 
 def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
     started = time.monotonic()
-    files = {name: WholeFile(path) for name in ("report", "json") if (path := getattr(options, name))}
+    file = WholeFile(options.json) if options.json else None
     library = load_library(options.library)
     cases = chosen_cases(library, options)
     bench = make_bench(library, options)
@@ -145,21 +143,19 @@ def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
         "left_out": left_out,
         "wrong": [row["name"] for row in rows if is_wrong(row)],
     }
-    publish(files, {"report": lambda: page(result), "json": lambda: json.dumps(result, indent=1) + "\n"})
+    if file:
+        publish(file, json.dumps(result, indent=1) + "\n")
     return result
 
 
-def publish(files: dict[str, WholeFile], texts: dict[str, Callable[[], str]]) -> None:
+def publish(file: WholeFile, text: str) -> None:
     try:
-        for name, file in files.items():
-            file.temporary.write_text(texts[name]())
-        for file in files.values():
-            file.publish()
+        file.temporary.write_text(text)
+        file.publish()
     except OSError as error:
         raise EngineError("output", f"{error.filename}: {error.strerror}", "Choose another name") from error
     finally:
-        for file in files.values():
-            file.discard()
+        file.discard()
 
 
 def summary(row: dict[str, Any]) -> str:

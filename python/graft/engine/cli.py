@@ -17,6 +17,7 @@ from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_nam
 from graft.engine.shapes import parse_shape_ranges
 from graft.engine.supervisor import run_worker
 from graft.engine.targets import parse_targets
+from graft.engine.trials import serve_trials
 
 EXAMPLES = """examples:
   python -m graft.engine probe
@@ -54,6 +55,10 @@ def argument_parser() -> argparse.ArgumentParser:
     parse = commands.add_parser("parse", help="ask TensorRT's parser only, without building")
     add_model_options(parse)
 
+    trials = commands.add_parser("trials", help="answer questions about many models, one JSON object a line")
+    add_parser_options(trials)
+    trials.add_argument("--target", action="append", default=[], help="as for build")
+
     plugins = commands.add_parser("plugins", help="list the creators in plugin libraries")
     plugins.add_argument("libraries", nargs="+", metavar="LIBRARY")
     plugins.add_argument("--tensorrt", choices=["auto", "rtx", "full", "lean"], default="auto")
@@ -63,12 +68,16 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="the ONNX model")
+    add_parser_options(parser)
+    parser.add_argument("--network-info", action="store_true", help="report every layer")
+
+
+def add_parser_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plugin-library", action="append", default=[], help="plugin library to load; repeatable")
     parser.add_argument("--tensorrt", choices=["auto", "rtx", "full"], default="auto")
     parser.add_argument(
         "--plugin-override", action="store_true", help="plugins win over functions and native operators of their name"
     )
-    parser.add_argument("--network-info", action="store_true", help="report every layer")
     parser.add_argument("--verbose", action="store_true", help="relay all of TensorRT's messages")
 
 
@@ -162,6 +171,19 @@ def run_parse(arguments: argparse.Namespace, events: EventWriter) -> None:
     events.write(run_worker(request, flavour, events.write, arguments.verbose))
 
 
+def run_trials(arguments: argparse.Namespace, events: EventWriter) -> None:
+    targets = parse_targets(arguments.target)
+    flavour = choose_flavour(arguments.tensorrt, targets, gpu_seems_present())
+    request = {
+        "command": "trials",
+        "flavour": flavour.name,
+        "plugin_libraries": arguments.plugin_library,
+        "plugin_override": arguments.plugin_override,
+        "targets": targets,
+    }
+    serve_trials(request, flavour, events, arguments.verbose)
+
+
 def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
     flavour = registry_flavour(arguments.tensorrt)
     request = {"command": "plugins", "flavour": flavour.name, "plugin_libraries": arguments.libraries}
@@ -214,7 +236,7 @@ def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
     )
 
 
-COMMANDS = {"probe": run_probe, "build": run_build, "parse": run_parse, "plugins": run_plugins}
+COMMANDS = {"probe": run_probe, "build": run_build, "parse": run_parse, "trials": run_trials, "plugins": run_plugins}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

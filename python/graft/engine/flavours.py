@@ -7,7 +7,9 @@ import ctypes
 import ctypes.util
 import importlib
 import importlib.util
+import os
 import pathlib
+import sys
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -108,8 +110,9 @@ def choose_flavour(wanted: str, targets: list[str], gpu_present: bool) -> Flavou
             return flavour
     raise EngineError(
         "tensorrt_missing",
-        "no TensorRT with a builder is installed (looked for the Python modules tensorrt_rtx and tensorrt)",
-        f"Install one with: {rtx.install}",
+        f"no TensorRT with a builder is installed for {sys.executable} (looked for its modules tensorrt_rtx and tensorrt)",
+        f"Install one with: {sys.executable} -m {rtx.install}"
+        + (", or unset GRAFT_PYTHON, which chose this Python" if os.environ.get("GRAFT_PYTHON") else ""),
     )
 
 

@@ -10,9 +10,7 @@ from typing import Any
 
 from graft.engine.events import EngineError, EventWriter
 from graft.engine.flavours import Flavour, import_flavour
-
-# TensorRT finds a library's creators through one of these; both generations are in use.
-ENTRY_POINTS = ("getCreators", "getPluginCreators")
+from graft.engine.libraries import ENTRY_POINTS, damage, read_library, refusal_by_loader, self_registration
 
 
 class Session:
@@ -41,38 +39,61 @@ class Session:
     def load_plugin_library(self, path: str) -> list[dict[str, Any]]:
         """Loads one library; returns a description of each creator that it added."""
         library = pathlib.Path(path)
-        if not library.is_file():
-            raise EngineError(
-                "plugin_library",
-                f"plugin library {path}: no such file",
-                "Check the path; `make build` leaves Graft's own at build/lib/libgraft_plugins.so",
-                library=path,
-            )
+        if found := damage(library):
+            message = f"plugin library {path}: {found['why']}"
+            raise EngineError("plugin_library", message, found["next_step"], library=path, cause=found["cause"])
         before = {creator_key(creator) for creator in self.registry.all_creators}
+        self.events.write({"event": "loading", "library": path})
         handle = open_library(library)
         has_entry_point = any(hasattr(handle, name) for name in ENTRY_POINTS)
         if has_entry_point:
             token = self.registry.load_library(str(library.resolve()))
             if token is None:
-                raise EngineError(
-                    "plugin_library",
-                    f"plugin library {path}: {self.flavour.module} {self.trt.__version__} refuses to load it; "
-                    "its messages come before this one",
-                    "Check that the library was built for this TensorRT",
-                    library=path,
-                )
+                raise self._refusal(path, hasattr(handle, ENTRY_POINTS[0]))
             self._loaded.append(token)
-        # A library without entry points may have registered its creators while it was opened.
+        # A library without entry points may have registered its creators while it was opened; one that was built with
+        # another TensorRT has then damaged the registry, which shows here.
         added = [c for c in self.registry.all_creators if creator_key(c) not in before]
+        self.events.write({"event": "loading", "library": None})
         if not added and not has_entry_point:
-            raise EngineError(
-                "plugin_library",
-                f"plugin library {path}: it exports neither {' nor '.join(ENTRY_POINTS)}, and opening it "
-                "registered no plugin",
-                'A TensorRT plugin library exports getCreators and setLoggerFinder as extern "C"',
-                library=path,
-            )
+            raise without_plugins(path)
         return [describe_creator(creator) for creator in added]
+
+    def _refusal(self, path: str, has_current_entry_point: bool) -> EngineError:
+        version = f"{self.flavour.module} {self.trt.__version__}"
+        if has_current_entry_point:
+            cause, why = "refused", "its messages come before this one"
+            next_step = "Check that the library was built for this TensorRT"
+        else:
+            cause = "exports"
+            why = f"it exports {ENTRY_POINTS[1]} alone, the list of V2 plugins, and {version} reads {ENTRY_POINTS[0]}"
+            next_step = f"Export {ENTRY_POINTS[0]} with plugins of IPluginV3, or use a TensorRT that reads both"
+        return EngineError(
+            "plugin_library",
+            f"plugin library {path}: {version} refuses to load it; {why}",
+            next_step,
+            library=path,
+            cause=cause,
+        )
+
+
+def without_plugins(path: str) -> EngineError:
+    """Of a library that was opened, without an entry point and without a new creator."""
+    library = read_library(pathlib.Path(path))
+    message = (
+        f"plugin library {path}: it exports neither {' nor '.join(ENTRY_POINTS)}, and opening it registered no plugin"
+    )
+    next_step = 'A TensorRT plugin library exports getCreators and setLoggerFinder as extern "C"'
+    mangled = sorted(name for name in library.exports if ENTRY_POINTS[0] in name) if library is not None else []
+    if mangled:
+        message += f"; it has {mangled[0]}, a function of C++, whose name the compiler changed"
+        next_step = 'Declare it extern "C"'
+    facts = {"cause": "exports", "exports": sorted(library.exports)[:20] if library is not None else []}
+    if library is not None and library.registers_itself:
+        why = self_registration("and that reached another registry than this TensorRT's")
+        message, next_step = f"{message}; {why['why']}", why["next_step"]
+        facts["cause"] = why["cause"]
+    return EngineError("plugin_library", message, next_step, library=path, **facts)
 
 
 def make_logger(trt: ModuleType, events: EventWriter) -> Any:
@@ -99,20 +120,16 @@ def open_library(library: pathlib.Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(library.resolve()), mode=ctypes.DEFAULT_MODE)
     except OSError as error:
-        reason = str(error)
-        if "cannot open shared object file" in reason:
-            missing = reason.split(":")[0]
-            next_step = f"Install {missing}, or name its folder in LD_LIBRARY_PATH"
-        elif "undefined symbol" in reason:
-            next_step = "A library that it was built against is missing, or is there in another version"
-        else:
-            next_step = "Give a shared library built for this machine"
+        found = refusal_by_loader(library, str(error))
+        why = f"; {found['why']}" if found["why"] else ""
+        facts = {name: value for name, value in found.items() if name not in ("why", "next_step")}
         raise EngineError(
             "plugin_library",
-            f"plugin library {library}: the loader refuses it: {reason}",
-            next_step,
+            f"plugin library {library}: the loader refuses it: {error}{why}",
+            found["next_step"],
             library=str(library),
-            reason=reason,
+            reason=str(error),
+            **facts,
         ) from error
 
 

@@ -58,7 +58,8 @@ def parse_dims(text: str, whole: str) -> tuple[int, ...]:
 
 
 def parse_shape_range(text: str) -> ShapeRange:
-    name, separator, value = text.rpartition("=")
+    # Names may hold colons; --input has one where this option has an equals sign.
+    name, separator, value = text.rpartition("=" if "=" in text else ":")
     parts = value.split("..")
     if not separator or not name or len(parts) not in (1, 3):
         raise EngineError("shapes", f"--shapes {text}: expected one shape, or three joined by ..", f"Write {SYNTAX}")

@@ -1,5 +1,5 @@
 # A worker process: the only place where TensorRT runs. Started by supervisor.py, not by hand.
-"""Reads one JSON request from standard input, writes events to the descriptor named by its argument."""
+"""Reads one JSON request, a line of standard input, writes events to the descriptor named by its argument."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from typing import Any
 from graft.engine.build import run_build, run_parse
 from graft.engine.events import EngineError, EventWriter
 from graft.engine.plugins import run_plugins, run_probe
+from graft.engine.trials import run_trials
 
 COMMANDS: dict[str, Callable[[dict[str, Any], EventWriter], None]] = {
     "build": run_build,
     "parse": run_parse,
     "plugins": run_plugins,
     "probe": run_probe,
+    "trials": run_trials,
 }
 
 
@@ -33,7 +35,7 @@ def die_with_parent() -> None:
 def main() -> None:
     die_with_parent()
     events = EventWriter(int(sys.argv[1]))
-    request = json.load(sys.stdin)
+    request = json.loads(sys.stdin.readline())
     try:
         COMMANDS[request["command"]](request, events)
     except EngineError as error:

@@ -1,17 +1,14 @@
-# What is made of a benchmark's result: judgements, the page, the document.
+# What is made of a benchmark's result: judgements, the document.
 import copy
 import importlib.util
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 
 import pytest
 from graft.bench.judge import judge
-from graft.bench.page import page, ticks
 
 ROOT = pathlib.Path(os.environ.get("GRAFT_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[3]))
 EMPTY_US = 3.5
@@ -126,29 +123,6 @@ def sample():
         {"failed": "no variant", **row("Padding f32 2x2")},
         left_out=["Upsampling f32 1x1"],
     )
-
-
-def test_page_is_whole_and_needs_no_network():
-    text = page(sample())
-    assert "http" not in text.replace("http://www.w3.org", "")
-    assert "<a>" not in text and "<Test>" not in text  # what comes from names is escaped
-    for expected in ("LeakyReLU", "Convolution", "empty kernel", "Upsampling f32 1x1", "fall short"):
-        assert expected in text
-    charts = re.findall(r"<svg.*?</svg>", text, re.S)
-    assert len(charts) == 3  # bandwidth, small tensors, arithmetic
-    for chart in charts:
-        root = ET.fromstring(chart)
-        width, height = map(float, root.get("viewBox").split()[2:])
-        for element in root.iter("rect"):
-            assert 0 <= float(element.get("x")) + float(element.get("width")) <= width
-            assert float(element.get("y")) <= height
-
-
-@pytest.mark.parametrize("top", [0.004, 0.97, 1.0, 4.2, 63, 900, 12345.0])
-def test_axes_have_a_few_round_numbers(top):
-    marks = ticks(top)
-    assert 3 <= len(marks) <= 8
-    assert marks[0] == 0 and marks[-1] <= top
 
 
 def document(folder, data):

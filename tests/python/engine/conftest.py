@@ -70,6 +70,35 @@ def drive(*arguments: object, environment: dict[str, str] | None = None, **optio
     return Driven(done.returncode, events, done.stderr)
 
 
+@dataclass
+class Answer:
+    """What one run of the program wrote and returned."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return json.loads(self.out)
+
+
+def graft(*arguments: object) -> Answer:
+    """Runs the program `graft`, with this Python as the one that has TensorRT; skips where it was not built."""
+    program = pathlib.Path(os.environ.get("GRAFT_BIN", ROOT / "build/bin/graft"))
+    if not program.is_file():
+        pytest.skip(f"{program} was not built")
+    done = subprocess.run(
+        [program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=driver_environment() | {"GRAFT_PYTHON": sys.executable},
+        timeout=240,
+        check=False,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
 def needs_module(name: str) -> None:
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"the Python module {name} is not installed")

@@ -1,5 +1,6 @@
 // Plugins for the engine driver's tests: an identity that reports its fields, and others that misbehave on purpose.
 #include <NvInferRuntime.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +12,9 @@ namespace {
 
 using namespace nvinfer1;
 
-enum class Behaviour { kWell, kAbortInBuild, kSegfaultInBuild, kRefuseFormats };
+enum class Behaviour { kWell, kAbortInBuild, kSegfaultInBuild, kRefuseFormats, kHangInBuild, kAbortInPairs, kStrict };
+
+int live[3];  // of kAbortInPairs: how many there are with axes of 1 and of 2
 
 class FixturePlugin final : public IPluginV3,
                             public IPluginV3OneCore,
@@ -19,7 +22,9 @@ class FixturePlugin final : public IPluginV3,
                             public IPluginV3OneRuntime {
  public:
   FixturePlugin(char const* name, Behaviour behaviour, float gain, std::vector<std::int64_t> axes)
-      : name_(name), behaviour_(behaviour), gain_(gain), axes_(std::move(axes)) {}
+      : name_(name), behaviour_(behaviour), gain_(gain), axes_(std::move(axes)) {
+    count(1);
+  }
   FixturePlugin(FixturePlugin const& other)
       : IPluginV3(),
         IPluginV3OneCore(),
@@ -28,7 +33,10 @@ class FixturePlugin final : public IPluginV3,
         name_(other.name_),
         behaviour_(other.behaviour_),
         gain_(other.gain_),
-        axes_(other.axes_) {}
+        axes_(other.axes_) {
+    count(1);
+  }
+  ~FixturePlugin() override { count(-1); }
 
   IPluginCapability* getCapabilityInterface(PluginCapabilityType type) noexcept override {
     switch (type) {
@@ -49,7 +57,8 @@ class FixturePlugin final : public IPluginV3,
     return 0;
   }
   std::int32_t getOutputDataTypes(DataType* outputs, std::int32_t, DataType const* inputs,
-                                  std::int32_t) const noexcept override {
+                                  std::int32_t count) const noexcept override {
+    if (behaviour_ == Behaviour::kStrict && count != 1) return -1;
     outputs[0] = inputs[0];
     return 0;
   }
@@ -63,6 +72,8 @@ class FixturePlugin final : public IPluginV3,
     if (behaviour_ == Behaviour::kAbortInBuild) std::abort();
     if (behaviour_ == Behaviour::kSegfaultInBuild) *reinterpret_cast<int volatile*>(std::uintptr_t{8}) = 1;
     if (behaviour_ == Behaviour::kRefuseFormats) return false;
+    if (behaviour_ == Behaviour::kHangInBuild) ::pause();
+    if (behaviour_ == Behaviour::kAbortInPairs && live[1] != 0 && live[2] != 0) std::abort();
     return descs[pos].desc.format == TensorFormat::kLINEAR && descs[pos].desc.type == descs[0].desc.type;
   }
   std::int32_t getNbOutputs() const noexcept override { return 1; }
@@ -84,6 +95,10 @@ class FixturePlugin final : public IPluginV3,
   }
 
  private:
+  void count(int change) const {
+    if (behaviour_ == Behaviour::kAbortInPairs && (axes_[0] == 1 || axes_[0] == 2)) live[axes_[0]] += change;
+  }
+
   char const* name_;
   Behaviour behaviour_;
   float gain_;
@@ -97,10 +112,14 @@ class FixtureCreator final : public IPluginCreatorV3One {
   FixtureCreator(char const* name, Behaviour behaviour) : name_(name), behaviour_(behaviour) {}
   IPluginV3* createPlugin(AsciiChar const*, PluginFieldCollection const* given, TensorRTPhase) noexcept override {
     float gain = 1.0F;
+    bool has_gain = false;
     std::vector<std::int64_t> axes{1};
     for (std::int32_t i = 0; i < given->nbFields; ++i) {
       PluginField const& field = given->fields[i];
-      if (std::strcmp(field.name, "gain") == 0) gain = *static_cast<float const*>(field.data);
+      if (std::strcmp(field.name, "gain") == 0) {
+        has_gain = field.type == PluginFieldType::kFLOAT32;
+        gain = *static_cast<float const*>(field.data);
+      }
       if (std::strcmp(field.name, "axes") == 0) {
         // The parser of TensorRT-RTX 1.7 hands integers over as INT32, whatever the creator asks for.
         if (field.type == PluginFieldType::kINT32) {
@@ -112,6 +131,7 @@ class FixtureCreator final : public IPluginCreatorV3One {
         }
       }
     }
+    if (behaviour_ == Behaviour::kStrict && !has_gain) return nullptr;
     return new FixturePlugin(name_, behaviour_, gain, axes);
   }
   PluginFieldCollection const* getFieldNames() noexcept override { return &collection_; }
@@ -136,7 +156,10 @@ extern "C" IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
   static FixtureCreator aborts{"FixtureAbort", Behaviour::kAbortInBuild};
   static FixtureCreator segfaults{"FixtureSegfault", Behaviour::kSegfaultInBuild};
   static FixtureCreator refuses{"FixtureRefuse", Behaviour::kRefuseFormats};
-  static IPluginCreatorInterface* const creators[] = {&well, &aborts, &segfaults, &refuses};
-  count = 4;
+  static FixtureCreator hangs{"FixtureHang", Behaviour::kHangInBuild};
+  static FixtureCreator pairs{"FixturePair", Behaviour::kAbortInPairs};
+  static FixtureCreator strict{"FixtureStrict", Behaviour::kStrict};
+  static IPluginCreatorInterface* const creators[] = {&well, &aborts, &segfaults, &refuses, &hangs, &pairs, &strict};
+  count = 7;
   return creators;
 }

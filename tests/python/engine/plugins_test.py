@@ -41,6 +41,7 @@ def test_lists_every_creator_with_its_fields(
     assert result["tensorrt"]["flavour"] == flavour
     (library,) = result["plugin_libraries"]
     names = ["FixtureIdentity", "FixtureAbort", "FixtureSegfault", "FixtureRefuse"]
+    names += ["FixtureHang", "FixturePair", "FixtureStrict"]
     assert [creator["name"] for creator in library["creators"]] == names
     for creator in library["creators"]:
         assert (creator["namespace"], creator["version"], creator["generation"]) == ("fixture", "1", "V3")
@@ -102,7 +103,8 @@ class TestFailuresNameTheirCause:
             'std::fputs("dying words", stderr); std::abort(); }\n'
         )
         done = drive("plugins", compile_library(source, "libaborts.so"))
-        assert (done.code, done.error["kind"], done.error["signal"]) == (1, "crash", "SIGABRT")
+        assert (done.code, done.error["kind"], done.error["signal"]) == (2, "plugin_library", "SIGABRT")
+        assert done.error["cause"] == "crash"
         assert done.error["last_messages"][-1] == "dying words"
 
 

@@ -15,6 +15,7 @@ FIXED = NetworkInput("x", (1, 3, 8, 8), ("", "", "", ""))
         ("x=1x3..2x3..4x3", ShapeRange("x", (1, 3), (2, 3), (4, 3))),
         ("x=7", ShapeRange("x", (7,), (7,), (7,))),
         ("a=b=1X2", ShapeRange("a=b", (1, 2), (1, 2), (1, 2))),
+        ("serving/x:0:1x3", ShapeRange("serving/x:0", (1, 3), (1, 3), (1, 3))),
         ("serving/x:0=0x1..1x1..2x1", ShapeRange("serving/x:0", (0, 1), (1, 1), (2, 1))),
     ],
 )

@@ -317,6 +317,99 @@ def test_a_raised_model_computes_the_same(case: str, step: str, tmp_path: Path) 
     same(run(source, {"x": x}), run(target, {"x": x}), exact=False)
 
 
+IMAGE = [1, 4, 6, 8]
+ROIS = np.array([[0.3, 0.4, 5.2, 4.9], [1, 1, 4, 3]], np.float32)
+# Operator set, the older form, and the constants that it reads; x is an image.
+OLD_FORMS = {
+    "upsample7_linear": (7, "Upsample", {"mode": "linear", "scales": [1.0, 1.0, 2.0, 3.0]}, []),
+    "upsample9": (9, "Upsample", {"mode": "nearest"}, [np.array([1, 1, 2.5, 3], np.float32)]),
+    "upsample9_linear": (9, "Upsample", {"mode": "linear"}, [np.array([1, 1, 2, 3], np.float32)]),
+    "resize10": (10, "Resize", {"mode": "nearest"}, [np.array([1, 1, 1.7, 3], np.float32)]),
+    "resize10_smaller": (10, "Resize", {"mode": "nearest"}, [np.array([1, 1, 0.6, 0.35], np.float32)]),
+    "resize10_linear": (10, "Resize", {"mode": "linear"}, [np.array([1, 1, 0.6, 1.5], np.float32)]),
+    "resize11_tf_half_pixel": (
+        11,
+        "Resize",
+        {"coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": "floor"},
+        [np.zeros(0, np.float32), np.array([1, 1, 0.6, 1.7], np.float32)],
+    ),
+    "roi_align10": (
+        10,
+        "RoiAlign",
+        {"output_height": 3, "output_width": 2, "sampling_ratio": 2},
+        [ROIS, np.zeros(2, np.int64)],
+    ),
+    "batch_norm7": (7, "BatchNormalization", {"spatial": 1}, [np.full(4, v, np.float32) for v in (2, 3, 0.5, 4)]),
+    "scatter9": (9, "Scatter", {"axis": 1}, [np.array([[[[2]]]]), np.array([[[[7]]]], np.float32)]),
+    "dropout7": (7, "Dropout", {"ratio": 0.3}, []),
+    "dropout10": (10, "Dropout", {"ratio": 0.3}, []),
+    "p_relu7": (7, "PRelu", {}, [np.arange(8, dtype=np.float32)]),
+    "softmax12_minus2": (12, "Softmax", {"axis": -2}, []),
+    "hardmax11_2": (11, "Hardmax", {"axis": 2}, []),
+    "log_softmax7_0": (7, "LogSoftmax", {"axis": 0}, []),
+    "max_pool8_indices": (8, "MaxPool", {"kernel_shape": [2, 2], "storage_order": 1}, []),
+    "grid_sample16": (16, "GridSample", {"mode": "bicubic"}, [np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 3, 4, 2)]),
+    "group_norm18": (18, "GroupNormalization", {"num_groups": 2}, [np.array([2, 3], np.float32), np.array([1, 5], np.float32)]),
+}  # fmt: skip
+
+
+def one_node(opset: int, op_type: str, attributes: dict, constants: list, count: int = 1) -> onnx.ModelProto:
+    names = [f"c{i}" for i in range(len(constants))]
+    outputs = [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None) for i in range(count)]
+    graph = helper.make_graph(
+        [helper.make_node(op_type, ["x", *names], [o.name for o in outputs], "node", **attributes)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, IMAGE)],
+        outputs,
+        [numpy_helper.from_array(value, name) for name, value in zip(names, constants)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+@pytest.mark.parametrize("step", ["raise", "raise_newest"])
+@pytest.mark.parametrize("name", OLD_FORMS)
+def test_an_old_form_computes_the_same_in_a_newer_set(name: str, step: str, tmp_path: Path) -> None:
+    if (name, step) == ("roi_align10", "raise_newest"):
+        pytest.skip("ONNX Runtime 1.31 lacks RoiAlign of operator set 22")
+    if (name, step) == ("group_norm18", "raise"):
+        pytest.skip("18 is newer than the operator set that this step asks for")
+    opset, op_type, attributes, constants = OLD_FORMS[name]
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(one_node(opset, op_type, attributes, constants), source)
+    graft(source, target, "infer", step, "infer")
+    raised = onnx.load(target)
+    assert raised.opset_import[0].version == max(opset, 17 if step == "raise" else 22)
+    onnx.checker.check_model(raised, full_check=True)
+    x = np.random.default_rng(3).normal(size=IMAGE).astype(np.float32)
+    same(run(source, {"x": x}), run(target, {"x": x}), exact=False)
+
+
+REFUSED_FORMS = {
+    "scales that are not known": (10, "Resize", {"mode": "nearest"}, "scales", "not constant"),
+    "larger and smaller": (10, "Resize", {"mode": "nearest"}, [1, 1, 0.5, 2], "smaller in another"),
+    "a mean for each pixel": (7, "BatchNormalization", {"spatial": 0}, [1, 1, 1, 1], "`spatial` is 0"),
+    "training": (6, "Dropout", {"ratio": 0.5}, None, "`is_test` is 0"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_FORMS)
+def test_a_form_without_an_equal_is_refused(name: str, tmp_path: Path) -> None:
+    opset, op_type, attributes, values, message = REFUSED_FORMS[name]
+    model = one_node(opset, op_type, attributes, [])
+    if values == "scales":
+        model.graph.input.append(helper.make_tensor_value_info("scales", TensorProto.FLOAT, [4]))
+    elif values:
+        model.graph.initializer.append(numpy_helper.from_array(np.array(values, np.float32), "scales"))
+    if values:
+        model.graph.node[0].input.append("scales")
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(model, source)
+    done = subprocess.run([TOOL, source, target, "raise"], capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "'node'" in done.stderr and message in done.stderr
+    assert not target.exists()
+
+
 # ---- Shape inference
 
 

@@ -1,0 +1,210 @@
+# What a shared library says of itself without being opened, and why the loader refuses it.
+"""Reads the ELF file: its machine, what it needs, exports and imports. Opening a library runs its code; this does not."""
+
+from __future__ import annotations
+
+import pathlib
+import platform
+import re
+import shutil
+import struct
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+# TensorRT finds a library's creators through the first of these; the second is the list of V2 plugins alone, which
+# TensorRT-RTX and TensorRT 11 do not read.
+ENTRY_POINTS = ("getCreators", "getPluginCreators")
+# REGISTER_TENSORRT_PLUGIN calls it while the library is opened.
+REGISTRY_FUNCTION = "getPluginRegistry"
+
+MACHINES = {3: "x86", 40: "32-bit ARM", 62: "x86_64", 183: "aarch64", 21: "ppc64", 243: "riscv"}
+ELF_MAGIC = b"\x7fELF"
+SHARED_OBJECT = 3
+LOADED_SEGMENT = 1
+DYNAMIC_SECTION, DYNAMIC_SYMBOLS = 6, 11
+NEEDED_TAG, FLAGS_TAG = 1, 0x6FFFFFFB
+IS_PROGRAM_FLAG = 0x08000000
+
+
+@dataclass(frozen=True)
+class Library:
+    """The facts of an ELF file. `exports` and `imports` are names; functions of C++ under their mangled ones."""
+
+    machine: str
+    is_shared: bool
+    needs: tuple[str, ...] = ()
+    exports: frozenset[str] = frozenset()
+    imports: frozenset[str] = frozenset()
+    is_program: bool = False  # linked to be loaded anywhere, as libraries are
+
+    @property
+    def registers_itself(self) -> bool:
+        """Whether it calls for TensorRT's registry itself, as V2 plugins with REGISTER_TENSORRT_PLUGIN do."""
+        return REGISTRY_FUNCTION in self.imports
+
+
+def read_library(path: pathlib.Path) -> Library | None:
+    """None for what is no ELF file, or a damaged one. Symbols are read of 64-bit little-endian files alone."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if data[:4] != ELF_MAGIC or len(data) < 64:
+        return None
+    is_64_bit, is_little_endian = data[4] == 2, data[5] == 1
+    kind, machine = struct.unpack_from("<HH" if is_little_endian else ">HH", data, 16)
+    name = MACHINES.get(machine, f"machine {machine}")
+    if not (is_64_bit and is_little_endian):
+        return Library(name, kind == SHARED_OBJECT)
+    try:
+        return Library(name, kind == SHARED_OBJECT, *dynamic_tables(data))
+    except (struct.error, IndexError, UnicodeDecodeError):
+        return None
+
+
+def dynamic_tables(data: bytes) -> tuple[tuple[str, ...], frozenset[str], frozenset[str], bool]:
+    """What it needs, exports and imports, and whether it is a program, from the tables that the section headers name."""
+    (table,) = struct.unpack_from("<Q", data, 40)
+    size, count = struct.unpack_from("<HH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + index * size) for index in range(count)]
+    needs: list[str] = []
+    exports, imports = set(), set()
+    is_program = False
+    for _, kind, _, _, offset, length, link, *_ in sections:
+        if kind not in (DYNAMIC_SECTION, DYNAMIC_SYMBOLS):
+            continue
+        names = sections[link][4]
+        if kind == DYNAMIC_SECTION:
+            entries = list(struct.iter_unpack("<qQ", data[offset : offset + length]))
+            is_program = any(tag == FLAGS_TAG and value & IS_PROGRAM_FLAG for tag, value in entries)
+            needs += [text_at(data, names + value) for tag, value in entries if tag == NEEDED_TAG]
+            continue
+        for name, _, _, section, _, _ in struct.iter_unpack("<IBBHQQ", data[offset : offset + length]):
+            (exports if section else imports).add(text_at(data, names + name))
+    return tuple(needs), frozenset(exports - {""}), frozenset(imports - {""}), is_program
+
+
+def whole_size(head: bytes) -> int:
+    """How long a 64-bit little-endian file has to be to hold all that is loaded of it; 0 for any other."""
+    if head[:4] != ELF_MAGIC or head[4:6] != b"\x02\x01" or len(head) < 64:
+        return 0
+    (table,) = struct.unpack_from("<Q", head, 32)
+    size, count = struct.unpack_from("<HH", head, 54)
+    ends = [table + size * count]
+    if size >= 56 and len(head) >= ends[0]:
+        for index in range(count):
+            kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", head, table + index * size)
+            if kind == LOADED_SEGMENT:
+                ends.append(offset + length)
+    return max(ends)
+
+
+def damage(path: pathlib.Path) -> dict[str, str] | None:
+    """What keeps a path from being a library at all, before any of its code runs: opening a file that was cut off may
+    end the process."""
+    if path.is_dir():
+        return {
+            "cause": "folder",
+            "why": "it is a folder",
+            "next_step": "Give the .so file in it; each library by itself",
+        }
+    if not path.is_file():
+        return {
+            "cause": "no_file",
+            "why": "no such file",
+            "next_step": "Check the path; `make build` leaves Graft's own at build/lib/libgraft_plugins.so",
+        }
+    try:
+        with path.open("rb") as file:
+            head = file.read(65536)
+        there = path.stat().st_size
+    except OSError as error:
+        return {"cause": "no_file", "why": f"it cannot be read: {error.strerror}", "next_step": "Check its permissions"}
+    whole = whole_size(head)
+    if there != 0 and there >= whole:
+        return None
+    why = f"it was cut off: {there} bytes are there of at least {whole}" if there != 0 else "the file is empty"
+    return {"cause": "truncated", "why": why, "next_step": "Copy or download it again"}
+
+
+def text_at(data: bytes, offset: int) -> str:
+    return data[offset : data.index(b"\0", offset)].decode()
+
+
+def missing_libraries(path: pathlib.Path, needs: tuple[str, ...]) -> list[str]:
+    """Those libraries, direct or not, that the loader does not find; what this process has loaded counts as found."""
+    tool = shutil.which("ldd")
+    if tool is None:
+        return []
+    done = subprocess.run([tool, str(path)], capture_output=True, text=True, check=False)
+    missing = re.findall(r"^\s*(\S+) => not found$", done.stdout, re.M)
+    loaded = {
+        pathlib.PurePath(line.split()[-1]).name for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
+    }
+    direct = [name for name in needs if name in missing]
+    return [name for name in dict.fromkeys([*direct, *missing]) if name not in loaded]
+
+
+def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
+    """Why the loader refuses it: the cause as a word, in words, and what to do; with the facts of that cause."""
+    library = read_library(path)
+    if library is None:
+        return {
+            "cause": "not_elf",
+            "why": "it is no ELF file, which every shared library on Linux is",
+            "next_step": "Give the .so file itself: not an archive, a linker script, a Git LFS pointer or a .dll",
+        }
+    if library.machine != platform.machine():
+        return {
+            "cause": "architecture",
+            "why": f"it is built for {library.machine}; this process is {platform.machine()}",
+            "next_step": f"Build the library for {platform.machine()}, or use it on a machine with {library.machine}",
+            "machine": library.machine,
+        }
+    if not library.is_shared or library.is_program:
+        return {
+            "cause": "not_elf",
+            "why": "it is an object file or a program, and no shared library",
+            "next_step": "Link it with -shared",
+        }
+    missing = missing_libraries(path, library.needs)
+    if missing:
+        return missing_dependencies(library, missing)
+    if REGISTRY_FUNCTION in reason:
+        return self_registration("and it is linked with no TensorRT that has it")
+    symbol = re.search(r"undefined symbol: (\w+)", reason)
+    return {
+        "cause": "symbol" if symbol else "loader",
+        "why": f"no library that it is linked with has the symbol {symbol[1]}" if symbol else "",
+        "next_step": "A library that it was built against is missing, or is there in another version",
+    }
+
+
+def missing_dependencies(library: Library, missing: list[str]) -> dict[str, Any]:
+    facts: dict[str, Any] = {"cause": "dependency", "missing": missing}
+    listed = ", ".join(missing)
+    direct = [name for name in missing if name in library.needs]
+    owner = "it needs" if direct else "a library that it needs itself needs"
+    facts["why"] = f"{owner} {listed}, which the loader does not find"
+    tensorrt = next((name for name in missing if name.startswith(("libnvinfer", "libtensorrt"))), None)
+    facts["next_step"] = f"Install {listed}, or name its folder in LD_LIBRARY_PATH"
+    if tensorrt is not None:
+        facts["next_step"] += (
+            f"; {tensorrt} is TensorRT itself, of the version that the library was built for: install that one, or "
+            "build the library for the TensorRT that is here (a library with getCreators need not be linked with it)"
+        )
+    if library.registers_itself:
+        facts["why"] += "; it registers its plugins while it is opened (REGISTER_TENSORRT_PLUGIN)"
+    return facts
+
+
+def self_registration(detail: str) -> dict[str, Any]:
+    """Of a library with REGISTER_TENSORRT_PLUGIN, which is bound to the TensorRT that it was built with."""
+    return {
+        "cause": "static_registration",
+        "why": f"it registers its plugins itself while it is opened, with {REGISTRY_FUNCTION} (the macro "
+        f"REGISTER_TENSORRT_PLUGIN), {detail}",
+        "next_step": "Use it with the TensorRT that it was built for, or let it export getCreators and setLoggerFinder "
+        "with plugins of IPluginV3 instead, which loads everywhere",
+    }

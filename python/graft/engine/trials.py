@@ -1,0 +1,262 @@
+# The `trials` command: many small questions to one TensorRT, in workers that may crash or hang.
+"""A worker answers one question after another; one that dies or takes too long is replaced before the next question."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import selectors
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from graft.engine.build import add_profile, build_plan, has_gpu, load_libraries
+from graft.engine.events import EngineError, EventWriter
+from graft.engine.flavours import Flavour, flavour_named
+from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
+from graft.engine.session import Session, creator_key, describe_creator
+from graft.engine.shapes import parse_shape_ranges, profile_ranges
+from graft.engine.supervisor import (
+    LAST_MESSAGES,
+    LOADING_LIMIT,
+    crash_error_after,
+    hang_error,
+    start_worker,
+    worker_environment,
+)
+from graft.engine.targets import apply_targets
+
+KEPT_SEVERITIES = ("internal_error", "error", "warning")
+START_LIMIT = 120.0
+
+
+def run_trials(request: dict[str, Any], events: EventWriter) -> None:
+    """The worker: answers when it is ready, then each question, until its standard input ends."""
+    session = Session(flavour_named(request["flavour"]), events)
+    libraries = load_libraries(session, request)
+    events.write({"event": "answer", "outcome": "ready", **registry_facts(session, libraries)})
+    for line in sys.stdin:
+        events.write({"event": "answer", **answer(session, request | json.loads(line))})
+
+
+def registry_facts(session: Session, libraries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Every creator that the registry has, with the library that brought it; none: TensorRT itself."""
+    owners = {}
+    for library in libraries:
+        for creator in library["creators"]:
+            owners[(creator["name"], creator["version"], creator["namespace"])] = library["path"]
+    creators = [
+        describe_creator(creator) | {"library": owners.get(creator_key(creator), "")}
+        for creator in session.registry.all_creators
+    ]
+    return {"tensorrt": session.identity(), "plugin_libraries": libraries, "creators": creators}
+
+
+def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
+    """What became of one model: `accepted`, `refused` by the parser, `failed` in the build, or `shapes`: its inputs
+    lack sizes or values."""
+    outcomes = {"parse": "refused", "input": "refused", "build": "failed", "shapes": "shapes"}
+    try:
+        check_model_file(question["model"])
+        network, _parser = parse_model(session, question["model"], question["plugin_override"])
+        layers = [network.get_layer(index) for index in range(network.num_layers)]
+        plugins = [p for p in (describe_plugin_layer(session.trt, layer) for layer in layers) if p]
+        if question["action"] == "build":
+            build_once(session, network, question)
+        return {"outcome": "accepted", "plugins": plugins}
+    except EngineError as error:
+        if error.kind not in outcomes:
+            raise
+        return {"outcome": outcomes[error.kind], "message": error.message, **error.facts}
+
+
+def build_once(session: Session, network: Any, question: dict[str, Any]) -> None:
+    config = session.owner.create_builder_config()
+    apply_targets(session.trt, config, question["targets"], has_gpu())
+    ranges = profile_ranges(network_inputs(network), parse_shape_ranges(question["shapes"]))
+    if ranges:
+        add_profile(session, config, network, ranges)
+    build_plan(session, network, config, question["model"])
+
+
+class Trials:
+    """The supervisor's side: workers, one at a time."""
+
+    def __init__(self, request: dict[str, Any], flavour: Flavour, relay: Callable[[dict[str, Any]], None]) -> None:
+        self._request = request
+        self._flavour = flavour
+        self._relay = relay
+        self._links = tempfile.TemporaryDirectory(prefix="graft-engine-")
+        self._worker: TrialWorker | None = None
+        self.workers = 0
+
+    def __enter__(self) -> Trials:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._worker is not None:
+            self._worker.end()
+        self._links.cleanup()
+
+    def start(self, loading_limit: float = LOADING_LIMIT) -> dict[str, Any]:
+        """What the worker says of itself. Raises EngineError where it does not come up, or a plugin library takes
+        longer than that to be opened."""
+        environment = worker_environment(self._flavour, pathlib.Path(self._links.name))
+        self._worker = TrialWorker(self._request, environment, self._relay)
+        self.workers += 1
+        answer = self._worker.read_answer(START_LIMIT, loading_limit)
+        if answer["outcome"] == "ready":
+            return answer
+        worker, self._worker = self._worker, None
+        worker.end()
+        if answer["outcome"] == "error":
+            raise EngineError.from_event(answer["error"])
+        if answer["outcome"] == "hung":
+            raise hang_error(worker.loading, answer["limit"], answer["last_messages"])
+        raise crash_error_after(
+            self._request["command"], answer["return_code"], answer["last_messages"], worker.loading
+        )
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The worker's answer; `crashed` or `hung` where there was none, with the last that was heard."""
+        if self._worker is None:
+            self.start(question["limit"])
+        assert self._worker is not None
+        started = time.monotonic()
+        self._worker.write(question)
+        answer = self._worker.read_answer(question["limit"])
+        if answer["outcome"] in ("crashed", "hung"):
+            self._worker.end()
+            self._worker = None
+        if answer["outcome"] == "error":
+            raise EngineError.from_event(answer["error"])
+        return answer | {"seconds": round(time.monotonic() - started, 3)}
+
+
+class TrialWorker:
+    """One worker process, its two pipes, and what has been heard of it since the last answer."""
+
+    def __init__(
+        self, request: dict[str, Any], environment: dict[str, str], relay: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._process, self._events = start_worker(environment)
+        assert self._process.stdout is not None
+        self._relay = relay
+        self._pending = {self._events.fileno(): b"", self._process.stdout.fileno(): b""}
+        self._selector = selectors.DefaultSelector()
+        for descriptor in self._pending:
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        self.loading: str | None = None
+        self._loading_since = 0.0
+        self._forget()
+        self.write(request)
+
+    def _forget(self) -> None:
+        self._answer: dict[str, Any] | None = None
+        self._messages: list[dict[str, str]] = []
+        self._output: collections.deque[str] = collections.deque(maxlen=LAST_MESSAGES)
+        self._last: collections.deque[str] = collections.deque(maxlen=LAST_MESSAGES)
+
+    def write(self, item: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(item).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it died; read_answer tells how
+
+    def read_answer(self, limit: float, loading_limit: float = LOADING_LIMIT) -> dict[str, Any]:
+        """Its answer, or how it failed to give one in time; each plugin library that it opens has a time of its own."""
+        started = time.monotonic()
+        while self._answer is None and self._selector.get_map():
+            since, limit_now = (started, limit) if self.loading is None else (self._loading_since, loading_limit)
+            left = since + limit_now - time.monotonic()
+            if left <= 0:
+                limit = limit_now
+                break
+            self._read(left)
+        while self._answer is not None and self._read(0):
+            pass  # what was printed before the answer, through the other pipe
+        if self._answer is not None:
+            answer = self._answer
+        elif self._selector.get_map():
+            self._process.kill()
+            answer = {"outcome": "hung", "limit": limit, "return_code": self._process.wait()}
+        else:
+            answer = {"outcome": "crashed", "return_code": self._process.wait()}
+            answer["signal"] = signal.Signals(-answer["return_code"]).name if answer["return_code"] < 0 else None
+        answer |= {"messages": self._messages, "output": list(self._output), "last_messages": list(self._last)}
+        self._forget()
+        return answer
+
+    def _read(self, timeout: float) -> bool:
+        """Whether anything came."""
+        ready = self._selector.select(max(timeout, 0)) if self._selector.get_map() else []
+        for key, _ in ready:
+            chunk = os.read(key.fd, 65536)
+            *lines, self._pending[key.fd] = (self._pending[key.fd] + chunk).split(b"\n")
+            if not chunk:
+                self._selector.unregister(key.fd)
+                lines.append(self._pending[key.fd])
+            for line in lines:
+                if line:
+                    (self._on_event if key.fd == self._events.fileno() else self._on_output)(line)
+        return bool(ready)
+
+    def _on_event(self, line: bytes) -> None:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return  # cut off by its death
+        if event["event"] == "answer":
+            self._answer = event
+        elif event["event"] == "error":
+            self._answer = {"outcome": "error", "error": event}
+        elif event["event"] == "loading":
+            self.loading = event["library"]
+            self._loading_since = time.monotonic()
+        elif event["event"] == "log":
+            if event["severity"] != "verbose":
+                self._last.append(event["message"])
+            if event["severity"] in KEPT_SEVERITIES:
+                self._messages.append({"severity": event["severity"], "message": event["message"]})
+            self._relay(event)
+
+    def _on_output(self, line: bytes) -> None:
+        text = line.decode(errors="replace").rstrip()
+        if text:
+            self._output.append(text)
+            self._last.append(text)
+
+    def end(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._selector.close()
+        self._events.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):  # an unread question
+                    pipe.close()
+
+
+def serve_trials(request: dict[str, Any], flavour: Flavour, events: EventWriter, verbose: bool) -> None:
+    """Reads questions from standard input, a JSON object a line, and answers each. `{"action": "start"}` comes first."""
+
+    def relay(event: dict[str, Any]) -> None:
+        if verbose:
+            events.write(event)
+
+    with Trials(request, flavour, relay) as trials:
+        for line in sys.stdin:
+            question = json.loads(line)
+            is_start = question["action"] == "start"
+            answer = trials.start(question.get("limit", LOADING_LIMIT)) if is_start else trials.ask(question)
+            events.write(answer | {"event": "answer", "workers": trials.workers})
+    events.result("trials", workers=trials.workers)

@@ -1,0 +1,282 @@
+// Rounding nodes behind each tensor; rounded weights.
+#include "verify/emulate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/opset.hpp"
+#include "graph/shape_inference.hpp"
+#include "verify/match_tensors.hpp"
+#include "verify/partial_runs.hpp"
+#include "verify/pieces.hpp"
+
+namespace graft {
+namespace {
+
+/// The first that has Cast to bf16; Round and Clip with inputs are older.
+constexpr std::int64_t oldest_opset = 13;
+/// On the nodes that round.
+constexpr std::string_view rounding_note = "graft.rounding";
+constexpr double lowest_step = -128;
+constexpr double highest_step = 127;
+
+struct PrecisionName {
+  Precision precision;
+  std::string_view name;
+};
+constexpr std::array<PrecisionName, 3> names{
+    {{Precision::f16, "f16"}, {Precision::bf16, "bf16"}, {Precision::int8, "int8"}}};
+
+ElementType type_of(Precision precision) { return precision == Precision::f16 ? ElementType::f16 : ElementType::bf16; }
+
+/// Below it numbers lose digits.
+double smallest_normal(Precision precision) {
+  constexpr int f16_exponent = -14;
+  constexpr int bf16_exponent = -126;
+  return std::ldexp(1.0, precision == Precision::f16 ? f16_exponent : bf16_exponent);
+}
+
+double to_step(double value, double scale) {
+  return std::clamp(std::nearbyint(value / scale), lowest_step, highest_step);
+}
+
+/// Nodes that only move elements: what was rounded before them still is.
+bool only_moves(const Node& node) {
+  static const std::set<std::string_view> moving{"Concat", "Expand", "Flatten", "Gather",    "Identity", "Reshape",
+                                                 "Slice",  "Split",  "Squeeze", "Transpose", "Unsqueeze"};
+  return node.domain.empty() && moving.contains(node.op_type);
+}
+
+/// Sizes, which are f32 in ONNX and in no other type.
+bool is_size(const Use& use) { return use.node->is("Resize") && use.index != 0; }
+
+bool is_f32(const Value& value) { return value.type == ElementType::f32; }
+
+/// Which axis of a weight counts the channels of the result; nothing where the constant is no weight.
+std::optional<std::size_t> channel_axis(const Use& use, std::size_t rank) {
+  if (use.index != 1 || rank < 2) return std::nullopt;
+  const Node& node = *use.node;
+  if (node.is("Conv")) return 0;
+  if (node.is("ConvTranspose")) return 1;
+  if (node.is("MatMul")) return rank - 1;
+  if (node.is("Gemm")) return node.int_or("transB", 0) != 0 ? 0 : 1;
+  return std::nullopt;
+}
+
+/// Each number as it is after rounding to steps of its channel.
+TensorData int8_per_channel(const TensorData& tensor, std::size_t axis) {
+  std::vector<double> numbers = *tensor.numbers();
+  std::size_t inner = 1;
+  for (std::size_t i = axis + 1; i < tensor.dims.size(); ++i) inner *= static_cast<std::size_t>(tensor.dims[i]);
+  const auto channels = static_cast<std::size_t>(tensor.dims[axis]);
+  std::vector<double> largest(channels, 0);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    double& most = largest[i / inner % channels];
+    if (std::isfinite(numbers[i])) most = std::max(most, std::abs(numbers[i]));
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double scale = largest[i / inner % channels] / highest_step;
+    if (scale > 0) numbers[i] = to_step(numbers[i], scale) * scale;
+  }
+  return TensorData::from_numbers(tensor.type, tensor.dims, numbers);
+}
+
+std::optional<TensorData> rounded_weight(const Value& value, const TensorData& tensor, Precision precision) {
+  if (std::any_of(value.uses.begin(), value.uses.end(), is_size)) return std::nullopt;
+  if (precision != Precision::int8) {
+    const TensorData narrow = TensorData::from_numbers(type_of(precision), tensor.dims, *tensor.numbers());
+    return TensorData::from_numbers(ElementType::f32, tensor.dims, *narrow.numbers());
+  }
+  for (const Use& use : value.uses) {
+    if (const auto axis = channel_axis(use, tensor.dims.size())) return int8_per_channel(tensor, *axis);
+  }
+  return std::nullopt;
+}
+
+void round_weights(Graph& graph, Precision precision) {
+  for (Value* value : graph.values()) {
+    const auto constant = value->constant();
+    if (!constant || constant->type != ElementType::f32 || value->uses.empty()) continue;
+    auto rounded = rounded_weight(*value, *constant, precision);
+    if (!rounded) continue;
+    if (value->producer == nullptr) {
+      graph.set_initializer(*value, std::move(*rounded));
+    } else {
+      value->producer->attributes.clear();
+      value->producer->attributes.emplace("value", NodeAttribute(AttributeData(std::move(*rounded))));
+    }
+  }
+}
+
+/// The nodes that round `value`, and what they give.
+Value* add_rounding(Graph& graph, Value& value, Precision precision, double scale, Node*& first) {
+  if (precision != Precision::int8) {
+    first = graph.add_node("Cast", {&value}, {value.name + "/" + std::string(to_string(precision))});
+    first->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(type_of(precision)))));
+    Node* back = graph.add_node("Cast", {first->output()}, {value.name});
+    back->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(ElementType::f32))));
+    return back->output();
+  }
+  const auto constant = [&](const char* what, double number) {
+    return graph.add_constant(value.name + "/" + what, TensorData::scalar_of(ElementType::f32, number));
+  };
+  Value* step = constant("scale", scale);
+  first = graph.add_node("Div", {&value, step}, {value.name + "/steps"});
+  Node* whole = graph.add_node("Round", {first->output()}, {value.name + "/whole"});
+  Node* clipped =
+      graph.add_node("Clip", {whole->output(), constant("lowest", lowest_step), constant("highest", highest_step)},
+                     {value.name + "/int8"});
+  return graph.add_node("Mul", {clipped->output(), step}, {value.name})->output();
+}
+
+}  // namespace
+
+std::string_view to_string(Precision precision) {
+  return std::find_if(names.begin(), names.end(),
+                      [&](const PrecisionName& entry) { return entry.precision == precision; })
+      ->name;
+}
+
+std::optional<Precision> parse_precision(std::string_view text) {
+  const auto* found =
+      std::find_if(names.begin(), names.end(), [&](const PrecisionName& entry) { return entry.name == text; });
+  return found == names.end() ? std::nullopt : std::optional(found->precision);
+}
+
+double largest_of(Precision precision) {
+  constexpr double largest_f16 = 65504;
+  constexpr double bf16_digits = 255;
+  constexpr int bf16_exponent = 120;
+  switch (precision) {
+    case Precision::f16: return largest_f16;
+    case Precision::bf16: return std::ldexp(bf16_digits, bf16_exponent);
+    case Precision::int8: return highest_step;
+  }
+  return 0;
+}
+
+Scales int8_scales(const Model& model, const TensorMap& inputs, OperatorKernels kernels, int threads,
+                   std::int64_t memory) {
+  PartialRuns runs(model, kernels, threads);
+  runs.infer(inputs);
+  Scales scales;
+  const auto add = [&](const std::string& name, const TensorRange& range) {
+    scales[name] = range.largest() > 0 ? range.largest() / highest_step : 1;
+  };
+  for (const auto& [name, tensor] : inputs) add(name, range_of(tensor));
+  std::vector<const Value*> tensors;
+  for (const Value* tensor : tensors_of(runs.model())) {
+    if (!tensor->type || is_f32(*tensor)) tensors.push_back(tensor);
+  }
+  for (const auto& [value, range] : runs.ranges(tensors, inputs, memory)) add(value->name, range);
+  return scales;
+}
+
+Model emulate(const Model& model, Precision precision, const Scales& scales) {
+  Model emulated = model.clone();
+  emulated.source = fmt::format("{} in {}", model.source, to_string(precision));
+  raise_opset(emulated, std::max(emulated.graph().opset(), oldest_opset));
+  infer_shapes(emulated);
+  Graph& graph = emulated.graph();
+  round_weights(graph, precision);
+  std::vector<Value*> tensors;
+  for (Value* input : std::vector<Value*>(graph.inputs())) {
+    if (is_f32(*input) && !input->initializer) tensors.push_back(input);
+  }
+  for (const Node* node : graph.nodes()) {
+    if (only_moves(*node)) continue;
+    for (Value* output : node->outputs) {
+      if (output != nullptr && is_f32(*output) && !output->constant()) tensors.push_back(output);
+    }
+  }
+  const std::vector<Node*> calculating = graph.nodes();
+  for (Value* value : tensors) {
+    if (std::any_of(value->uses.begin(), value->uses.end(), is_size)) continue;
+    const auto scale = scales.find(value->name);
+    if (precision == Precision::int8 && scale == scales.end()) {
+      throw Error(Error::Kind::internal, fmt::format("{}: no scale for '{}'", model.source, value->name));
+    }
+    const std::string name = value->name;
+    const bool is_input = value->is_input;
+    Node* first = nullptr;
+    Value* rounded = add_rounding(graph, *value, precision, scale == scales.end() ? 1 : scale->second, first);
+    graph.replace_all_uses(*value, *rounded, first);
+    if (!is_input && rounded->name != name) {
+      graph.rename(*value, graph.unique_name(name + "/exact"));
+      graph.rename(*rounded, name);
+    }
+  }
+  const std::set<const Node*> known(calculating.begin(), calculating.end());
+  for (Node* node : graph.nodes()) {
+    if (!known.contains(node)) node->metadata.emplace(rounding_note, to_string(precision));
+  }
+  graph.topological_sort();
+  return emulated;
+}
+
+const Node& calculating_node(const Node& node) {
+  const Node* at = &node;
+  while (at->metadata.contains(rounding_note) && at->input(0)->producer != nullptr) at = at->input(0)->producer;
+  return *at;
+}
+
+std::string RoundingEffect::to_string() const {
+  std::string text;
+  const auto add = [&](std::int64_t count, std::string_view what) {
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(overflow, "overflow");
+  add(saturated, "saturated");
+  add(underflow, "underflow");
+  add(subnormal, "subnormal");
+  return text;
+}
+
+RoundingEffect rounding_effect(const TensorData& tensor, Precision precision, double scale) {
+  RoundingEffect effect;
+  if (!is_floating_point(tensor.type)) return effect;
+  double signal = 0;
+  double noise = 0;
+  for_each_piece(tensor.element_count(), [&](std::int64_t begin, std::int64_t count) {
+    const TensorData piece = piece_of(tensor, begin, count);
+    const std::vector<double> numbers = *piece.numbers();
+    std::vector<double> rounded;
+    if (precision == Precision::int8) {
+      for (const double number : numbers) rounded.push_back(to_step(number, scale) * scale);
+    } else {
+      rounded = *TensorData::from_numbers(type_of(precision), {count}, numbers).numbers();
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const double number = numbers[i];
+      if (!std::isfinite(number) || number == 0) continue;
+      const double size = std::abs(number);
+      if (!std::isfinite(rounded[i])) {
+        ++effect.overflow;
+        continue;
+      }
+      if (rounded[i] == 0) {
+        ++effect.underflow;
+      } else if (precision == Precision::int8) {
+        constexpr double half_a_step = 0.5;
+        const double steps = number / scale;
+        if (steps > highest_step + half_a_step || steps < lowest_step - half_a_step) ++effect.saturated;
+      } else if (size < smallest_normal(precision) && rounded[i] != number) {
+        ++effect.subnormal;
+      }
+      signal += number * number;
+      noise += (number - rounded[i]) * (number - rounded[i]);
+    }
+  });
+  constexpr double decibels = 10;
+  if (signal > 0 && noise > 0) effect.snr_db = decibels * std::log10(signal / noise);
+  return effect;
+}
+
+}  // namespace graft

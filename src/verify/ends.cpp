@@ -1,0 +1,121 @@
+// Pairing by name and order; sizes from small to large.
+#include "verify/ends.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "verify/pieces.hpp"
+
+namespace graft {
+namespace {
+
+bool has_empty(const TensorMap& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& entry) { return entry.second.element_count() == 0; });
+}
+
+}  // namespace
+
+std::vector<const Value*> fed_inputs(const Model& model) {
+  std::vector<const Value*> inputs;
+  for (const Value* value : model.graph().inputs()) {
+    if (!value->initializer) inputs.push_back(value);
+  }
+  return inputs;
+}
+
+std::vector<const Value*> all_outputs(const Model& model) {
+  return {model.graph().outputs().begin(), model.graph().outputs().end()};
+}
+
+std::vector<EndPair> pair_ends(const std::vector<const Value*>& reference, const std::vector<const Value*>& candidate,
+                               const char* what, std::vector<std::string>& problems) {
+  std::vector<EndPair> pairs;
+  std::set<const Value*> taken;
+  std::vector<std::size_t> alone;
+  for (const Value* left : reference) {
+    const auto right =
+        std::find_if(candidate.begin(), candidate.end(), [&](const Value* value) { return value->name == left->name; });
+    if (right == candidate.end()) alone.push_back(pairs.size());
+    if (right != candidate.end()) taken.insert(*right);
+    pairs.push_back({left, right == candidate.end() ? nullptr : *right});
+  }
+  std::vector<const Value*> left_over;
+  for (const Value* right : candidate) {
+    if (!taken.contains(right)) left_over.push_back(right);
+  }
+  if (alone.size() == left_over.size()) {
+    for (std::size_t i = 0; i < alone.size(); ++i) pairs[alone[i]].candidate = left_over[i];
+    return pairs;
+  }
+  for (const std::size_t i : alone)
+    problems.push_back(fmt::format("the candidate has no {} '{}'", what, pairs[i].reference->name));
+  for (const Value* right : left_over)
+    problems.push_back(fmt::format("the reference has no {} '{}'", what, right->name));
+  std::erase_if(pairs, [](const EndPair& pair) { return pair.candidate == nullptr; });
+  return pairs;
+}
+
+TensorData in_type(const TensorData& tensor, std::optional<ElementType> type) {
+  if (!type || *type == tensor.type || !is_real(tensor.type) || !is_real(*type)) return tensor;
+  return TensorData::from_numbers(*type, tensor.dims, *tensor.numbers());
+}
+
+bool can_have(const Value& value, const std::vector<std::int64_t>& dims) {
+  if (!value.shape) return true;
+  if (value.shape->size() != dims.size()) return false;
+  for (std::size_t axis = 1; axis < dims.size(); ++axis) {
+    const Dim& dim = (*value.shape)[axis];
+    if (dim.is_constant() && dim.value() != dims[axis]) return false;
+  }
+  return true;
+}
+
+std::optional<Rearrangement> order_of_input(const Value& input, const std::vector<std::int64_t>& dims) {
+  const auto fits = [&](const std::vector<std::int64_t>& sizes) { return can_have(input, sizes); };
+  return fits(dims) ? std::nullopt : exchange_channels(dims, fits);
+}
+
+TensorData as_input(const Value& input, const TensorData& given) {
+  const auto order = order_of_input(input, given.dims);
+  return in_type(order ? rearrange(given, *order) : given, input.type);
+}
+
+std::optional<Rearrangement> exchanged_output(const std::vector<std::int64_t>& reference,
+                                              const std::vector<std::int64_t>& candidate) {
+  if (reference == candidate) return std::nullopt;
+  return exchange_channels(reference, [&](const std::vector<std::int64_t>& dims) { return dims == candidate; });
+}
+
+TensorMap inputs_for(const std::vector<EndPair>& pairs, const TensorMap& inputs) {
+  TensorMap result;
+  for (const EndPair& pair : pairs) {
+    const auto found = inputs.find(pair.reference->name);
+    if (found != inputs.end()) result[pair.candidate->name] = as_input(*pair.candidate, found->second);
+  }
+  return result;
+}
+
+TensorMap MadeUpInputs::inputs(CpuModel& compiled, const Model& model, InputOptions options, bool may_grow,
+                               TensorMap& expected) {
+  constexpr std::array<std::int64_t, 4> sizes{16, 64, 224, 640};
+  for (;; ++size_index_) {
+    const bool last = size_index_ + 1 == sizes.size() || !may_grow || symbols_of_inputs(model).empty();
+    options.size = sizes[size_index_];
+    TensorMap inputs = make_inputs(model, options);
+    try {
+      expected = compiled.run(inputs);
+    } catch (const Error&) {
+      if (last) throw;
+      continue;
+    }
+    if (last || has_empty(inputs) || !has_empty(expected)) return inputs;
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,65 @@
+// The inputs and outputs of two models: which belongs to which, and what they are given.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graph/model.hpp"
+#include "verify/inputs.hpp"
+#include "verify/rearrangement.hpp"
+
+namespace graft {
+
+struct EndPair {
+  const Value* reference;
+  const Value* candidate;
+};
+
+/// Inputs without a default.
+[[nodiscard]] std::vector<const Value*> fed_inputs(const Model& model);
+[[nodiscard]] std::vector<const Value*> all_outputs(const Model& model);
+
+/// By name; then, if as many are left on both sides, by order. What is left after that is a problem: "the candidate has
+/// no output 'y'", with `what` for "output".
+[[nodiscard]] std::vector<EndPair> pair_ends(const std::vector<const Value*>& reference,
+                                             const std::vector<const Value*>& candidate, const char* what,
+                                             std::vector<std::string>& problems);
+
+/// The numbers in another type; the same where one of both holds none.
+[[nodiscard]] TensorData in_type(const TensorData& tensor, std::optional<ElementType> type);
+
+/// Whether a shape can have these dimensions. A first one of another size is a batch that the caller answers for.
+[[nodiscard]] bool can_have(const Value& value, const std::vector<std::int64_t>& dims);
+
+/// How dimensions get into the form that a model declares for an input, where it is the same with its channels in
+/// another place.
+[[nodiscard]] std::optional<Rearrangement> order_of_input(const Value& input, const std::vector<std::int64_t>& dims);
+
+/// The tensor in the order and type that the input has.
+[[nodiscard]] TensorData as_input(const Value& input, const TensorData& given);
+
+/// How an output of the reference gets into the candidate's dimensions, where these are the same with channels in
+/// another place.
+[[nodiscard]] std::optional<Rearrangement> exchanged_output(const std::vector<std::int64_t>& reference,
+                                                            const std::vector<std::int64_t>& candidate);
+
+/// What the candidate is given where the reference is given `inputs`.
+[[nodiscard]] TensorMap inputs_for(const std::vector<EndPair>& pairs, const TensorMap& inputs);
+
+/// Made-up inputs with which a model runs. Networks with many strides need large images; small ones make empty tensors,
+/// or are refused. So sizes for symbolic dimensions are tried from small to large, and what worked is used again.
+class MadeUpInputs {
+ public:
+  /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. A size is looked for where it
+  /// `may_grow`. Throws Error where it does not run.
+  [[nodiscard]] TensorMap inputs(CpuModel& compiled, const Model& model, InputOptions options, bool may_grow,
+                                 TensorMap& expected);
+
+ private:
+  std::size_t size_index_ = 0;
+};
+
+}  // namespace graft

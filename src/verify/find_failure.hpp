@@ -1,0 +1,25 @@
+// Finds the nodes for which a model does not run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graph/model.hpp"
+#include "verify/partial_runs.hpp"
+
+namespace graft {
+
+struct Failure {
+  std::string node;     ///< "node 'gather' (GatherND)": what runs up to it and not with it. Empty if none was found.
+  std::string message;  ///< Of the smallest part that fails; of the whole where there is none.
+  std::vector<std::string> nodes;  ///< Of that part.
+  Model part;                      ///< The smallest that fails: the node, and as many before it as that takes.
+  TensorMap inputs;                ///< What it is given.
+};
+
+/// `message` is what the whole said.
+[[nodiscard]] Failure find_failure(const PartialRuns& model, const TensorMap& inputs, std::string message);
+
+}  // namespace graft

@@ -1,0 +1,123 @@
+// Runs two models on the same inputs on the CPU and compares them tensor by tensor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graph/model.hpp"
+#include "verify/compare.hpp"
+#include "verify/emulate.hpp"
+#include "verify/figures.hpp"
+#include "verify/find_failure.hpp"
+#include "verify/match_tensors.hpp"
+#include "verify/rearrangement.hpp"
+
+namespace graft {
+
+struct LayerOptions {
+  std::size_t seeds = 1;                                                      ///< As in VerifyOptions.
+  std::vector<TensorMap> data = {};                                           ///< As in VerifyOptions.
+  std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
+  std::optional<double> relative = {};  ///< Instead of layer_tolerance; the other one is then 0.
+  std::optional<double> absolute = {};
+  OperatorKernels reference_kernels = OperatorKernels::functions;
+  OperatorKernels candidate_kernels = OperatorKernels::functions;
+  int threads = 0;
+  std::optional<Precision> emulated = {};  ///< Judges the candidate as `emulate` makes it, with the scales of run 0.
+  /// Bytes of tensors that are kept at a time: the models run once for each group of tensors that take as much.
+  std::int64_t memory = std::int64_t{1} << 30;
+  std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
+};
+
+/// What a tensor inside a network may differ by. f32 against f32: Tolerance::of_network. Where a side is f16 or bf16,
+/// 16 epsilon of that type, relative and of the largest. Where the candidate is `quantised`, 5 % of the largest, of
+/// reals; one step of 8-bit integers that come from rounding. Nothing for other integers.
+[[nodiscard]] Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded);
+
+/// One tensor that both models have.
+struct LayerComparison {
+  std::string reference;  ///< Names of the tensors.
+  std::string candidate;
+  MatchedBy matched_by = MatchedBy::name;
+  std::string op;              ///< Of the candidate's node that gives it.
+  std::string reference_node;  ///< "node 'conv1' (Conv)": what gives it.
+  std::string candidate_node;
+  /// What lies between this tensor and those before it that both models have, the node itself last. More than one where
+  /// a rewrite made fewer nodes of many, or more.
+  std::vector<std::string> reference_nodes;
+  std::vector<std::string> candidate_nodes;
+  bool is_output = false;  ///< Of one of them at least.
+
+  std::string reference_type;  ///< "f32[2, 10]", of the worst run; so is what follows.
+  std::string candidate_type;
+  Tolerance tolerance;
+  Difference difference;
+  ErrorFigures error;
+  TensorRange reference_range;
+  TensorRange candidate_range;
+  std::optional<Rearrangement> layout;  ///< Where the candidate's numbers are the reference's in another order.
+  std::string diagnosis;  ///< What is wrong, where it was recognised: "NaN in the candidate", "transposed ...".
+  std::size_t worst_run = 0;
+  std::size_t failed_runs = 0;
+  /// What the emulated type does to the reference's numbers, by itself; nothing where none is emulated.
+  std::optional<RoundingEffect> rounding;
+  /// Decibels by which the signal to noise ratio is below the lowest of the tensors that this is made of; nothing where
+  /// one of these has none.
+  std::optional<double> snr_lost_db;
+  /// What is left of the difference when the candidate's node is given the reference's inputs; nothing where that was
+  /// not looked at, since another tensor was found to be the first divergence or this one agrees.
+  std::optional<Difference> local;
+
+  [[nodiscard]] bool equal() const { return failed_runs == 0; }
+};
+
+/// A part of both models in which the difference shows by itself.
+struct ReducedCase {
+  Model reference;
+  Model candidate;
+  TensorMap inputs;  ///< Of both.
+};
+
+/// The first tensor, in the order of calculation, that the candidate gives wrongly though what it is made of is right.
+struct Divergence {
+  std::size_t layer = 0;  ///< Of LayerReport::layers.
+  std::string why = {};
+  std::optional<Rearrangement::Kind> order = {};  ///< Where the numbers are right, and their order is what is wrong.
+  /// What the nodes themselves have that is another; nothing where they cannot be set side by side, since a rewrite
+  /// made others of them or a type is emulated.
+  std::optional<std::vector<std::string>> differences = {};
+  ReducedCase reduced = {};
+};
+
+struct LayerReport {
+  std::vector<LayerComparison> layers;  ///< In the candidate's order of calculation.
+  std::optional<std::size_t> weakest;   ///< The layer that loses most, if it is more than half of the signal (6 dB).
+  std::optional<Failure> failure;       ///< Of the candidate; then there are no layers.
+  std::optional<Divergence> first;      ///< Nothing where no tensor is worse than what it is made of.
+  std::vector<std::string> problems;    ///< Inputs or outputs that one of the models lacks.
+  std::vector<std::string> inputs;      ///< "image: f32[2, 1, 8, 8]", of the first run.
+  std::size_t runs = 0;
+  std::size_t reference_tensors = 0;  ///< Calculated by the reference; those of no layer lie inside `reference_nodes`.
+  std::size_t candidate_tensors = 0;
+
+  /// All outputs agree, and no tensor diverges.
+  [[nodiscard]] bool equal() const;
+  /// The first layer that differs, whether or not it is where the difference comes from.
+  [[nodiscard]] const LayerComparison* first_different() const;
+};
+
+/// Tensors are paired as TensorMatcher does, and those left over by their numbers. Inputs and outputs are paired as
+/// verify_models does; an input whose channels the candidate has in another place (NHWC, NCHW) is transposed for it.
+/// Both models are run in f32, f16 and bf16 tensors rounded where they are made. Throws Error where the reference
+/// cannot run.
+[[nodiscard]] LayerReport compare_layers(const Model& reference, const Model& candidate,
+                                         const LayerOptions& options = {});
+
+}  // namespace graft

@@ -1,0 +1,292 @@
+// Names first, then what the rewrites wrote down, then equal operators on equal tensors.
+#include "verify/match_tensors.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "graph/origin_note.hpp"
+#include "verify/pieces.hpp"
+
+namespace graft {
+namespace {
+
+bool holds_numbers(const Value& value) {
+  if (!value.type) return value.opaque.empty();
+  return is_real(*value.type);
+}
+
+bool is_calculated(const Value& value) {
+  return value.producer != nullptr && !value.constant() && holds_numbers(value);
+}
+
+/// Numbers are of one kind, as far as the types are known: quantised integers stand for others than the reals they came
+/// from.
+bool same_kind(const Value& a, const Value& b) {
+  if (!a.type || !b.type) return true;
+  return is_whole(*a.type) == is_whole(*b.type);
+}
+
+/// False only where both counts are known and differ.
+bool can_have_as_many(const Value& a, const Value& b) {
+  const auto count = [](const Value& value) -> std::optional<std::int64_t> {
+    if (!value.shape) return std::nullopt;
+    std::int64_t product = 1;
+    for (const Dim& dim : *value.shape) {
+      if (!dim.is_constant()) return std::nullopt;
+      product *= dim.value();
+    }
+    return product;
+  };
+  const auto left = count(a);
+  const auto right = count(b);
+  return !left || !right || *left == *right;
+}
+
+/// A number for the constants that a node reads; 0 where they are too few to tell nodes apart.
+std::size_t weights_of(const Node& node) {
+  constexpr std::int64_t few = 8;
+  std::size_t hash = 0;
+  bool tells = false;
+  for (const Value* input : node.inputs) {
+    const auto constant = input == nullptr ? std::nullopt : input->constant();
+    if (!constant) continue;
+    tells = tells || constant->element_count() >= few;
+    constexpr std::size_t factor = 31;
+    hash = hash * factor + std::hash<std::string_view>()(constant->bytes.view());
+  }
+  return tells ? hash : 0;
+}
+
+bool is_commutative(const Node& node) {
+  return node.is("Add") || node.is("Mul") || node.is("Max") || node.is("Min") || node.is("Sum") || node.is("Mean");
+}
+
+}  // namespace
+
+std::string_view to_string(MatchedBy how) {
+  switch (how) {
+    case MatchedBy::input: return "input";
+    case MatchedBy::output: return "output";
+    case MatchedBy::name: return "name";
+    case MatchedBy::origin: return "origin";
+    case MatchedBy::structure: return "structure";
+    case MatchedBy::values: return "values";
+  }
+  return "";
+}
+
+std::vector<const Value*> tensors_of(const Model& model) {
+  std::vector<const Value*> tensors;
+  for (const Node* node : model.graph().nodes()) {
+    for (const Value* output : node->outputs) {
+      if (output != nullptr && is_calculated(*output)) tensors.push_back(output);
+    }
+  }
+  return tensors;
+}
+
+TensorMatcher::TensorMatcher(const Model& reference, const Model& candidate)
+    : reference_(reference), candidate_(candidate) {}
+
+bool TensorMatcher::can_match(const Value& reference, const Value& candidate) const {
+  return !by_reference_.contains(&reference) && !by_candidate_.contains(&candidate) &&
+         same_kind(reference, candidate) && can_have_as_many(reference, candidate);
+}
+
+void TensorMatcher::add(const Value& reference, const Value& candidate, MatchedBy how) {
+  if (by_reference_.contains(&reference) || by_candidate_.contains(&candidate)) {
+    throw Error(Error::Kind::internal, "'" + reference.name + "' or '" + candidate.name + "' is matched already");
+  }
+  by_reference_.emplace(&reference, &candidate);
+  by_candidate_.emplace(&candidate, TensorMatch{&reference, &candidate, how});
+}
+
+void TensorMatcher::match(bool trust_names) {
+  if (trust_names) match_names();
+  match_origins();
+  match_structure();
+  match_inputs_of_equal_nodes();
+  match_in_sequence();
+  match_structure();
+  match_inputs_of_equal_nodes();
+}
+
+void TensorMatcher::match_names() {
+  for (const Value* tensor : tensors_of(candidate_)) {
+    const Value* other = reference_.graph().find_local(tensor->name);
+    if (other != nullptr && is_calculated(*other) && can_match(*other, *tensor)) add(*other, *tensor, MatchedBy::name);
+  }
+}
+
+void TensorMatcher::match_origins() {
+  for (const Value* tensor : tensors_of(candidate_)) {
+    for (const std::string& name : origin_of(*tensor->producer)) {
+      const Value* other = reference_.graph().find_local(name);
+      if (other == nullptr || !is_calculated(*other) || !can_match(*other, *tensor)) continue;
+      if (other->producer->op_type != tensor->producer->op_type) continue;  // what it was a step of has no counterpart
+      add(*other, *tensor, MatchedBy::origin);
+      break;
+    }
+  }
+}
+
+void TensorMatcher::match_structure() {
+  // What a node does to which tensors; constants count by their place alone, since they may be what is wrong.
+  using Key = std::pair<std::string, std::vector<const Value*>>;
+  const auto key_of = [](const Node& node, const auto& partner) -> std::optional<Key> {
+    Key key{node.domain + "::" + node.op_type, {}};
+    bool any = false;
+    for (const Value* input : node.inputs) {
+      if (input == nullptr || input->constant()) {
+        key.second.push_back(nullptr);
+        continue;
+      }
+      const Value* known = partner(*input);
+      if (known == nullptr) return std::nullopt;
+      key.second.push_back(known);
+      any = true;
+    }
+    return any ? std::optional(std::move(key)) : std::nullopt;
+  };
+  std::map<Key, std::vector<const Node*>> nodes;
+  const auto is_open = [&](const Node& node) {
+    return node.output() != nullptr && is_calculated(*node.output()) && !by_reference_.contains(node.output());
+  };
+  for (const Node* node : reference_.graph().nodes()) {
+    if (!is_open(*node)) continue;
+    const auto key = key_of(*node, [](const Value& value) { return &value; });
+    if (key) nodes[*key].push_back(node);
+  }
+  for (const Node* node : candidate_.graph().nodes()) {
+    if (node->output() == nullptr || by_candidate_.contains(node->output()) || !is_calculated(*node->output()))
+      continue;
+    const auto key = key_of(*node, [&](const Value& value) { return reference_of(value); });
+    const auto found = key ? nodes.find(*key) : nodes.end();
+    if (found == nodes.end()) continue;
+    for (const Node* other : found->second) {
+      if (!is_open(*other) || other->outputs.size() != node->outputs.size()) continue;
+      if (!can_match(*other->output(), *node->output())) continue;
+      for (std::size_t i = 0; i < node->outputs.size(); ++i) {
+        const Value* left = other->outputs[i];
+        const Value* right = node->outputs[i];
+        if (left != nullptr && right != nullptr && is_calculated(*left) && is_calculated(*right) &&
+            can_match(*left, *right)) {
+          add(*left, *right, MatchedBy::structure);
+        }
+      }
+      break;
+    }
+  }
+}
+
+void TensorMatcher::match_inputs_of_equal_nodes() {
+  const std::vector<Node*> backwards = candidate_.graph().nodes();
+  for (auto node = backwards.rbegin(); node != backwards.rend(); ++node) {
+    const Value* output = (*node)->output();
+    const Value* partner = output == nullptr ? nullptr : reference_of(*output);
+    if (partner == nullptr || partner->producer == nullptr || is_commutative(**node)) continue;
+    const Node& other = *partner->producer;
+    if (other.op_type != (*node)->op_type || other.domain != (*node)->domain ||
+        other.inputs.size() != (*node)->inputs.size())
+      continue;
+    const bool same_weights = weights_of(other) != 0 && weights_of(other) == weights_of(**node);
+    for (std::size_t i = 0; i < other.inputs.size(); ++i) {
+      const Value* left = other.inputs[i];
+      const Value* right = (*node)->inputs[i];
+      if (left == nullptr || right == nullptr || !is_calculated(*left) || !is_calculated(*right)) continue;
+      if (left->graph != reference_.main.get() || right->graph != candidate_.main.get()) continue;
+      const bool alike = same_weights || left->producer->op_type == right->producer->op_type;
+      if (alike && can_match(*left, *right)) add(*left, *right, MatchedBy::structure);
+    }
+  }
+}
+
+void TensorMatcher::match_in_sequence() {
+  const auto nodes_of = [](const Model& model) {
+    std::vector<const Node*> nodes;
+    for (const Node* node : model.graph().nodes()) {
+      if (node->output() != nullptr && is_calculated(*node->output())) nodes.push_back(node);
+    }
+    return nodes;
+  };
+  const std::vector<const Node*> left = nodes_of(reference_);
+  const std::vector<const Node*> right = nodes_of(candidate_);
+  constexpr std::size_t most = std::size_t{1} << 26;
+  if (left.size() * right.size() > most) return;
+  std::unordered_map<std::string, int> ids;
+  const auto id_of = [&](const Node& node, const Value* matched) {
+    const std::string key =
+        matched != nullptr ? "=" + matched->name : node.domain + "::" + node.op_type + std::to_string(weights_of(node));
+    return ids.emplace(key, static_cast<int>(ids.size())).first->second;
+  };
+  std::vector<int> a;
+  std::vector<int> b;
+  for (const Node* node : left)
+    a.push_back(id_of(*node, candidate_of(*node->output()) == nullptr ? nullptr : node->output()));
+  for (const Node* node : right) b.push_back(id_of(*node, reference_of(*node->output())));
+
+  // The longest sequence of equal nodes in both: lengths[i][k] of what is left behind i and k.
+  const std::size_t width = b.size() + 1;
+  std::vector<std::uint16_t> lengths((a.size() + 1) * width);
+  for (std::size_t i = a.size(); i-- > 0;) {
+    for (std::size_t k = b.size(); k-- > 0;) {
+      lengths[i * width + k] = a[i] == b[k] ? static_cast<std::uint16_t>(lengths[(i + 1) * width + k + 1] + 1)
+                                            : std::max(lengths[(i + 1) * width + k], lengths[i * width + k + 1]);
+    }
+  }
+  for (std::size_t i = 0, k = 0; i < a.size() && k < b.size();) {
+    if (a[i] == b[k]) {
+      const Value& from = *left[i++]->output();
+      const Value& to = *right[k++]->output();
+      if (can_match(from, to)) add(from, to, MatchedBy::structure);
+    } else if (lengths[(i + 1) * width + k] >= lengths[i * width + k + 1]) {
+      ++i;
+    } else {
+      ++k;
+    }
+  }
+}
+
+const Value* TensorMatcher::reference_of(const Value& candidate) const {
+  const auto found = by_candidate_.find(&candidate);
+  return found == by_candidate_.end() ? nullptr : found->second.reference;
+}
+
+const Value* TensorMatcher::candidate_of(const Value& reference) const {
+  const auto found = by_reference_.find(&reference);
+  return found == by_reference_.end() ? nullptr : found->second;
+}
+
+std::vector<TensorMatch> TensorMatcher::matches() const {
+  std::vector<TensorMatch> result;
+  for (const Value* input : candidate_.graph().inputs()) {
+    if (const auto found = by_candidate_.find(input); found != by_candidate_.end()) result.push_back(found->second);
+  }
+  for (const Value* tensor : tensors_of(candidate_)) {
+    if (const auto found = by_candidate_.find(tensor); found != by_candidate_.end()) result.push_back(found->second);
+  }
+  return result;
+}
+
+std::vector<const Value*> TensorMatcher::unmatched_of_reference() const {
+  std::vector<const Value*> result;
+  for (const Value* tensor : tensors_of(reference_)) {
+    if (!by_reference_.contains(tensor)) result.push_back(tensor);
+  }
+  return result;
+}
+
+std::vector<const Value*> TensorMatcher::unmatched_of_candidate() const {
+  std::vector<const Value*> result;
+  for (const Value* tensor : tensors_of(candidate_)) {
+    if (!by_candidate_.contains(tensor)) result.push_back(tensor);
+  }
+  return result;
+}
+
+}  // namespace graft

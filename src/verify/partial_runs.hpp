@@ -1,0 +1,51 @@
+// Runs parts of a model on the CPU, so that any of its tensors can be looked at without keeping all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graph/model.hpp"
+#include "verify/figures.hpp"
+
+namespace graft {
+
+/// A copy of a model, whose inputs with a default are constants. f16 and bf16 tensors are rounded where they are made.
+class PartialRuns {
+ public:
+  PartialRuns(const Model& model, OperatorKernels kernels, int threads);
+
+  /// Finds types and sizes of all tensors for these inputs. Where they contradict each other the model's own message
+  /// comes when it is run.
+  void infer(const TensorMap& inputs);
+
+  [[nodiscard]] const Model& model() const { return model_; }
+
+  /// These tensors of the model for its inputs; what they do not need is not run.
+  [[nodiscard]] TensorMap run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const;
+  /// A part that was made of it.
+  [[nodiscard]] TensorMap run(const Model& part, const TensorMap& inputs) const;
+
+  /// Looks at each of these tensors. They are kept in groups of so many bytes; `progress` is called before each.
+  void visit(const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
+             const std::function<void(const Value&, const TensorData&)>& visitor,
+             const std::function<void(std::size_t done, std::size_t total)>& progress = {}) const;
+
+  /// What is in them.
+  [[nodiscard]] std::unordered_map<const Value*, TensorRange> ranges(
+      const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
+      const std::function<void(std::size_t done, std::size_t total)>& progress = {}) const;
+
+ private:
+  OperatorKernels kernels_;
+  int threads_;
+  Model model_;
+};
+
+/// Of the tensor; an estimate, where the size is not known before it is run.
+[[nodiscard]] std::int64_t bytes_of(const Value& value);
+
+}  // namespace graft

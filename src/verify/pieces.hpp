@@ -1,0 +1,37 @@
+// Large tensors are looked at in pieces, so that none is ever held in double as a whole.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "graph/tensor_data.hpp"
+
+namespace graft {
+
+/// Whether all elements are integers or booleans.
+[[nodiscard]] inline bool is_whole(ElementType type) { return is_integer(type) || type == ElementType::boolean; }
+/// Whether the elements are numbers that numbers() returns.
+[[nodiscard]] inline bool is_real(ElementType type) { return is_whole(type) || is_floating_point(type); }
+
+/// `count` elements from `begin` on, as a row; `begin` is even, so that a piece of 4-bit numbers begins at a byte.
+[[nodiscard]] inline TensorData piece_of(const TensorData& tensor, std::int64_t begin, std::int64_t count) {
+  const auto bits = static_cast<std::size_t>(bits_of(tensor.type));
+  const std::size_t first = static_cast<std::size_t>(begin) * bits / 8;
+  const std::size_t size = (static_cast<std::size_t>(count) * bits + 7) / 8;
+  TensorData piece;
+  piece.type = tensor.type;
+  piece.dims = {count};
+  piece.bytes = Bytes(nullptr, std::span(tensor.bytes.data() + first, size));
+  return piece;
+}
+
+inline constexpr std::int64_t piece_size = 1 << 16;
+
+/// Calls f(begin, count) for each piece of a tensor of so many elements.
+inline void for_each_piece(std::int64_t elements, const std::function<void(std::int64_t, std::int64_t)>& f) {
+  for (std::int64_t begin = 0; begin < elements; begin += piece_size) f(begin, std::min(piece_size, elements - begin));
+}
+
+}  // namespace graft

@@ -1,0 +1,117 @@
+# The `trials` command: many questions to one TensorRT, some of which end it.
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import models
+import numpy as np
+import onnx
+import pytest
+from conftest import driver_environment
+from onnx import TensorProto, helper, numpy_helper
+
+pytestmark = pytest.mark.usefixtures("rtx")
+
+
+def ask(*questions: dict[str, Any], libraries: tuple[pathlib.Path, ...] = ()) -> list[dict[str, Any]]:
+    """The answers, that to the start first."""
+    lines = [{"action": "start"}] + [{"limit": 60, "shapes": []} | question for question in questions]
+    flags = [flag for library in libraries for flag in ("--plugin-library", str(library))]
+    done = subprocess.run(
+        [sys.executable, "-m", "graft.engine", "trials", "--tensorrt", "rtx", "--target", "sm89", *flags],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        capture_output=True,
+        text=True,
+        env=driver_environment(),
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    *answers, result = map(json.loads, done.stdout.splitlines())
+    assert result["event"] == "result"
+    assert len(answers) == len(lines)
+    return answers
+
+
+def build(model: pathlib.Path, **settings: Any) -> dict[str, Any]:
+    return {"action": "build", "model": str(model)} | settings
+
+
+def two_outputs(path: pathlib.Path, node: onnx.NodeProto, shape: list[int], k: int) -> pathlib.Path:
+    ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
+    types = (TensorProto.FLOAT, TensorProto.INT64)
+    outputs = [helper.make_tensor_value_info(*end, None) for end in zip(node.output, types, strict=True)]
+    graph = helper.make_graph([node], "g", ends, outputs, [numpy_helper.from_array(np.array([k]), "k")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_the_first_answer_tells_which_tensorrt_and_which_plugins(fixture_library: pathlib.Path) -> None:
+    (ready,) = ask(libraries=(fixture_library,))
+    assert ready["tensorrt"]["flavour"] == "rtx"
+    owners = {creator["name"]: creator["library"] for creator in ready["creators"]}
+    assert owners["FixtureIdentity"] == str(fixture_library)
+    assert owners["ROIAlign_TRT"] == ""  # TensorRT's own
+
+
+def test_each_level_has_its_outcome(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    good = models.convolution(tmp_path / "good.onnx")
+    det = models.save(tmp_path / "det.onnx", [helper.make_node("Det", ["x"], ["y"], name="det")], [2, 3, 3])
+    top_k = helper.make_node("TopK", ["x", "k"], ["v", "i"], name="top")
+    big = two_outputs(tmp_path / "big.onnx", top_k, [1, 8000], 5000)
+    custom = models.fixture(tmp_path / "custom.onnx", "FixtureIdentity", gain=2.0)
+    _, accepted, refused, parsed, failed, plugin = ask(
+        build(good), build(det), build(big, action="parse"), build(big), build(custom), libraries=(fixture_library,)
+    )
+    assert accepted["outcome"] == "accepted"
+    assert refused["outcome"] == "refused"
+    assert refused["errors"][0]["node"] == "det"
+    assert parsed["outcome"] == "accepted"
+    assert failed["outcome"] == "failed"
+    assert any("K exceeds the maximum value allowed (3840)" in m["message"] for m in failed["messages"])
+    assert plugin["plugins"][0]["name"] == "FixtureIdentity"
+    assert plugin["workers"] == 1
+
+
+def test_a_crash_and_a_hang_cost_a_worker_and_no_more(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    good = models.convolution(tmp_path / "good.onnx")
+    aborts, segfaults, hangs = (
+        models.fixture(tmp_path / f"{name}.onnx", f"Fixture{name}") for name in ("Abort", "Segfault", "Hang")
+    )
+    _, first, second, third, fourth, last = ask(
+        build(aborts), build(good), build(segfaults), build(hangs, limit=2), build(good), libraries=(fixture_library,)
+    )
+    assert (first["outcome"], first["signal"]) == ("crashed", "SIGABRT")
+    assert (third["outcome"], third["signal"]) == ("crashed", "SIGSEGV")
+    assert fourth["outcome"] == "hung"
+    assert 2 <= fourth["seconds"] < 10
+    assert second["outcome"] == last["outcome"] == "accepted"
+    assert last["workers"] == 4
+
+
+def test_an_open_size_is_asked_for(tmp_path: pathlib.Path) -> None:
+    model = models.dynamic(tmp_path / "dynamic.onnx")
+    _, without, given = ask(build(model), build(model, shapes=["x=1x3x8x8..2x3x8x8..4x3x9x9"]))
+    assert without["outcome"] == "shapes"
+    assert without["inputs"] == ["x"]
+    assert given["outcome"] == "accepted"
+
+
+def test_two_that_only_crash_together(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    """What the search for the smallest failing part is tested with: each alone builds, in the same worker too."""
+
+    def chain(name: str, *axes: int) -> pathlib.Path:
+        values = ["x", *(f"v{i}" for i in range(len(axes) - 1)), "y"]
+        nodes = [
+            helper.make_node("FixturePair", [values[i]], [values[i + 1]], name=f"n{i}", domain="fixture", axes=[axis])
+            for i, axis in enumerate(axes)
+        ]
+        return models.save(tmp_path / name, nodes, [1, 4])
+
+    one, two, both = chain("one.onnx", 1), chain("two.onnx", 2), chain("both.onnx", 1, 2)
+    answers = ask(build(one), build(two), build(both), build(two), libraries=(fixture_library,))
+    assert [answer["outcome"] for answer in answers[1:]] == ["accepted", "accepted", "crashed", "accepted"]

@@ -1,0 +1,449 @@
+# graft inspect --truth: what the real parser and the real builder say of each node, also where they crash or hang.
+from __future__ import annotations
+
+import pathlib
+import time
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.defs
+import pytest
+from conftest import Answer, graft
+from onnx import TensorProto, helper, numpy_helper
+
+pytestmark = pytest.mark.usefixtures("rtx")
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+End = tuple[str, int, Any]
+
+
+def write(
+    path: pathlib.Path,
+    nodes: list[Any],
+    inputs: list[End],
+    outputs: list[End],
+    constants: dict[str, Any] | None = None,
+    functions: tuple[Any, ...] = (),
+    opset: int = 18,
+) -> pathlib.Path:
+    ends = [[helper.make_tensor_value_info(*end) for end in side] for side in (inputs, outputs)]
+    weights = [numpy_helper.from_array(np.asarray(data), name) for name, data in (constants or {}).items()]
+    domains = sorted({n.domain for n in nodes} | {f.domain for f in functions} | {""})
+    opsets = [helper.make_opsetid(domain, 1 if domain else opset) for domain in domains]
+    graph = helper.make_graph(nodes, "g", *ends, weights)
+    onnx.save(helper.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=8), path)
+    return path
+
+
+def inspect(model: pathlib.Path, level: str, *flags: object) -> Answer:
+    answer = graft("inspect", model, "--truth", level, "--target", "sm89", "--json", *flags)
+    assert answer.code in (0, 1), answer.err
+    return answer
+
+
+def verdicts(answer: Answer) -> dict[str, Any]:
+    return {node["node"]: node for node in answer.json["nodes"]}
+
+
+def kinds(answer: Answer) -> dict[str, str]:
+    return {name: node["verdict"] for name, node in verdicts(answer).items()}
+
+
+def has_gpu() -> bool:
+    return bool(graft("doctor", "--json").json.get("cuda", {}).get("devices"))
+
+
+def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
+    """The operators that the parser refuses, and those that it takes and that then fail in the build."""
+    trt = pytest.importorskip("tensorrt_rtx")
+    logger = trt.Logger(trt.Logger.ERROR)
+    parser = trt.OnnxParser(trt.Builder(logger).create_network(0), logger)
+    names = sorted({schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""})
+    refused = [name for name in names if not parser.supports_operator(name)]
+    assert len(refused) == 46
+
+    body = helper.make_graph([], "body", [helper.make_tensor_value_info("e", FLOAT, [2])], [])
+    extra: dict[str, dict[str, Any]] = {"SequenceMap": {"body": body}}
+    nodes = [helper.make_node(name, ["x"], [f"y_{name}"], name=name, **extra.get(name, {})) for name in refused]
+    nodes += [
+        helper.make_node("Relu", ["x"], ["first"], name="relu"),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms"),
+        helper.make_node("TopK", ["long", "k"], ["values", "indices"], name="top_k"),
+        helper.make_node("Sigmoid", ["values"], ["last"], name="after_top_k"),
+        helper.make_node("RoiAlign", ["image", "rois", "batch"], ["regions"], name="roi_align"),
+    ]
+    inputs = [("x", FLOAT, [2, 2]), ("boxes", FLOAT, [1, 10, 4]), ("scores", FLOAT, [1, 2, 10])]
+    inputs += [("long", FLOAT, [1, 8000]), ("image", FLOAT, [1, 3, 8, 8]), ("rois", FLOAT, [4, 4])]
+    outputs = [(name, FLOAT, None) for node in nodes for name in node.output if name not in ("indices", "chosen")]
+    outputs += [("indices", INT64, None), ("chosen", INT64, None)]
+    constants = {"three": [3], "k": [5000], "batch": [0, 0, 0, 0]}
+    model = write(tmp_path / "facts.onnx", nodes, inputs, outputs, constants, opset=24)
+
+    answer = inspect(model, "builder")
+    found = kinds(answer)
+    with_gpu = has_gpu()
+    assert {name for name, kind in found.items() if kind == "refused"} == set(refused) | (
+        set() if with_gpu else {"roi_align"}
+    )
+    assert {name for name, kind in found.items() if kind == "fails"} == {"nms", "top_k"}
+    assert found["relu"] == found["after_top_k"] == "native"
+    said = verdicts(answer)
+    assert "checkDet" in said["Det"]["tensorrt"]
+    assert "no runners that implement it" in said["nms"]["tensorrt"]
+    assert "K exceeds the maximum value allowed (3840)" in said["top_k"]["tensorrt"]
+    if not with_gpu:  # measured with RTX 1.7.1: an error of the parser, and no crash
+        assert "CUDA driver version is insufficient" in said["roi_align"]["tensorrt"]
+        assert "a machine with a GPU" in said["roi_align"]["advice"]
+    assert {node["truth"] for node in said.values()} == {"parser", "builder"}
+
+    asked = kinds(inspect(model, "parser"))
+    assert {name for name, kind in asked.items() if kind == "refused"} == {
+        name for name, kind in found.items() if kind == "refused"
+    }
+    assert asked["top_k"] == "unsupported"  # by rule; the parser takes it
+
+
+def chain(path: pathlib.Path, nodes: list[tuple[str, dict[str, Any]]], shape: tuple[Any, ...] = (1, 4)) -> pathlib.Path:
+    """Nodes one behind the other, named n0, n1 ..."""
+    values = ["x", *(f"v{i}" for i in range(len(nodes) - 1)), "y"]
+    made = []
+    for i, (op_type, attributes) in enumerate(nodes):
+        domain = "fixture" if op_type.startswith("Fixture") else ""
+        made.append(helper.make_node(op_type, [values[i]], [values[i + 1]], name=f"n{i}", domain=domain, **attributes))
+    return write(path, made, [("x", FLOAT, shape)], [("y", FLOAT, None)])
+
+
+RELU: tuple[str, dict[str, Any]] = ("Relu", {})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "flags", "verdict", "cause", "words"),
+    [
+        ("FixtureAbort", (), "crashes", "plugin_crash", "by SIGABRT"),
+        ("FixtureSegfault", (), "crashes", "plugin_crash", "by SIGSEGV"),
+        ("FixtureRefuse", (), "fails", "plugin_formats", "Failed to find any supported plugin"),
+        ("FixtureHang", ("--time-limit", "4"), "hangs", "plugin_hang", "no answer within 4 s"),
+    ],
+)
+def test_one_node_ends_tensorrt_and_the_others_do_not_suffer(
+    tmp_path: pathlib.Path,
+    fixture_library: pathlib.Path,
+    plugin: str,
+    flags: tuple[str, ...],
+    verdict: str,
+    cause: str,
+    words: str,
+) -> None:
+    count, at = (5, 2) if plugin == "FixtureHang" else (12, 7)
+    nodes = [RELU] * at + [(plugin, {"gain": 2.0})] + [RELU] * (count - at - 1)
+    model = chain(tmp_path / "m.onnx", nodes)
+    smallest = tmp_path / "smallest.onnx"
+    answer = inspect(model, "builder", "--plugin-lib", fixture_library, "--reduce", smallest, *flags)
+    assert kinds(answer) == {f"n{i}": verdict if i == at else "native" for i in range(count)}
+    assert words in verdicts(answer)[f"n{at}"]["reason"]
+    assert verdicts(answer)[f"n{at}"]["reason"].startswith(f"{plugin} 1 of namespace fixture, from libfixture_plugins")
+    assert verdicts(answer)[f"n{at}"]["cause"] == cause
+    if verdict == "hangs":
+        assert answer.json["trials"]["processes"] == 2  # the limit was waited for once
+    assert {node["truth"] for node in answer.json["nodes"]} == {"builder"}  # those behind it were asked too
+    assert answer.json["reduced"] == {"file": str(smallest), "nodes": 1, "verdict": verdict, "shapes": []}
+    assert [node.op_type for node in onnx.load(smallest).graph.node] == [plugin]
+    again = inspect(smallest, "builder", "--plugin-lib", fixture_library, *flags)
+    assert kinds(again) == {f"n{at}": verdict}
+
+
+def test_two_nodes_that_fail_together_are_found_together(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    nodes = [RELU] * 12
+    nodes[3], nodes[8] = ("FixturePair", {"axes": [1]}), ("FixturePair", {"axes": [2]})
+    model = chain(tmp_path / "m.onnx", nodes)
+    smallest = tmp_path / "smallest.onnx"
+    answer = inspect(model, "builder", "--plugin-lib", fixture_library, "--reduce", smallest)
+    found = verdicts(answer)
+    assert {name for name, node in found.items() if node["verdict"] == "crashes"} == {"n3", "n8"}
+    assert "by these together: n3, n8" in found["n3"]["reason"]
+    assert [node.op_type for node in onnx.load(smallest).graph.node] == ["FixturePair", "FixturePair"]
+
+
+def test_two_hundred_nodes_take_less_than_a_minute(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    """Convolutions, one crash, one refused node and one that fails in the build, found one after the other."""
+    rng = np.random.default_rng(0)
+    nodes, constants, value = [], {"k": [5000]}, "x"
+    for i in range(196):
+        if i % 2 == 0:
+            constants[f"w{i}"] = rng.standard_normal((8, 8, 3, 3)).astype(np.float32) / 8
+            nodes.append(helper.make_node("Conv", [value, f"w{i}"], [f"v{i}"], name=f"c{i}", pads=[1, 1, 1, 1]))
+        else:
+            nodes.append(helper.make_node("LeakyRelu", [value], [f"v{i}"], name=f"r{i}", alpha=0.1))
+        value = f"v{i}"
+        if i == 130:
+            nodes.append(helper.make_node("FixtureAbort", [value], ["after"], name="abort", domain="fixture"))
+            value = "after"
+    nodes.append(helper.make_node("Det", ["square"], ["det"], name="det"))
+    nodes.append(helper.make_node("Flatten", [value], ["flat"], name="flat"))
+    nodes.append(helper.make_node("TopK", ["flat", "k"], ["y", "i"], name="top_k"))
+    inputs = [("x", FLOAT, [1, 8, 32, 32]), ("square", FLOAT, [3, 3])]
+    outputs = [("y", FLOAT, None), ("i", INT64, None), ("det", FLOAT, None)]
+    model = write(tmp_path / "m.onnx", nodes, inputs, outputs, constants)
+    assert len(nodes) == 200
+    started = time.monotonic()
+    answer = inspect(model, "builder", "--plugin-lib", fixture_library)
+    seconds = time.monotonic() - started
+    wrong = {name: kind for name, kind in kinds(answer).items() if kind != "native"}
+    assert wrong == {"abort": "crashes", "det": "refused", "top_k": "fails"}
+    assert all(node["truth"] == "builder" for node in verdicts(answer).values() if node["node"] != "det")
+    print(f"{seconds:.1f} s: {answer.json['trials']}")
+    assert seconds < 60
+
+
+def test_a_node_in_a_branch_and_one_in_a_function(tmp_path: pathlib.Path) -> None:
+    def branch(name: str, op_type: str) -> Any:
+        node = helper.make_node(op_type, ["x"], [f"{name}_y"], name=f"{name}_node")
+        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(f"{name}_y", FLOAT, None)])
+
+    body = [helper.make_node("Det", ["a"], ["b"], name="inner")]
+    function = helper.make_function("local", "F", ["a"], ["b"], body, [helper.make_opsetid("", 18)])
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="relu"),
+        helper.make_node(
+            "If", ["c"], ["i"], name="if", then_branch=branch("yes", "Det"), else_branch=branch("no", "ReduceSum")
+        ),
+        helper.make_node("F", ["x"], ["f"], name="call", domain="local"),
+    ]
+    inputs = [("x", FLOAT, [2, 2]), ("c", TensorProto.BOOL, [])]
+    outputs = [("r", FLOAT, None), ("i", FLOAT, None), ("f", FLOAT, None)]
+    answer = inspect(write(tmp_path / "m.onnx", nodes, inputs, outputs, functions=(function,)), "builder")
+    found = kinds(answer)
+    assert (found["relu"], found["if"], found["yes_node"], found["call"]) == ("native", "refused", "refused", "refused")
+
+
+def nested(path: pathlib.Path, in_branch: Any, in_function: Any) -> pathlib.Path:
+    """An If with one node in a branch, beside a Relu, and calls of a function that holds another and a Relu."""
+
+    def branch(name: str, *nodes: Any) -> Any:
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)])
+
+    domains = [helper.make_opsetid("", 18), helper.make_opsetid("fixture", 1)]
+    last = helper.make_node("Relu", [in_function.output[0]], ["f"], name="in_function_relu")
+    function = helper.make_function("local", "F", ["x"], ["f"], [in_function, last], domains)
+    beside = helper.make_node("Relu", ["x"], ["no"], name="beside")
+    nodes = [
+        helper.make_node(
+            "If", ["c"], ["i"], name="if", then_branch=branch("yes", in_branch), else_branch=branch("else", beside)
+        ),
+        helper.make_node("F", ["x"], ["f1"], name="call_1", domain="local"),
+        helper.make_node("F", ["f1"], ["f2"], name="call_2", domain="local"),
+        helper.make_node("Identity", ["x"], ["of_the_domain"], name="identity"),
+    ]
+    inputs = [("x", FLOAT, [2, 2]), ("c", TensorProto.BOOL, [])]
+    model = write(path, nodes, inputs, [("i", FLOAT, None), ("f2", FLOAT, None)], functions=(function,))
+    loaded = onnx.load(model)
+    loaded.opset_import.append(helper.make_opsetid("fixture", 1))
+    onnx.save(loaded, model)
+    return model
+
+
+@pytest.mark.parametrize("name", ["named", ""])
+def test_plugins_in_a_branch_and_in_a_function_are_seen(
+    tmp_path: pathlib.Path, fixture_library: pathlib.Path, name: str
+) -> None:
+    in_branch = helper.make_node("FixtureIdentity", ["x"], ["b"], name="in_branch", domain="fixture", gian=2.0)
+    in_function = helper.make_node("FixtureIdentity", ["x"], ["m"], name=name, domain="fixture")
+    model = nested(tmp_path / "m.onnx", in_branch, in_function)
+    found = verdicts(inspect(model, "parser", "--plugin-lib", fixture_library))
+    kind = {node: verdict["verdict"] for node, verdict in found.items()}
+    assert (kind["if"], kind["beside"], kind["in_branch"]) == ("native", "native", "plugin")
+    assert (kind["call_1"], kind["call_2"]) == ("plugin", "plugin")
+    for node in ("in_branch", "call_1", "call_2"):
+        assert found[node]["plugin"] == "FixtureIdentity 1 of namespace fixture, from libfixture_plugins.so"
+    assert found["in_branch"]["cause"] == "plugin_field"
+    assert "inside its function" in found["call_1"]["reason"]
+
+
+def test_what_is_wrong_with_a_plugin_in_a_branch_and_in_a_function(
+    tmp_path: pathlib.Path, fixture_library: pathlib.Path
+) -> None:
+    """The node inside is compared with the plugins, and not the one that holds it."""
+    in_branch = helper.make_node("FixtureIdentty", ["x"], ["b"], name="in_branch", domain="fixture")
+    in_function = helper.make_node("FixtureIdentity", ["x"], ["m"], name="n", domain="fixture", plugin_version="2")
+    model = nested(tmp_path / "m.onnx", in_branch, in_function)
+    found = verdicts(inspect(model, "parser", "--plugin-lib", fixture_library))
+    for node in ("if", "in_branch"):
+        assert (found[node]["verdict"], found[node]["cause"]) == ("refused", "plugin_name")
+        assert "no plugin is registered under the name FixtureIdentty" in found[node]["reason"]
+    assert "inside it, node 'in_branch' (fixture::FixtureIdentty)" in found["if"]["reason"]
+    assert found["beside"]["verdict"] == "not asked"  # nothing is known to be wrong with it
+    assert "not asked: it lies in 'if'" in found["beside"]["reason"]
+    assert (found["call_1"]["verdict"], found["call_1"]["cause"]) == ("refused", "plugin_version")
+    assert "inside it, node 'n'" in found["call_1"]["reason"]
+
+
+def test_open_sizes_reach_the_parts(tmp_path: pathlib.Path) -> None:
+    """The size behind the layer that halves it is half of what --shapes says."""
+    pool = ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]})
+    dilated = ("MaxPool", {"kernel_shape": [2, 2], "dilations": [2, 2]})
+    model = chain(tmp_path / "m.onnx", [pool, RELU, dilated, RELU], ("n", 3, "h", "w"))
+    missing = graft("inspect", model, "--truth", "builder")
+    assert missing.code == 2
+    assert "x is nx3xhxw" in missing.err
+    assert "--shapes" in missing.err
+    smallest = tmp_path / "smallest.onnx"
+    given = ("--shapes", "x=1x3x8x8..2x3x16x16..4x3x32x64", "--reduce", smallest)
+    answer = inspect(model, "builder", *given)
+    assert kinds(answer) == {"n0": "native", "n1": "native", "n2": "refused", "n3": "native"}
+    reduced = answer.json["reduced"]
+    assert reduced["shapes"] == ["v1=1x3x4x4..2x3x8x8..4x3x16x32"]
+    again = inspect(smallest, "builder", "--shapes", reduced["shapes"][0])
+    assert kinds(again) == {"n2": "refused"}
+
+
+def test_what_a_failing_node_feeds_with_whole_numbers_is_not_asked(tmp_path: pathlib.Path) -> None:
+    nodes = [
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms"),
+        helper.make_node("Gather", ["chosen", "two"], ["box"], name="gather", axis=1),
+        helper.make_node("Cast", ["box"], ["y"], name="cast", to=FLOAT),
+        helper.make_node("Relu", ["scores"], ["z"], name="relu"),
+    ]
+    inputs = [("boxes", FLOAT, [1, 10, 4]), ("scores", FLOAT, [1, 2, 10])]
+    model = write(
+        tmp_path / "m.onnx", nodes, inputs, [("y", FLOAT, None), ("z", FLOAT, None)], {"three": [3], "two": 2}
+    )
+    found = verdicts(inspect(model, "builder"))
+    assert (found["nms"]["verdict"], found["relu"]["truth"]) == ("fails", "builder")
+    for name in ("gather", "cast"):
+        assert (found[name]["truth"], found[name]["verdict"]) == ("rule", "not asked")
+        assert "not asked: it needs what 'nms' makes" in found[name]["reason"]
+
+
+@pytest.mark.parametrize("level", ["parser", "builder"])
+def test_what_lies_behind_bad_plugins_is_asked_as_if_they_were_what_was_meant(
+    tmp_path: pathlib.Path, fixture_library: pathlib.Path, level: str
+) -> None:
+    relu = ("Relu", {})
+    misspelt, misplaced = ("FixtureIdentitty", {}), ("FixtureIdentity", {"plugin_namespace": "fixtures"})
+    bad = [relu, misspelt, relu, misplaced, relu, ("FixtureIdentity", {"plugin_version": "7"}), relu]
+    model = chain(tmp_path / "m.onnx", [*bad, ("FixtureIdentity", {"gain": 2.0}), ("FixtureSegfault", {}), relu])
+    loaded = onnx.load(model)
+    loaded.graph.node[3].domain = "acme"
+    loaded.opset_import.append(helper.make_opsetid("acme", 1))
+    onnx.save(loaded, model)
+    answer = inspect(model, level, "--plugin-lib", fixture_library)
+    found = verdicts(answer)
+    last = "crashes" if level == "builder" else "plugin"
+    wanted = ["native", "refused", "native", "refused", "native", "refused", "native", "plugin", last, "native"]
+    assert [node["verdict"] for node in found.values()] == wanted
+    causes = {1: "plugin_name", 3: "plugin_namespace", 5: "plugin_version"}
+    assert all(found[f"n{i}"]["cause"] == cause for i, cause in causes.items())
+    assert {node["truth"] for node in found.values() if node["verdict"] == "native"} == {level}
+    assert found["n0"]["reason"] == ""
+    for i in (2, 4, 6, 7, 8, 9):
+        assert "asked as if 'n1' were the plugin FixtureIdentity 1" in found[f"n{i}"]["reason"]
+    assert answer.json["counts"]["not asked"] == 0
+    assert answer.json["version"] == 2
+
+
+def behind_an_unknown_plugin(path: pathlib.Path, declared: list[int] | None) -> pathlib.Path:
+    """x (1 x 4) -> Wobble -> w -> MatMul with 8 x 2 -> Relu; and Relu, Det and another unknown one behind Wobble."""
+    nodes = [
+        helper.make_node("Wobble", ["x"], ["w"], name="wobble", domain="acme"),
+        helper.make_node("MatMul", ["w", "weights"], ["m"], name="multiply"),
+        helper.make_node("Relu", ["m"], ["y"], name="behind"),
+        helper.make_node("Sigmoid", ["w"], ["s"], name="fits_anything"),
+        helper.make_node("Det", ["w"], ["d"], name="det"),
+        helper.make_node("Twirl", ["w"], ["t"], name="twirl", domain="acme"),
+    ]
+    constants = {"weights": np.ones((8, 2), np.float32)}
+    outputs = [(name, FLOAT, None) for name in "ysdt"]
+    model = write(path, nodes, [("x", FLOAT, [1, 4])], outputs, constants)
+    if declared:
+        loaded = onnx.load(model)
+        loaded.graph.value_info.append(helper.make_tensor_value_info("w", FLOAT, declared))
+        onnx.save(loaded, model)
+    return model
+
+
+def test_what_nobody_knows_is_supposed_and_not_believed(tmp_path: pathlib.Path) -> None:
+    """What an unknown plugin makes is supposed to be like its input; a refusal that may come from that is no verdict."""
+    answer = inspect(behind_an_unknown_plugin(tmp_path / "m.onnx", None), "parser")
+    found = verdicts(answer)
+    assert {name: node["verdict"] for name, node in found.items()} == {
+        "wobble": "refused",
+        "multiply": "not asked",
+        "behind": "not asked",
+        "fits_anything": "native",
+        "det": "refused",
+        "twirl": "refused",
+    }
+    assert "as if 'wobble' made what 'x' is, f32[1, 4]" in found["fits_anything"]["reason"]
+    assert "TensorRT does not take it, which may be for that alone" in found["multiply"]["reason"]
+    assert "it needs what 'multiply' makes" in found["behind"]["reason"]
+    assert found["twirl"]["cause"] == "library_missing"
+    assert answer.json["counts"]["native"] == 1
+    assert answer.json["counts"]["not asked"] == 2
+
+
+def test_what_the_file_declares_behind_an_unknown_plugin_counts(tmp_path: pathlib.Path) -> None:
+    found = kinds(inspect(behind_an_unknown_plugin(tmp_path / "m.onnx", [1, 8]), "builder"))
+    assert found["multiply"] == found["behind"] == found["fits_anything"] == "native"
+    assert found["wobble"] == found["det"] == found["twirl"] == "refused"
+
+
+@pytest.mark.parametrize("level", ["rule", "parser"])
+def test_a_node_with_a_fault_is_judged_like_any_other(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, level: str
+) -> None:
+    """Every fault is the verdict on its node, with the file's name; the others are judged."""
+    text = {
+        "rule": "attribute `negSlope`: found type string, allowed is float",
+        "parser": "negSlope is string, and the plugin takes float32",
+    }
+    faulty = {
+        "misspelt": ({"negslope": 0.1}, "no attribute `negslope` (did you mean `negSlope`?)"),
+        "text": ({"negSlope": "0.1"}, text[level]),
+        "version": ({"negSlope": 0.1, "plugin_version": 1}, "attribute `plugin_version`: found type int"),
+    }
+    nodes = [
+        helper.make_node("LReLU_TRT", ["x"], [name], name=name, domain="trt", **attributes)
+        for name, (attributes, _) in faulty.items()
+    ]
+    nodes += [
+        helper.make_node("Add", ["x", "three"], ["a"], name="contradicts"),
+        helper.make_node("Relu", ["x"], ["r"], name="relu"),
+    ]
+    outputs = [(node.output[0], FLOAT, None) for node in nodes]
+    model = write(tmp_path / "m.onnx", nodes, [("x", FLOAT, [1, 4])], outputs, {"three": np.ones(3, np.float32)})
+    answer = inspect(model, level, *(["--plugin-lib", graft_library] if level == "parser" else []))
+    found = verdicts(answer)
+    assert answer.code == 1
+    assert found["relu"]["verdict"] == "native"
+    for name, (_, words) in faulty.items():
+        assert words in found[name]["reason"], found[name]
+        assert found[name]["verdict"] in ("unsupported", "refused", "plugin")
+    assert found["misspelt"]["reason"].startswith(str(model)) or level == "parser"
+    assert "dimensions 4 and 3 do not go together" in found["contradicts"]["reason"]
+    assert found["contradicts"]["verdict"] in ("unsupported", "refused")
+
+
+def test_grafts_own_plugin(tmp_path: pathlib.Path, graft_library: pathlib.Path) -> None:
+    settings: dict[str, Any] = {"axes": [1], "epsilon": 1e-12, "epsilon_mode": "max"}
+    node = helper.make_node("L2Normalize", ["x"], ["y"], name="norm", domain="graft", **settings)
+    model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [1, 8, 4, 4])], [("y", FLOAT, None)])
+    found = verdicts(inspect(model, "builder", "--plugin-lib", graft_library))["norm"]
+    assert (found["verdict"], found["truth"]) == ("plugin", "builder")
+    assert found["plugin"] == "L2Normalize 1, from libgraft_plugins.so"
+
+
+def test_options_that_need_a_truth(tmp_path: pathlib.Path) -> None:
+    model = chain(tmp_path / "m.onnx", [RELU])
+    for flags in (["--reduce", "o.onnx"], ["--shapes", "x=1x4"], ["--plugin-override"]):
+        answer = graft("inspect", model, *flags)
+        assert answer.code == 2
+        assert f"{flags[0]} is about the real TensorRT" in answer.err
+    answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", tmp_path / "none.so")
+    assert answer.code == 2
+    assert "no such file" in answer.err
+    whole = tmp_path / "whole.onnx"
+    answer = graft("inspect", model, "--truth", "builder", "--target", "sm89", "--reduce", whole)
+    assert answer.code == 0
+    assert "TensorRT takes the whole model" in answer.err
+    assert not whole.exists()

@@ -1,0 +1,192 @@
+// Comparison tensor by tensor: groups, orders of elements, what is emulated.
+#include "verify/layers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "text_model.hpp"
+
+namespace graft {
+namespace {
+
+using graft_test::model_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Model chain(const std::string& third) {
+  return model_of({{"x", ElementType::f32, {2, 4}}}, "a = Tanh(x)\nb = Exp(a)\n" + third + "\nd = Sqrt(c)\ny = Neg(d)",
+                  {"y"});
+}
+
+TEST(Layers, FindsTheNodeWithAnyAmountOfMemory) {
+  const std::string wrong = "two = Constant<value=float(1.01)>()\nraw = Abs(b)\nc = Mul(raw, two)";
+  for (const std::int64_t memory : {std::int64_t{1}, std::int64_t{100}, std::int64_t{1} << 28}) {
+    LayerOptions options;
+    options.memory = memory;
+    const LayerReport report = compare_layers(chain("c = Abs(b)"), chain(wrong), options);
+    ASSERT_TRUE(report.first.has_value()) << memory;
+    EXPECT_EQ(report.layers[report.first->layer].candidate, "c");
+    EXPECT_THAT(report.first->why, HasSubstr("1.01 times the reference"));
+    EXPECT_EQ(report.layers.size(), 5U);
+    EXPECT_FALSE(report.equal());
+    EXPECT_TRUE(report.layers[1].equal());
+    EXPECT_FALSE(report.layers[4].equal());
+  }
+}
+
+TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
+  // Each node is within its tolerance, since every one is judged by what it is given.
+  LayerOptions options;
+  options.absolute = 0.015;
+  const std::string step = "s = Constant<value=float(0.01)>()\n";
+  const auto sum = [&](const std::string& c, const std::string& d) {
+    return model_of({{"x", ElementType::f32, {2, 4}}}, step + c + "\n" + d, {"d"});
+  };
+  const LayerReport report = compare_layers(
+      sum("c = Tanh(x)", "d = Tanh(c)"), sum("c0 = Tanh(x)\nc = Add(c0, s)", "d0 = Tanh(c)\nd = Add(d0, s)"), options);
+  EXPECT_FALSE(report.first.has_value());
+  ASSERT_NE(report.first_different(), nullptr);
+  EXPECT_EQ(report.first_different()->candidate, "d");
+}
+
+TEST(Layers, NoPartnerForAnInputIsAProblem) {
+  const Model two = model_of({{"x", ElementType::f32, {2}}, {"z", ElementType::f32, {2}}}, "y = Add(x, z)", {"y"});
+  const LayerReport report = compare_layers(model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);
+  EXPECT_THAT(report.problems, ElementsAre(HasSubstr("no input 'z'")));
+  EXPECT_FALSE(report.equal());
+}
+
+TEST(Layers, AnF16CandidateIsRoundedInside) {
+  const Model reference = model_of({{"x", ElementType::f32, {1, 8}}},
+                                   "k = Constant<value=float(300.0)>()\na = Mul(x, k)\n"
+                                   "b = Mul(a, a)\ny = Sqrt(b)",
+                                   {"y"});
+  const Model candidate = model_of({{"x", ElementType::f32, {1, 8}}},
+                                   "k = Constant<value=float(300.0)>()\nn = Mul(x, k)\n"
+                                   "a = Cast<to=10>(n)\nb = Mul(a, a)\nroot = Sqrt(b)\ny = Cast<to=1>(root)",
+                                   {"y"});
+  LayerOptions options;
+  options.data.push_back(
+      {{"x", TensorData::from_numbers(ElementType::f32, {1, 8}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 3})}});
+  const LayerReport report = compare_layers(reference, candidate, options);
+  ASSERT_TRUE(report.first.has_value());
+  const LayerComparison& layer = report.layers[report.first->layer];
+  EXPECT_EQ(layer.candidate, "b");
+  EXPECT_EQ(layer.candidate_range.infinite, 1);
+  EXPECT_THAT(layer.diagnosis, HasSubstr("1 infinite in the candidate"));
+}
+
+TensorData counted(std::vector<std::int64_t> dims) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : dims) count *= size;
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 1);
+  return TensorData::from_numbers(ElementType::f32, std::move(dims), numbers);
+}
+
+TEST(Rearrangement, IsFoundAndCanBeRepeated) {
+  const TensorData image = counted({2, 3, 4, 5});
+  Rearrangement order;
+  order.dims = image.dims;
+  order.axes = {0, 2, 3, 1};
+  order.final_dims = {2, 60};
+  const TensorData wrong = rearrange(image, order);
+  TensorData flat = image;
+  flat.dims = {2, 60};
+  const auto known = find_rearrangement(flat, wrong, {}, {{2, 3, 4, 5}});
+  ASSERT_TRUE(known.has_value());
+  EXPECT_EQ(known->kind, Rearrangement::Kind::flattened);
+  EXPECT_THAT(known->text, HasSubstr("NHWC in the candidate, NCHW in the reference"));
+  EXPECT_TRUE(rearrange(flat, *known).same_as(wrong));
+  const auto guessed = find_rearrangement(flat, wrong, {});
+  ASSERT_TRUE(guessed.has_value());
+  EXPECT_EQ(guessed->kind, Rearrangement::Kind::flattened);
+  EXPECT_TRUE(rearrange(flat, *guessed).same_as(wrong));
+}
+
+TEST(Rearrangement, IsNotFoundWhereThereIsNone) {
+  const TensorData image = counted({2, 3, 4, 5});
+  EXPECT_FALSE(find_rearrangement(image, image, {}).has_value());
+  std::vector<double> numbers = *image.numbers();
+  numbers.back() += 1;
+  EXPECT_FALSE(
+      find_rearrangement(image, TensorData::from_numbers(ElementType::f32, image.dims, numbers), {}).has_value());
+  const TensorData ones = TensorData::from_numbers(ElementType::f32, {2, 2}, {1, 1, 1, 1});
+  EXPECT_FALSE(find_rearrangement(ones, ones, {}).has_value());
+}
+
+TensorData waves(std::vector<std::int64_t> dims, double frequency) {
+  TensorData tensor = counted(std::move(dims));
+  std::vector<double> numbers = *tensor.numbers();
+  for (double& number : numbers) number = 1.5 + std::sin(frequency * number);
+  return TensorData::from_numbers(ElementType::f32, tensor.dims, numbers);
+}
+
+TEST(Rearrangement, AWideToleranceIsNoEvidence) {
+  // Other numbers of the same distribution: sorted, each is near to one of the reference's.
+  const Tolerance wide{.relative = 0, .absolute = 0.1, .of_largest = 0};
+  for (const std::vector<std::int64_t>& dims :
+       {std::vector<std::int64_t>{450, 1}, {1, 450}, {30, 15}, {2, 3, 5, 15}, {2, 225}}) {
+    const auto found = find_rearrangement(waves(dims, 1.0), waves(dims, 1.7), wide);
+    EXPECT_FALSE(found.has_value()) << found->text;
+  }
+}
+
+TEST(Rearrangement, NoiseIsNoOtherOrder) {
+  const TensorData reference = waves({4, 250}, 1.3);
+  std::vector<double> numbers = *reference.numbers();
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += i % 2 == 0 ? 0.01 : -0.01;
+  const TensorData noisy = TensorData::from_numbers(ElementType::f32, reference.dims, numbers);
+  const auto found = find_rearrangement(reference, noisy, {.relative = 0, .absolute = 0.009, .of_largest = 0});
+  EXPECT_FALSE(found.has_value()) << found->text;
+}
+
+TEST(Rearrangement, FewDifferentNumbersTellNoOrder) {
+  // A mask with as many ones, elsewhere.
+  std::vector<double> mask(64, 0);
+  for (const std::size_t i : {0, 3, 4, 9, 17, 18, 30, 41, 50, 63}) mask[i] = 1;
+  std::vector<double> other(64, 0);
+  for (const std::size_t i : {1, 2, 8, 11, 13, 29, 33, 47, 52, 60}) other[i] = 1;
+  const auto found = find_rearrangement(TensorData::from_numbers(ElementType::boolean, {64}, mask),
+                                        TensorData::from_numbers(ElementType::boolean, {64}, other), {});
+  EXPECT_FALSE(found.has_value()) << found->text;
+}
+
+TEST(Rearrangement, OnlyWhatMovedIsNamed) {
+  const TensorData reference = waves({40, 3}, 1.3);
+  Rearrangement swap;
+  swap.dims = swap.final_dims = reference.dims;
+  swap.order.resize(40);
+  std::iota(swap.order.begin(), swap.order.end(), 0);
+  std::swap(swap.order[3], swap.order[29]);
+  const auto found = find_rearrangement(reference, rearrange(reference, swap), {});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->order, swap.order);
+  EXPECT_THAT(found->text, HasSubstr("[3, 29] are the reference's [29, 3]"));
+}
+
+TEST(Figures, HistogramAndSignalToNoise) {
+  const TensorData reference = TensorData::from_numbers(ElementType::f32, {4}, {1, 10, -100, 0});
+  const TensorData candidate = TensorData::from_numbers(ElementType::f32, {4}, {1, 11, -100, std::nan("")});
+  const ErrorFigures figures = error_figures(reference, candidate);
+  EXPECT_THAT(figures.histogram.counts, ElementsAre(2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1));
+  EXPECT_NEAR(*figures.snr_db, 10 * std::log10((1.0 + 100 + 10000) / 1), 1e-6);
+}
+
+TEST(RoundingEffect, CountsWhatATypeLoses) {
+  const TensorData tensor = TensorData::from_numbers(ElementType::f32, {6}, {1, 70000, 1e-9, 1e-6, -0.5, 0});
+  const RoundingEffect f16 = rounding_effect(tensor, Precision::f16);
+  EXPECT_EQ(f16.overflow, 1);
+  EXPECT_EQ(f16.underflow, 1);
+  EXPECT_EQ(f16.subnormal, 1);
+  EXPECT_EQ(rounding_effect(tensor, Precision::bf16).overflow, 0);
+  const RoundingEffect int8 = rounding_effect(tensor, Precision::int8, 1);
+  EXPECT_EQ(int8.saturated, 1);
+  EXPECT_EQ(int8.underflow, 3);
+}
+
+}  // namespace
+}  // namespace graft
