@@ -1,0 +1,159 @@
+// What a command found, as a page to look at: graphs with a verdict on each node, tables, histograms, bar charts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace graft::report {
+
+/// Raised when a reader of the JSON would have to change: a key that goes or gets another meaning.
+inline constexpr int schema_version = 1;
+
+/// The viewer has a pair of colours for each, for light and dark pages.
+enum class Tone : std::uint8_t { plain, blue, green, violet, amber, red };
+
+/// A verdict on a node, or how far a tensor is from what it should be.
+struct Kind {
+  std::string key;    ///< What nodes and cells refer to it by.
+  std::string mark;   ///< One character that is shown with the colour: not everybody sees colours.
+  std::string title;  ///< "unsupported"
+  std::string meaning;
+  Tone tone = Tone::plain;
+  bool is_problem = false;  ///< The viewer leads from one to the next.
+};
+
+/// A name and a text beside it.
+struct Fact {
+  std::string name;
+  std::string text;
+};
+
+/// A tensor that goes into a node or comes out of it.
+struct Port {
+  std::string name;
+  std::string type;          ///< "f32[1, 64, 56, 56]"
+  bool is_constant = false;  ///< Constants are not drawn.
+};
+
+struct Node {
+  std::string op;
+  std::string name;
+  std::string type;  ///< Of the first output.
+  std::string kind;  ///< Key of a Kind; empty where there is no verdict.
+  std::string reason;
+  std::string advice;       ///< What to do about it.
+  bool is_end = false;      ///< An input or output of the graph.
+  std::vector<Fact> facts;  ///< What was found: figures, what becomes of it.
+  std::vector<Fact> attributes;
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+  std::vector<std::size_t> graphs;  ///< Its sub-graphs, by their place in the report.
+};
+
+struct Edge {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  std::string tensor;
+};
+
+/// Nodes in topological order: an edge goes from an earlier to a later one.
+struct Graph {
+  std::string title;
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+};
+
+/// A node of one of the report's graphs; the viewer shows its name and goes there.
+struct Place {
+  std::size_t graph = 0;
+  std::size_t node = 0;
+};
+
+/// Nothing, a text (in a column of kinds, a key), a number, or a node.
+using Cell = std::variant<std::monostate, std::string, double, Place>;
+
+struct Column {
+  enum class Type : std::uint8_t { text, code, number, kind, node };
+  std::string title;
+  Type type = Type::text;
+  std::string meaning = {};
+};
+
+struct Table {
+  std::string title;
+  std::string note = {};
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows = {};
+  bool is_folded = false;  ///< Only its title is shown at first.
+};
+
+/// How many values fall into each range.
+struct Histogram {
+  struct Bin {
+    std::string label;
+    std::size_t count = 0;
+    std::string kind;  ///< Key of a Kind, or empty.
+  };
+  std::string title;
+  std::string note = {};
+  std::string axis;     ///< What the labels are.
+  std::string counted;  ///< "tensors"
+  std::vector<Bin> bins;
+};
+
+/// Bars of several series for each row, beside each other.
+struct BarChart {
+  struct Series {
+    std::string title;
+    Tone tone = Tone::plain;
+  };
+  struct Row {
+    std::string label;
+    std::string note;
+    std::vector<std::optional<double>> values;  ///< One for each series.
+    std::optional<double> mark = {};            ///< What was to be reached.
+    bool is_problem = false;
+  };
+  std::string title;
+  std::string note = {};
+  int digits = 1;                   ///< Behind the decimal point.
+  std::optional<double> line = {};  ///< Drawn across all rows.
+  std::string line_title = {};
+  std::vector<Series> series;
+  std::vector<Row> rows;
+};
+
+using Section = std::variant<Table, Histogram, BarChart>;
+
+struct Report {
+  std::string command;  ///< "inspect"
+  std::string version;  ///< Of the program.
+  std::string title;
+  std::vector<Fact> summary;
+  std::vector<Kind> kinds;  ///< From best to worst.
+  std::vector<Graph> graphs;
+  std::vector<Section> sections;  ///< Below the graph, in this order.
+};
+
+/// Values in one bin for each power of ten. Zeros and what is not finite have bins of their own.
+[[nodiscard]] Histogram histogram_of(const std::vector<double>& values);
+
+/// The same with nothing that only the drawing needs. Keys stay in order.
+[[nodiscard]] std::string json_of(const Report& report);
+/// One page that needs no other file and no network.
+[[nodiscard]] std::string html_of(const Report& report);
+
+/// Where the JSON beside a page is written.
+[[nodiscard]] std::filesystem::path json_beside(const std::filesystem::path& page);
+/// Throws Error where one of the two could not be written, before long work is begun.
+void check_writable(const std::filesystem::path& page);
+/// The page, and the JSON beside it; each whole or not at all.
+void write(const Report& report, const std::filesystem::path& page);
+
+}  // namespace graft::report

@@ -1,0 +1,69 @@
+// What is drawn of a model: nodes, ends, constants folded into nodes, sub-graphs, captured values.
+#include "report/model_graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace graft::report {
+namespace {
+
+bool has_edge(const Graph& graph, std::size_t from, std::size_t to) {
+  return std::any_of(graph.edges.begin(), graph.edges.end(),
+                     [&](const Edge& edge) { return edge.from == from && edge.to == to; });
+}
+
+TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
+  Model model;
+  graft::Graph& graph = model.graph();
+  Value* x = graph.add_input("x");
+  Value* weight = graph.add_constant("w", TensorData::from_numbers(ElementType::f32, {2}, std::vector<double>{1, 2}));
+  graft::Node* add = graph.add_node("Add", {x, weight}, {"y"});
+  add->name = "add";
+  graph.add_output(*add->outputs[0]);
+
+  Report report;
+  const ModelPlaces places = add_graphs(report, model, "main graph");
+  ASSERT_EQ(report.graphs.size(), 1);
+  const Graph& drawn = report.graphs[0];
+  ASSERT_EQ(drawn.nodes.size(), 3);
+  EXPECT_EQ(drawn.nodes[0].op, "input");
+  EXPECT_EQ(drawn.nodes[1].op, "Add");
+  EXPECT_EQ(drawn.nodes[2].op, "output");
+  ASSERT_EQ(drawn.nodes[1].inputs.size(), 2);
+  EXPECT_FALSE(drawn.nodes[1].inputs[0].is_constant);
+  EXPECT_TRUE(drawn.nodes[1].inputs[1].is_constant);
+  EXPECT_TRUE(has_edge(drawn, 0, 1));
+  EXPECT_TRUE(has_edge(drawn, 1, 2));
+  EXPECT_EQ(drawn.edges.size(), 2);
+  EXPECT_EQ(places.nodes.at(add).node, 1);
+  EXPECT_EQ(places.descriptions.find("node 'add' (Add)")->second.node, 1);
+}
+
+TEST(ModelGraph, SubGraphsAreGraphsAndWhatTheyReadIsAnEdge) {
+  Model model;
+  graft::Graph& graph = model.graph();
+  Value* x = graph.add_input("x");
+  graft::Node* relu = graph.add_node("Relu", {x}, {"r"});
+  auto branch = std::make_unique<graft::Graph>(&graph);
+  branch->add_output(*branch->add_node("Neg", {relu->outputs[0]}, {"n"})->outputs[0]);
+  graft::Node* choice = graph.add_node("If", {graph.add_input("c")}, {"y"});
+  choice->attributes["then_branch"] = AttributeData(std::move(branch));
+  graph.add_output(*choice->outputs[0]);
+
+  Report report;
+  (void)add_graphs(report, model, "main graph");
+  ASSERT_EQ(report.graphs.size(), 2);
+  const Graph& drawn = report.graphs[0];
+  const auto at = [&](std::string_view op) {
+    return static_cast<std::size_t>(
+        std::find_if(drawn.nodes.begin(), drawn.nodes.end(), [&](const Node& node) { return node.op == op; }) -
+        drawn.nodes.begin());
+  };
+  EXPECT_TRUE(has_edge(drawn, at("Relu"), at("If"))) << "read inside";
+  EXPECT_EQ(drawn.nodes[at("If")].graphs, std::vector<std::size_t>{1});
+  EXPECT_EQ(report.graphs[1].nodes[0].op, "Neg");
+}
+
+}  // namespace
+}  // namespace graft::report
