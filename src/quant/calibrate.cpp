@@ -1,0 +1,258 @@
+// Runs the model, shares the counting among threads, and keeps the counts in a file.
+#include "quant/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/shape_inference.hpp"
+#include "io/npy.hpp"
+
+namespace graft {
+namespace {
+
+/// FNV-1a over what the numbers depend on.
+class Fingerprint {
+ public:
+  void add(std::string_view bytes) {
+    constexpr std::uint64_t prime = 1099511628211U;
+    for (const char c : bytes) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * prime;
+  }
+  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", hash_); }
+
+ private:
+  std::uint64_t hash_ = 14695981039346656037U;
+};
+
+std::string fingerprint_of(const Model& model) {
+  Fingerprint fingerprint;
+  for (const Value* value : model.graph().initializers()) {
+    fingerprint.add(value->name);
+    fingerprint.add(value->initializer->bytes.view());
+  }
+  model.graph().for_each_node([&](const Node& node) {
+    fingerprint.add(node.op_type);
+    for (const Value* input : node.inputs) fingerprint.add(input == nullptr ? "" : input->name);
+    for (const Value* output : node.outputs) fingerprint.add(output == nullptr ? "" : output->name);
+  });
+  return fingerprint.text();
+}
+
+NpyArray text_array(std::string_view text) {
+  NpyArray array{.type = ElementType::u8, .shape = {static_cast<std::int64_t>(text.size())}, .data = {}};
+  const auto bytes = std::as_bytes(std::span(text));
+  array.data.assign(bytes.begin(), bytes.end());
+  return array;
+}
+
+template <class T>
+NpyArray array_of(ElementType type, std::vector<std::int64_t> shape, const std::vector<T>& values) {
+  NpyArray array{.type = type, .shape = std::move(shape), .data = {}};
+  const auto bytes = std::as_bytes(std::span(values));
+  array.data.assign(bytes.begin(), bytes.end());
+  return array;
+}
+
+/// The counts between runs, as a .npz file.
+class State {
+ public:
+  State(std::filesystem::path path, const Model& model, const std::vector<std::string>& tensors,
+        const CalibrationData& data)
+      : path_(std::move(path)), tensors_(tensors) {
+    if (path_.empty()) return;
+    Fingerprint of_data;
+    of_data.add(data.identity);
+    belongs_ = {{"model", fingerprint_of(model)}, {"data", of_data.text()}, {"tensors", {}}};
+    for (const std::string& tensor : tensors) belongs_["tensors"] += tensor + "\n";
+  }
+
+  void load(Calibration& calibration, std::int64_t count) const {
+    std::error_code problem;
+    if (path_.empty() || !std::filesystem::exists(path_, problem)) return;
+    const NpzArrays arrays = read_npz(path_);
+    for (const auto& [what, mine] : belongs_) {
+      const auto found = arrays.find(what);
+      if (found == arrays.end()) fail("this is no state of a calibration");
+      const NpyArray expected = text_array(mine);
+      if (found->second.data != expected.data)
+        fail(fmt::format("this is the state of a calibration with another {}", what == "data" ? "set of data"
+                                                                               : what == "model"
+                                                                                   ? "model"
+                                                                                   : "choice of tensors"));
+    }
+    const auto rows = static_cast<std::int64_t>(tensors_.size());
+    const auto samples = numbers<std::int64_t>(arrays, "samples", ElementType::i64, {1});
+    const auto counts = numbers<std::uint64_t>(arrays, "counts", ElementType::u64, {rows, 3});
+    const auto ranges = numbers<float>(arrays, "ranges", ElementType::f32, {rows, 2});
+    const auto exponents = numbers<std::int32_t>(arrays, "exponents", ElementType::i32, {rows});
+    constexpr auto columns = static_cast<std::int64_t>(Histogram::bin_count);
+    const auto bins = numbers<std::uint64_t>(arrays, "bins", ElementType::u64, {rows, columns});
+    if (samples[0] < 0 || samples[0] > count) {
+      fail(fmt::format("{} samples were counted, and the data have {}", samples[0], count));
+    }
+    calibration.samples = samples[0];
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const auto begin = bins.begin() + static_cast<std::ptrdiff_t>(i * Histogram::bin_count);
+      try {
+        calibration.tensors[tensors_[i]] =
+            Histogram({.zeros = counts[3 * i],
+                       .nan = counts[3 * i + 1],
+                       .infinite = counts[3 * i + 2],
+                       .lowest = ranges[2 * i],
+                       .highest = ranges[2 * i + 1],
+                       .exponent = exponents[i]},
+                      {begin, begin + static_cast<std::ptrdiff_t>(Histogram::bin_count)});
+      } catch (const Error&) {
+        fail("it is damaged");
+      }
+    }
+  }
+
+  void save(const Calibration& calibration) const {
+    if (path_.empty()) return;
+    std::vector<std::uint64_t> counts;
+    std::vector<float> ranges;
+    std::vector<std::int32_t> exponents;
+    std::vector<std::uint64_t> bins;
+    for (const std::string& tensor : tensors_) {
+      const Histogram& histogram = calibration.tensors.find(tensor)->second;
+      const Histogram::Figures& figures = histogram.figures();
+      counts.insert(counts.end(), {figures.zeros, figures.nan, figures.infinite});
+      ranges.insert(ranges.end(), {figures.lowest, figures.highest});
+      exponents.push_back(figures.exponent);
+      bins.insert(bins.end(), histogram.bins().begin(), histogram.bins().end());
+    }
+    const auto rows = static_cast<std::int64_t>(tensors_.size());
+    constexpr auto columns = static_cast<std::int64_t>(Histogram::bin_count);
+    NpzArrays arrays;
+    for (const auto& [what, mine] : belongs_) arrays.emplace(what, text_array(mine));
+    arrays.emplace("samples", array_of<std::int64_t>(ElementType::i64, {1}, {calibration.samples}));
+    arrays.emplace("counts", array_of(ElementType::u64, {rows, 3}, counts));
+    arrays.emplace("ranges", array_of(ElementType::f32, {rows, 2}, ranges));
+    arrays.emplace("exponents", array_of(ElementType::i32, {rows}, exponents));
+    arrays.emplace("bins", array_of(ElementType::u64, {rows, columns}, bins));
+    write_npz(path_, arrays);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw Error(fmt::format("{}: {}\nRemove the file, or name another one", path_.string(), message));
+  }
+
+  template <class T>
+  [[nodiscard]] std::vector<T> numbers(const NpzArrays& arrays, const char* name, ElementType type,
+                                       const std::vector<std::int64_t>& shape) const {
+    const auto found = arrays.find(name);
+    if (found == arrays.end() || found->second.type != type || found->second.shape != shape) fail("it is damaged");
+    std::vector<T> values(found->second.data.size() / sizeof(T));
+    std::memcpy(values.data(), found->second.data.data(), values.size() * sizeof(T));
+    return values;
+  }
+
+  std::filesystem::path path_;
+  const std::vector<std::string>& tensors_;
+  std::map<std::string, std::string> belongs_;
+};
+
+void count(const TensorData& tensor, Histogram& histogram) {
+  if (tensor.type == ElementType::f32) {
+    const auto* values = reinterpret_cast<const float*>(tensor.bytes.data());
+    histogram.add({values, static_cast<std::size_t>(tensor.element_count())});
+    return;
+  }
+  const std::vector<double> numbers = tensor.numbers().value_or(std::vector<double>());
+  const std::vector<float> values(numbers.begin(), numbers.end());
+  histogram.add(values);
+}
+
+struct Task {
+  const TensorData* tensor = nullptr;
+  Histogram* histogram = nullptr;
+};
+
+/// Each histogram belongs to one thread at a time; the largest tensors go first, so that none is left alone at the end.
+void count_all(std::vector<Task> tasks, std::size_t threads) {
+  std::sort(tasks.begin(), tasks.end(),
+            [](const Task& a, const Task& b) { return a.tensor->bytes.size() > b.tensor->bytes.size(); });
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < tasks.size(); i = next++) count(*tasks[i].tensor, *tasks[i].histogram);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min(threads, tasks.size()); ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+Calibration calibrate(const Model& model, const std::vector<std::string>& tensors, const CalibrationData& data,
+                      const CalibrateOptions& options) {
+  Calibration calibration;
+  for (const std::string& tensor : tensors) calibration.tensors[tensor];
+  const State state(options.state, model, tensors, data);
+  state.load(calibration, data.count);
+  if (calibration.samples == data.count) return calibration;
+
+  std::vector<std::string> calculated;
+  for (const std::string& tensor : tensors) {
+    const Value* value = model.graph().find_local(tensor);
+    if (value == nullptr || !value->is_input) calculated.push_back(tensor);
+  }
+  CpuModel engine(model, {.kernels = options.kernels, .extra_outputs = calculated, .threads = options.threads});
+  const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads)
+                                                  : std::max(1U, std::thread::hardware_concurrency());
+  while (calibration.samples < data.count) {
+    if (options.progress) options.progress(calibration.samples, data.count);
+    const TensorMap sample = data.sample(calibration.samples);
+    engine.run(sample, [&](const TensorMap& outputs) {
+      std::vector<Task> tasks;
+      for (auto& [name, histogram] : calibration.tensors) {
+        const auto given = sample.find(name);
+        tasks.push_back({given != sample.end() ? &given->second : &outputs.find(name)->second, &histogram});
+      }
+      count_all(std::move(tasks), threads);
+    });
+    ++calibration.samples;
+    if (calibration.samples % options.save_every == 0 && calibration.samples != data.count) state.save(calibration);
+  }
+  state.save(calibration);
+  if (options.progress) options.progress(calibration.samples, data.count);
+  return calibration;
+}
+
+std::vector<std::string> floating_tensors(const Model& model) {
+  Model inferred = model.clone();
+  infer_shapes(inferred);
+  std::vector<std::string> names;
+  const auto add = [&](const Value* value) {
+    if (value != nullptr && value->type == ElementType::f32 && !value->constant()) names.push_back(value->name);
+  };
+  for (const Value* input : inferred.graph().inputs()) {
+    if (!input->initializer) add(input);
+  }
+  for (const Node* node : inferred.graph().nodes()) {
+    for (const Value* output : node->outputs) add(output);
+  }
+  return names;
+}
+
+}  // namespace graft

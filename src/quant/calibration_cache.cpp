@@ -1,0 +1,170 @@
+// Lines to scales, and back.
+#include "quant/calibration_cache.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <system_error>
+#include <unordered_map>
+
+#include "graft/error.hpp"
+#include "graph/atomic_file.hpp"
+#include "graph/mapped_file.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::string_view first_line = "TRT-<version>-<algorithm>, TRT-8601-EntropyCalibration2 for one";
+constexpr std::size_t longest_quote = 60;
+
+/// Up to 9 a version is 1000 major + 100 minor + patch; 10 counts in tens of thousands.
+bool is_known(std::int64_t version) {
+  constexpr std::int64_t oldest = 7000;
+  constexpr std::int64_t end_of_short = 10000;
+  constexpr std::int64_t first_of_10 = 100000;
+  constexpr std::int64_t first_of_11 = 110000;
+  return (version >= oldest && version < end_of_short) || (version >= first_of_10 && version < first_of_11);
+}
+
+bool is_control(char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }
+
+std::string in_quotes(std::string_view text) {
+  std::string shown(text.substr(0, longest_quote));
+  std::replace_if(shown.begin(), shown.end(), is_control, '?');
+  return fmt::format("'{}{}'", shown, text.size() > longest_quote ? " ..." : "");
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+/// The whole text, or nothing.
+template <class T>
+std::optional<T> number(std::string_view text, int base) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value, base);
+  if (problem != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  });
+}
+
+/// Why it is no scale; empty where it is one. Infinity is what TensorRT writes for a mask.
+std::string_view refusal(float scale) {
+  if (std::isnan(scale)) return "not a number";
+  return std::signbit(scale) ? "negative" : "";
+}
+
+void parse_first_line(std::string_view line, std::string_view where, CalibrationCache& cache) {
+  constexpr std::string_view begin = "TRT-";
+  const std::size_t dash = line.find('-', begin.size());
+  if (line.substr(0, begin.size()) != begin || dash == std::string_view::npos) {
+    throw Error(fmt::format("{}: found {}; a calibration cache begins with {}", where, in_quotes(line), first_line));
+  }
+  const std::string_view digits = line.substr(begin.size(), dash - begin.size());
+  const auto version = number<std::int64_t>(digits, 10);
+  if (!version || !is_known(*version)) {
+    throw Error(
+        fmt::format("{}: found version {}; allowed are TensorRT 7 to 10, written 7000 to 9999 and 100000 to 109999",
+                    where, in_quotes(digits)));
+  }
+  const std::string_view algorithm = line.substr(dash + 1);
+  if (!is_word(algorithm)) {
+    throw Error(fmt::format("{}: found the algorithm {}; allowed are letters and digits: {}", where,
+                            in_quotes(algorithm), first_line));
+  }
+  cache.version = *version;
+  cache.algorithm = algorithm;
+}
+
+CalibrationCache::Entry parse_entry(std::string_view line, std::string_view where) {
+  // A tensor's name may have colons itself; the scale has none.
+  const std::size_t colon = line.rfind(':');
+  if (colon == std::string_view::npos) {
+    throw Error(fmt::format("{}: found {}; a line is TENSOR: SCALE, data: 3c010a14 for one", where, in_quotes(line)));
+  }
+  const std::string_view tensor = line.substr(0, colon);
+  if (tensor.empty()) throw Error(fmt::format("{}: found {}; there is no tensor's name", where, in_quotes(line)));
+  if (std::any_of(tensor.begin(), tensor.end(), is_control)) {
+    throw Error(fmt::format("{}: the tensor's name {} holds a control character", where, in_quotes(tensor)));
+  }
+  const std::string_view digits = trimmed(line.substr(colon + 1));
+  const auto bits = number<std::uint32_t>(digits, 16);
+  if (!bits) {
+    throw Error(
+        fmt::format("{}: the scale of {} is {}; allowed are 1 to 8 hexadecimal digits, the bits of a 32-bit float",
+                    where, in_quotes(tensor), in_quotes(digits)));
+  }
+  const auto scale = std::bit_cast<float>(*bits);
+  if (!refusal(scale).empty()) {
+    throw Error(fmt::format("{}: the scale of {} is {}, which is {}", where, in_quotes(tensor), in_quotes(digits),
+                            refusal(scale)));
+  }
+  return {std::string(tensor), scale};
+}
+
+}  // namespace
+
+const CalibrationCache::Entry* CalibrationCache::find(std::string_view tensor) const {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.tensor == tensor; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+CalibrationCache parse_calibration_cache(std::string_view text, std::string_view name) {
+  CalibrationCache cache;
+  std::unordered_map<std::string, std::size_t> lines;
+  for (std::size_t number = 1; !text.empty() || number == 1; ++number) {
+    const std::string where = fmt::format("{}:{}", name, number);
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (number == 1) {
+      parse_first_line(line, where, cache);
+      continue;
+    }
+    if (trimmed(line).empty()) continue;
+    CalibrationCache::Entry entry = parse_entry(line, where);
+    const auto [found, is_new] = lines.emplace(entry.tensor, number);
+    if (!is_new) {
+      throw Error(fmt::format("{}: {} has a scale in line {} already", where, in_quotes(entry.tensor), found->second));
+    }
+    cache.entries.push_back(std::move(entry));
+  }
+  return cache;
+}
+
+CalibrationCache read_calibration_cache(const std::filesystem::path& path) {
+  return parse_calibration_cache(MappedFile::open(path)->view(), path.string());
+}
+
+std::string format_calibration_cache(const CalibrationCache& cache) {
+  std::string text = fmt::format("TRT-{}-{}\n", cache.version, cache.algorithm);
+  for (const CalibrationCache::Entry& entry : cache.entries) {
+    text += fmt::format("{}: {:x}\n", entry.tensor, std::bit_cast<std::uint32_t>(entry.scale));
+  }
+  if (parse_calibration_cache(text, "calibration cache") != cache) {
+    throw Error(Error::Kind::internal, "a calibration cache would not read back as it was");
+  }
+  return text;
+}
+
+void write_calibration_cache(const std::filesystem::path& path, const CalibrationCache& cache) {
+  write_file(path, format_calibration_cache(cache));
+}
+
+}  // namespace graft

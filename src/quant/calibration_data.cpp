@@ -1,0 +1,199 @@
+// Files into samples.
+#include "quant/calibration_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "graft/error.hpp"
+#include "io/npy.hpp"
+
+namespace graft {
+namespace {
+
+std::vector<const Value*> wanted_inputs(const Model& model) {
+  std::vector<const Value*> wanted;
+  for (const Value* input : model.graph().inputs()) {
+    if (!input->initializer) wanted.push_back(input);
+  }
+  return wanted;
+}
+
+std::string names_of(const std::vector<const Value*>& values) {
+  std::string names;
+  for (const Value* value : values) names += (names.empty() ? "" : ", ") + value->name;
+  return names;
+}
+
+bool is_numpy(const std::filesystem::path& path) { return path.extension() == ".npy" || path.extension() == ".npz"; }
+
+TensorData tensor_of(const NpyArray& array, std::vector<std::int64_t> dims, std::size_t begin, std::size_t size) {
+  TensorData tensor;
+  tensor.type = array.type;
+  tensor.dims = std::move(dims);
+  tensor.bytes = Bytes(std::string(reinterpret_cast<const char*>(array.data.data()) + begin, size));
+  return tensor;
+}
+
+/// The arrays of a file under the names of the model's inputs.
+NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const Value*>& inputs) {
+  NpzArrays arrays;
+  if (path.extension() == ".npy") {
+    arrays.emplace("array", read_npy(path));
+  } else {
+    arrays = read_npz(path);
+  }
+  NpzArrays taken;
+  for (const Value* input : inputs) {
+    auto found = arrays.find(input->name);
+    if (found == arrays.end() && inputs.size() == 1) {
+      const auto fits = [&](const auto& entry) {
+        return entry.second.type == input->type &&
+               (!input->rank() || std::cmp_equal(entry.second.shape.size(), *input->rank()));
+      };
+      if (std::count_if(arrays.begin(), arrays.end(), fits) == 1)
+        found = std::find_if(arrays.begin(), arrays.end(), fits);
+    }
+    if (found == arrays.end()) {
+      std::string names;
+      for (const auto& [name, array] : arrays) names += (names.empty() ? "" : ", ") + name;
+      throw Error(fmt::format("{}: there is no array for the input '{}'; the file has {}, the model's inputs are {}",
+                              path.string(), input->name, names, names_of(inputs)));
+    }
+    taken.emplace(input->name, std::move(found->second));
+    arrays.erase(found);
+  }
+  return taken;
+}
+
+std::string identity_of(const std::filesystem::path& path) {
+  return fmt::format("{} {}\n", path.filename().string(), std::filesystem::file_size(path));
+}
+
+/// How many samples one run takes.
+std::int64_t batch_of(const Value& input) {
+  if (!input.shape || input.shape->empty() || !input.shape->front().is_constant()) return 1;
+  return std::max<std::int64_t>(1, input.shape->front().value());
+}
+
+CalibrationData from_file(const std::filesystem::path& path, const std::vector<const Value*>& inputs) {
+  const auto arrays = std::make_shared<const NpzArrays>(read_arrays(path, inputs));
+  std::optional<std::int64_t> runs;
+  for (const Value* input : inputs) {
+    const NpyArray& array = arrays->find(input->name)->second;
+    const std::int64_t samples = array.shape.empty() ? 0 : array.shape.front();
+    const std::int64_t batch = batch_of(*input);
+    if (samples < batch) {
+      throw Error(fmt::format("{}: the array for the input '{}' has {} samples, and one run takes {}", path.string(),
+                              input->name, samples, batch));
+    }
+    if (runs && *runs != samples / batch) {
+      throw Error(fmt::format("{}: the array for the input '{}' is enough for {} runs, the others for {}",
+                              path.string(), input->name, samples / batch, *runs));
+    }
+    runs = samples / batch;
+  }
+  CalibrationData data{.count = runs.value_or(0), .sample = {}, .identity = identity_of(path)};
+  std::map<std::string, std::int64_t> batches;
+  for (const Value* input : inputs) batches[input->name] = batch_of(*input);
+  data.sample = [arrays, batches](std::int64_t index) {
+    TensorMap sample;
+    for (const auto& [name, array] : *arrays) {
+      const std::int64_t batch = batches.at(name);
+      std::vector<std::int64_t> dims = array.shape;
+      const std::size_t bytes =
+          array.data.size() / static_cast<std::size_t>(dims.front()) * static_cast<std::size_t>(batch);
+      dims.front() = batch;
+      sample.emplace(name, tensor_of(array, dims, static_cast<std::size_t>(index) * bytes, bytes));
+    }
+    return sample;
+  };
+  return data;
+}
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> images;
+  std::vector<std::filesystem::path> arrays;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    if (is_image(entry.path())) images.push_back(entry.path());
+    if (is_numpy(entry.path())) arrays.push_back(entry.path());
+  }
+  if (images.empty() == arrays.empty()) {
+    throw Error(fmt::format("{}: the folder holds {}; allowed are images (.jpg, .jpeg, .png) or arrays (.npz, .npy)",
+                            folder.string(), images.empty() ? "neither images nor arrays" : "both images and arrays"));
+  }
+  std::vector<std::filesystem::path>& files = images.empty() ? arrays : images;
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+const Value& input_for_images(const std::vector<const Value*>& inputs, const ImageRecipe& recipe) {
+  if (inputs.size() == 1 && recipe.input.empty()) return *inputs.front();
+  const auto found =
+      std::find_if(inputs.begin(), inputs.end(), [&](const Value* input) { return input->name == recipe.input; });
+  if (found == inputs.end()) {
+    throw Error(
+        fmt::format("the recipe names the input '{}'; the model's inputs are {}", recipe.input, names_of(inputs)));
+  }
+  if (inputs.size() > 1) {
+    throw Error(fmt::format("the model has the inputs {}; images are data for one\nMake .npz files with all of them",
+                            names_of(inputs)));
+  }
+  return **found;
+}
+
+CalibrationData from_folder(const std::filesystem::path& folder, const std::vector<const Value*>& inputs,
+                            const std::optional<ImageRecipe>& recipe) {
+  const std::vector<std::filesystem::path> files = files_in(folder);
+  CalibrationData data{.count = static_cast<std::int64_t>(files.size()), .sample = {}, .identity = {}};
+  for (const auto& file : files) data.identity += identity_of(file);
+  if (is_numpy(files.front())) {
+    data.sample = [files, inputs](std::int64_t index) {
+      TensorMap sample;
+      for (const auto& [name, array] : read_arrays(files[static_cast<std::size_t>(index)], inputs)) {
+        sample.emplace(name, tensor_of(array, array.shape, 0, array.data.size()));
+      }
+      return sample;
+    };
+    return data;
+  }
+  if (!recipe) {
+    throw Error(
+        fmt::format("{}: images need a recipe that says how they are prepared: a YAML file with resize, crop, "
+                    "channels, mean and scale",
+                    folder.string()));
+  }
+  const std::string input = input_for_images(inputs, *recipe).name;
+  data.identity += recipe->text;
+  data.sample = [files, input, recipe = *recipe](std::int64_t index) {
+    const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
+    TensorMap sample;
+    sample.emplace(input, prepare_image(read_image(file), recipe, file.string()));
+    return sample;
+  };
+  return data;
+}
+
+}  // namespace
+
+CalibrationData open_calibration_data(const std::filesystem::path& path, const Model& model,
+                                      const std::optional<ImageRecipe>& recipe, std::int64_t limit) {
+  const std::vector<const Value*> inputs = wanted_inputs(model);
+  std::error_code problem;
+  const bool is_folder = std::filesystem::is_directory(path, problem);
+  if (!is_folder && !is_numpy(path)) {
+    throw Error(
+        fmt::format("{}: {}; allowed are a .npz or .npy file, and a folder of images or of such files", path.string(),
+                    std::filesystem::exists(path, problem) ? "no data that Graft reads" : "no such file or folder"));
+  }
+  CalibrationData data = is_folder ? from_folder(path, inputs, recipe) : from_file(path, inputs);
+  if (limit > 0) data.count = std::min(data.count, limit);
+  return data;
+}
+
+}  // namespace graft

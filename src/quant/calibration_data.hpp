@@ -1,0 +1,31 @@
+// What a network is calibrated with: one sample after the other, from NumPy's files or from images.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graph/model.hpp"
+#include "quant/images.hpp"
+
+namespace graft {
+
+/// Samples by number. Only the one that is asked for is in memory, and a single file of NumPy's.
+struct CalibrationData {
+  std::int64_t count = 0;
+  std::function<TensorMap(std::int64_t)> sample;
+  std::string identity;  ///< Says which data these are: the names of the files, their sizes, the recipe.
+};
+
+/// One .npz (an array for each input of the model, or one array for its only input) or .npy: the first axis counts
+/// samples, and one run takes as many as the model's first dimension says, one where it is open; the rest is left out.
+/// Or a folder: of images, with a recipe; or of .npz and .npy files, each the inputs of one run. Files are taken in the
+/// order of their names, at most `limit` samples where it is not 0. Throws Error naming the file and the input that do
+/// not fit.
+[[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const Model& model,
+                                                    const std::optional<ImageRecipe>& recipe, std::int64_t limit = 0);
+
+}  // namespace graft

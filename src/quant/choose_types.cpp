@@ -1,0 +1,625 @@
+// Ranges first, then trials.
+#include "quant/choose_types.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "core/suggest.hpp"
+#include "graft/error.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/shape_inference.hpp"
+#include "verify/compare.hpp"
+#include "verify/ends.hpp"
+#include "verify/match_tensors.hpp"
+#include "verify/partial_runs.hpp"
+#include "verify/pieces.hpp"
+
+namespace graft {
+namespace {
+
+/// Models that are run at most while looking for what loses.
+constexpr std::size_t most_trials = 48;
+/// A signal without an error counts as this.
+constexpr double perfect_db = 150;
+constexpr double no_signal_db = -perfect_db;
+
+bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
+
+bool has_f32_output(const Node& node) { return std::any_of(node.outputs.begin(), node.outputs.end(), is_f32); }
+
+std::string operator_name(const Node& node) {
+  const OperatorMatch match = find_operator_for(node);
+  return match ? std::string(match.type->name) : node.op_type;
+}
+
+/// What the reference gives for a tensor, and what the type does to it.
+struct TensorEffect {
+  TensorRange range;
+  RoundingEffect rounding;
+  bool counts_wrongly = false;  ///< All are whole numbers, and some would become others.
+};
+
+TensorEffect effect_of(const TensorData& tensor, Precision precision) {
+  TensorEffect effect{range_of(tensor), rounding_effect(tensor, precision), false};
+  bool all_whole = true;
+  bool changed = false;
+  for_each_piece(tensor.element_count(), [&](std::int64_t begin, std::int64_t count) {
+    if (!all_whole) return;
+    const std::vector<double> numbers = *piece_of(tensor, begin, count).numbers();
+    const std::vector<double> rounded =
+        *TensorData::from_numbers(element_type_of(precision), {count}, numbers).numbers();
+    for (std::size_t i = 0; i < numbers.size() && all_whole; ++i) {
+      all_whole = numbers[i] == std::trunc(numbers[i]);
+      changed = changed || numbers[i] != rounded[i];
+    }
+  });
+  effect.counts_wrongly = all_whole && changed;
+  return effect;
+}
+
+OutputFigures figures_of(const std::string& name, const TensorData& reference, const TensorData& found) {
+  OutputFigures figures;
+  figures.name = name;
+  figures.elements = reference.element_count();
+  figures.is_real = is_floating_point(reference.type);
+  if (found.element_count() != figures.elements || !is_real(reference.type)) return figures;
+  const std::vector<double> a = *reference.numbers();
+  const std::vector<double> b = *found.numbers();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!figures.is_real) {
+      figures.differing += a[i] != b[i] ? 1 : 0;
+    } else if (std::isfinite(a[i])) {
+      if (!std::isfinite(b[i])) ++figures.not_finite;
+      if (std::isfinite(b[i])) figures.largest_error = std::max(figures.largest_error, std::abs(a[i] - b[i]));
+    }
+  }
+  if (!figures.is_real) return figures;
+  figures.snr_db = error_figures(reference, found).snr_db;
+  const auto columns = reference.dims.empty() ? 1 : static_cast<std::size_t>(reference.dims.back());
+  if (columns < 2) return figures;
+  for (std::size_t row = 0; row < a.size(); row += columns) {
+    const auto at = [row](const std::vector<double>& numbers) {
+      return numbers.begin() + static_cast<std::ptrdiff_t>(row);
+    };
+    const auto width = static_cast<std::ptrdiff_t>(columns);
+    ++figures.rows;
+    const bool same = std::max_element(at(a), at(a) + width) - at(a) == std::max_element(at(b), at(b) + width) - at(b);
+    figures.same_top += same ? 1 : 0;
+  }
+  return figures;
+}
+
+double decibels(const OutputFigures& output) {
+  if (output.snr_db) return *output.snr_db;
+  return output.largest_error == 0 ? perfect_db : no_signal_db;
+}
+
+/// How good a typed model is; more is better.
+struct Score {
+  std::int64_t not_finite = 0;
+  double snr_db = perfect_db;
+  [[nodiscard]] bool meets(double limit) const { return not_finite == 0 && snr_db >= limit; }
+  [[nodiscard]] bool is_better_than(const Score& other) const {
+    constexpr double worth_it = 1;
+    if (not_finite != other.not_finite) return not_finite < other.not_finite;
+    return snr_db >= other.snr_db + worth_it;
+  }
+};
+
+Score score_of(const std::vector<OutputFigures>& outputs) {
+  Score score;
+  for (const OutputFigures& output : outputs) {
+    if (!output.is_real) continue;
+    score.not_finite += output.not_finite;
+    score.snr_db = std::min(score.snr_db, decibels(output));
+  }
+  return score;
+}
+
+struct KeptNode {
+  WhyKept why;
+  std::string reason;
+};
+using KeptNodes = std::map<std::string, KeptNode, std::less<>>;
+
+/// What a node loses of the signal, in decibels.
+struct NodeLoss {
+  const Node* node;
+  double lost_db;
+};
+
+class Chooser {
+ public:
+  Chooser(const Model& model, const ChooseOptions& options)
+      : options_(options),
+        prepared_(prepare_for_types(model, options.precision)),
+        reference_(prepared_, OperatorKernels::functions, options.threads) {
+    result_.limit_db = options.limit_db.value_or(limit_of(options.precision));
+  }
+
+  ChosenTypes run() {
+    keep_what_was_asked_for();
+    make_inputs();
+    result_.plain = try_types(kept_);
+    measure();
+    keep_what_overflows();
+    if (options_.precision == Precision::f16) keep_sums();
+    std::vector<OutputFigures> outputs = kept_.size() == asked_ ? result_.plain : try_types(kept_);
+    search(outputs);
+    finish(std::move(outputs));
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] const Graph& graph() const { return prepared_.graph(); }
+  [[nodiscard]] double largest() const { return largest_of(options_.precision); }
+
+  void say(const std::string& what, std::size_t done, std::size_t total) const {
+    if (options_.progress) options_.progress(what, done, total);
+  }
+
+  // ---- --keep and --only
+
+  static bool matches(const std::string& pattern, const Node& node) {
+    const auto fits = [&](const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; };
+    return fits(node.name) || fits(operator_name(node)) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](const Value* value) { return value != nullptr && fits(value->name); });
+  }
+
+  void check_pattern(const char* option, const std::string& pattern) const {
+    std::vector<std::string> names;
+    for (const Node* node : graph().nodes()) {
+      if (matches(pattern, *node)) return;
+      names.insert(names.end(), {node->name, operator_name(*node), key_of(*node)});
+    }
+    const auto meant = nearest(pattern, names);
+    throw Error(fmt::format(
+        "{}: {} {}: no node, tensor or operator has this name{}\n`graft inspect {}` lists the nodes", prepared_.source,
+        option, pattern, meant ? fmt::format("; did you mean {}?", *meant) : "", prepared_.source));
+  }
+
+  void keep_what_was_asked_for() {
+    for (const std::string& pattern : options_.keep) check_pattern("--keep", pattern);
+    for (const std::string& pattern : options_.only) check_pattern("--only", pattern);
+    for (const Node* node : graph().nodes()) {
+      const auto fits = [&](const std::string& pattern) { return matches(pattern, *node); };
+      const auto keep = std::find_if(options_.keep.begin(), options_.keep.end(), fits);
+      if (keep != options_.keep.end()) {
+        kept_.emplace(key_of(*node), KeptNode{WhyKept::asked, "--keep " + *keep});
+      } else if (!options_.only.empty() && !works_in_any_type(*node) &&
+                 std::none_of(options_.only.begin(), options_.only.end(), fits)) {
+        kept_.emplace(key_of(*node), KeptNode{WhyKept::asked, "not among --only"});
+      }
+    }
+    asked_ = kept_.size();
+  }
+
+  // ---- Runs
+
+  void make_inputs() {
+    say("running the network in f32", 0, 1);
+    if (options_.data) {
+      inputs_ = *options_.data;
+      CpuModel compiled(prepared_,
+                        {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
+      expected_ = compiled.run(inputs_);
+    } else {
+      CpuModel compiled(prepared_,
+                        {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
+      InputOptions made_up;
+      made_up.shapes = options_.shapes;
+      inputs_ = MadeUpInputs().inputs(compiled, prepared_, made_up, true, expected_);
+    }
+    reference_.infer(inputs_);
+    for (const auto& [name, tensor] : inputs_) {
+      result_.inputs.push_back(
+          fmt::format("{}: {}[{}]", name, graft::to_string(tensor.type), fmt::join(tensor.dims, ", ")));
+    }
+  }
+
+  [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const {
+    TypedOptions options{.precision = options_.precision, .typed_ends = options_.typed_ends, .kept = {}};
+    for (const auto& [key, node] : kept) options.kept.emplace(key, node.reason);
+    return make_typed(prepared_, options);
+  }
+
+  /// As the typed model takes them.
+  [[nodiscard]] TensorMap inputs_of(const Model& typed) const {
+    TensorMap inputs = inputs_;
+    for (const Value* input : typed.graph().inputs()) {
+      const auto found = inputs.find(input->name);
+      if (found == inputs.end() || !input->type || found->second.type == *input->type) continue;
+      found->second = TensorData::from_numbers(*input->type, found->second.dims, *found->second.numbers());
+    }
+    return inputs;
+  }
+
+  std::vector<OutputFigures> try_types(const KeptNodes& kept) {
+    ++result_.trials;
+    say(fmt::format("trying {}, {} kept in f32", graft::to_string(options_.precision), kept.size()), result_.trials,
+        most_trials);
+    const TypedModel typed = typed_with(kept);
+    const PartialRuns runs(typed.model, OperatorKernels::functions, options_.threads);
+    const TensorMap found = runs.run(all_outputs(runs.model()), inputs_of(typed.model));
+    std::vector<OutputFigures> outputs;
+    for (const Value* output : graph().outputs()) {
+      outputs.push_back(figures_of(output->name, expected_.at(output->name), found.at(output->name)));
+    }
+    return outputs;
+  }
+
+  // ---- What the numbers say
+
+  [[nodiscard]] std::vector<const Value*> reals_of_reference() const {
+    std::vector<const Value*> values;
+    for (const Value* value : tensors_of(reference_.model())) {
+      if (is_f32(value) && !value->constant()) values.push_back(value);
+    }
+    return values;
+  }
+
+  void measure() {
+    for (const auto& [name, tensor] : inputs_) {
+      if (tensor.type == ElementType::f32) effects_.emplace(name, effect_of(tensor, options_.precision));
+    }
+    reference_.visit(
+        reals_of_reference(), inputs_, options_.memory,
+        [&](const Value& value, const TensorData& tensor) {
+          effects_.emplace(value.name, effect_of(tensor, options_.precision));
+        },
+        [&](std::size_t done, std::size_t total) { say("looking at the tensors", done, total); });
+  }
+
+  [[nodiscard]] const TensorEffect* effect(const Value& value) const {
+    const auto found = effects_.find(value.name);
+    return found == effects_.end() ? nullptr : &found->second;
+  }
+
+  void keep(const Node& node, WhyKept why, const std::string& reason) {
+    kept_.try_emplace(key_of(node), KeptNode{why, reason});
+  }
+
+  void keep_makers_and_readers(const Value& value, WhyKept why, const std::string& what) {
+    if (value.producer != nullptr && !value.producer->is("Constant")) {
+      keep(*value.producer, why, fmt::format("its output '{}' {}", value.name, what));
+    }
+    for (const Use& use : value.uses) {
+      if (use.node->graph != &graph() || !has_f32_output(*use.node) || use.node->is("Cast")) continue;
+      keep(*use.node, why, fmt::format("it reads '{}', which {}", value.name, what));
+    }
+  }
+
+  /// Whether minus infinity does the same as the large negative numbers of a tensor: nothing comes of either.
+  [[nodiscard]] bool may_be_minus_infinity(const Value& value) const {
+    const TensorEffect* found = effect(value);
+    if (found == nullptr || found->range.highest.value_or(0) > largest() || value.output_count != 0) return false;
+    return std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+      if (use.node->graph != &graph()) return false;
+      if (is_one_of(*use.node, {"Exp", "LogSoftmax", "Relu", "Sigmoid", "Softmax", "Tanh"})) return true;
+      const bool gives_on = use.node->is("Add") || use.node->is("Where") || use.node->is("Max") ||
+                            (works_in_any_type(*use.node) && has_f32_output(*use.node));
+      return gives_on && may_be_minus_infinity(*use.node->output());
+    });
+  }
+
+  [[nodiscard]] static bool is_counted(const Value& value) {
+    const Node* maker = value.producer;
+    const bool made = maker != nullptr && (is_one_of(*maker, {"Cast", "Ceil", "Floor", "Range", "Round"}));
+    return made || std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) {
+             return use.node->is("Cast") && use.node->output()->type && is_integer(*use.node->output()->type);
+           });
+  }
+
+  void keep_what_overflows() {
+    const std::string_view name = graft::to_string(options_.precision);
+    for (const Value* value : graph().values()) {
+      if (!is_f32(value) || value->constant()) continue;
+      const TensorEffect* found = effect(*value);
+      if (found == nullptr) continue;
+      if (found->rounding.overflow != 0) {
+        const double reached = std::abs(found->range.lowest.value_or(0)) > found->range.highest.value_or(0)
+                                   ? found->range.lowest.value_or(0)
+                                   : found->range.highest.value_or(0);
+        const std::string what = fmt::format("reaches {:.4g}, and {} ends at {:g}", reached, name, largest());
+        if (may_be_minus_infinity(*value)) {
+          result_.notes.push_back(
+              fmt::format("'{}' {}: it becomes minus infinity, from which nothing comes either", value->name, what));
+        } else {
+          keep_makers_and_readers(*value, WhyKept::overflow, what);
+        }
+      } else if (found->counts_wrongly && is_counted(*value)) {
+        keep_makers_and_readers(*value, WhyKept::whole_numbers,
+                                fmt::format("counts up to {:.6g}, which {} rounds", found->range.largest(), name));
+      }
+    }
+  }
+
+  // ---- Sums
+
+  /// What a node sums inside: a value added to the model, nothing where it sums nothing or gives the sum itself.
+  static Value* add_sum(Graph& graph, Node& node) {
+    Value* x = node.input(0);
+    if (!is_f32(x) || !x->shape) return nullptr;
+    const auto reduce = [&](Value* of, Value* axes) {
+      Node* sum = graph.add_node("ReduceSum", {of, axes}, {node.output()->name + "/sum"});
+      sum->attributes.emplace("keepdims", NodeAttribute(AttributeData(std::int64_t{1})));
+      return sum->output();
+    };
+    const auto sizes = [&] { return graph.add_node("Abs", {x}, {x->name + "/sizes"})->output(); };
+    const auto squares = [&] { return graph.add_node("Mul", {x, x}, {x->name + "/squares"})->output(); };
+    const auto constant = [&](const std::vector<std::int64_t>& ints) {
+      return graph.add_constant(node.output()->name + "/axes", TensorData::from_ints(ints));
+    };
+    if (is_one_of(node, {"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum"})) {
+      Value* axes = node.input(1);
+      if (const auto given = node.ints("axes")) axes = constant(*given);
+      if (axes == nullptr && node.int_or("noop_with_empty_axes", 0) != 0) return nullptr;
+      return reduce(node.is("ReduceL2") ? squares() : sizes(), axes);
+    }
+    if (node.is("GlobalAveragePool")) {
+      std::vector<std::int64_t> axes;
+      for (std::size_t axis = 2; axis < x->shape->size(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+      return axes.empty() ? nullptr : reduce(sizes(), constant(axes));
+    }
+    if (node.is("LpNormalization")) {
+      return reduce(node.int_or("p", 2) == 1 ? sizes() : squares(), constant({node.int_or("axis", -1)}));
+    }
+    if (node.is("AveragePool")) {
+      Node* mean = graph.add_node("AveragePool", {sizes()}, {node.output()->name + "/mean"});
+      double elements = 1;
+      for (const std::int64_t size : node.ints("kernel_shape").value_or(std::vector<std::int64_t>{})) {
+        elements *= static_cast<double>(size);
+      }
+      for (const auto& [name, attribute] : node.attributes) mean->attributes.emplace(name, copy_attribute(attribute));
+      Value* count =
+          graph.add_constant(node.output()->name + "/count", TensorData::scalar_of(ElementType::f32, elements));
+      return graph.add_node("Mul", {mean->output(), count}, {node.output()->name + "/sum"})->output();
+    }
+    return nullptr;
+  }
+
+  void keep_sums() {
+    Model model = prepared_.clone();
+    std::map<std::string, const Node*, std::less<>> summing;
+    for (Node* node : model.graph().nodes()) {
+      const std::string key = key_of(*node);
+      if (kept_.contains(key)) continue;
+      if (const Value* sum = add_sum(model.graph(), *node)) summing.emplace(sum->name, nodes_by_key().at(key));
+    }
+    if (summing.empty()) return;
+    PartialRuns runs(model, OperatorKernels::functions, options_.threads);
+    runs.infer(inputs_);
+    std::vector<const Value*> sums;
+    for (const auto& [name, node] : summing) sums.push_back(runs.model().graph().find_local(name));
+    runs.visit(
+        sums, inputs_, options_.memory,
+        [&](const Value& value, const TensorData& tensor) {
+          const TensorRange range = range_of(tensor);
+          if (range.largest() <= largest() && range.infinite == 0) return;
+          keep(*summing.at(value.name), WhyKept::sum,
+               fmt::format("it sums up to {:.4g} inside, and {} ends at {:g}",
+                           range.infinite == 0 ? range.largest() : std::numeric_limits<double>::infinity(),
+                           graft::to_string(options_.precision), largest()));
+        },
+        [&](std::size_t done, std::size_t total) { say("looking at sums", done, total); });
+  }
+
+  // ---- What loses
+
+  const std::map<std::string, const Node*, std::less<>>& nodes_by_key() {
+    if (by_key_.empty()) {
+      for (const Node* node : graph().nodes()) by_key_.emplace(key_of(*node), node);
+    }
+    return by_key_;
+  }
+
+  /// Signal to noise of each tensor of the typed model; minus infinity where it is not finite and the reference is.
+  std::map<std::string, double, std::less<>> tensor_decibels(const KeptNodes& kept) {
+    ++result_.trials;
+    const TypedModel typed = typed_with(kept);
+    const PartialRuns runs(typed.model, OperatorKernels::functions, options_.threads);
+    const TensorMap inputs = inputs_of(typed.model);
+    std::map<std::string, double, std::less<>> found;
+    std::vector<const Value*> waiting = reals_of_reference();
+    std::erase_if(waiting, [&](const Value* value) {
+      const Value* other = runs.model().graph().find_local(value->name);
+      return other == nullptr || other->producer == nullptr || !other->type || !is_floating_point(*other->type);
+    });
+    std::size_t next = 0;
+    while (next < waiting.size()) {
+      say("looking for what loses", next, waiting.size());
+      std::vector<const Value*> group;
+      std::vector<const Value*> others;
+      std::int64_t bytes = 0;
+      while (next < waiting.size() && (group.empty() || bytes + 2 * bytes_of(*waiting[next]) <= options_.memory)) {
+        bytes += 2 * bytes_of(*waiting[next]);
+        others.push_back(runs.model().graph().find_local(waiting[next]->name));
+        group.push_back(waiting[next++]);
+      }
+      const TensorMap expected = reference_.run(group, inputs_);
+      const TensorMap results = runs.run(others, inputs);
+      for (const Value* value : group) {
+        const OutputFigures figures = figures_of(value->name, expected.at(value->name), results.at(value->name));
+        found[value->name] = figures.not_finite != 0 ? -std::numeric_limits<double>::infinity() : decibels(figures);
+      }
+    }
+    for (const auto& [name, tensor] : inputs_) {
+      const auto own = effects_.find(name);
+      if (own != effects_.end()) found[name] = own->second.rounding.snr_db.value_or(perfect_db);
+    }
+    return found;
+  }
+
+  std::vector<NodeLoss> losses(const KeptNodes& kept) {
+    const auto decibels_of = tensor_decibels(kept);
+    std::vector<NodeLoss> losses;
+    for (const Node* node : graph().nodes()) {
+      const auto own = decibels_of.find(key_of(*node));
+      if (own == decibels_of.end() || works_in_any_type(*node)) continue;
+      double before = perfect_db;
+      for (const Value* input : node->inputs) {
+        const auto found = input == nullptr ? decibels_of.end() : decibels_of.find(input->name);
+        if (found != decibels_of.end()) before = std::min(before, found->second);
+      }
+      constexpr double all_of_it = 1e9;
+      const bool breaks = std::isinf(own->second) && !std::isinf(before);
+      if (std::isinf(own->second) && !breaks) continue;
+      losses.push_back({node, breaks ? all_of_it : before - own->second});
+    }
+    std::stable_sort(losses.begin(), losses.end(),
+                     [](const NodeLoss& a, const NodeLoss& b) { return a.lost_db > b.lost_db; });
+    return losses;
+  }
+
+  /// The node and what calculates its inputs, so many steps back.
+  static std::vector<const Node*> region(const Node& node, std::size_t steps) {
+    std::vector<const Node*> nodes{&node};
+    std::size_t begin = 0;
+    for (std::size_t step = 0; step < steps; ++step) {
+      const std::size_t end = nodes.size();
+      for (std::size_t i = begin; i < end; ++i) {
+        for (const Value* input : nodes[i]->inputs) {
+          const Node* maker = is_f32(input) ? input->producer : nullptr;
+          while (maker != nullptr && works_in_any_type(*maker) && is_f32(maker->input(0))) {
+            maker = maker->input(0)->producer;
+          }
+          if (maker == nullptr || maker->is("Constant")) continue;
+          if (std::find(nodes.begin(), nodes.end(), maker) == nodes.end()) nodes.push_back(maker);
+        }
+      }
+      begin = end;
+    }
+    return nodes;
+  }
+
+  /// Adds to what is kept, if anything helps.
+  bool improve(std::vector<OutputFigures>& outputs) {
+    constexpr std::size_t tried_nodes = 6;
+    constexpr std::size_t furthest = 3;
+    constexpr double worth_looking_at = 3;
+    const Score before = score_of(outputs);
+    std::vector<NodeLoss> found = losses(kept_);
+    if (found.size() > tried_nodes) found.resize(tried_nodes);
+    for (const auto& [node, lost_db] : found) {
+      if (lost_db < worth_looking_at) break;
+      for (std::size_t steps = 0; steps < furthest && result_.trials < most_trials; ++steps) {
+        KeptNodes more = kept_;
+        for (const Node* member : region(*node, steps)) {
+          const std::string lost = lost_db > perfect_db ? "breaks" : fmt::format("loses {:.0f} dB", lost_db);
+          const std::string reason = member == node
+                                         ? fmt::format("it {}", lost)
+                                         : fmt::format("{}, which it calculates for, {}", describe(*node), lost);
+          more.try_emplace(key_of(*member), KeptNode{WhyKept::loss, reason});
+        }
+        if (more.size() == kept_.size()) continue;
+        std::vector<OutputFigures> figures = try_types(more);
+        if (!score_of(figures).is_better_than(before)) continue;
+        kept_ = std::move(more);
+        outputs = std::move(figures);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void search(std::vector<OutputFigures>& outputs) {
+    const std::size_t before = kept_.size();
+    while (!score_of(outputs).meets(result_.limit_db) && result_.trials < most_trials && improve(outputs)) {
+    }
+    result_.met = score_of(outputs).meets(result_.limit_db);
+    if (result_.met && kept_.size() != before) give_back(outputs);
+  }
+
+  /// What the outputs meet the limit without.
+  void give_back(std::vector<OutputFigures>& outputs) {
+    std::vector<std::string> keys;
+    for (const auto& [key, node] : kept_) {
+      if (node.why == WhyKept::loss) keys.push_back(key);
+    }
+    if (keys.size() < 2) return;
+    for (const std::string& key : keys) {
+      if (result_.trials >= most_trials) return;
+      KeptNodes fewer = kept_;
+      fewer.erase(key);
+      std::vector<OutputFigures> figures = try_types(fewer);
+      if (!score_of(figures).meets(result_.limit_db)) continue;
+      kept_ = std::move(fewer);
+      outputs = std::move(figures);
+    }
+  }
+
+  void finish(std::vector<OutputFigures> outputs) {
+    result_.outputs = std::move(outputs);
+    result_.typed = typed_with(kept_);
+    for (const TypedNode& node : result_.typed.nodes) {
+      ChosenNode chosen;
+      chosen.node = node;
+      if (node.type == NodeType::kept) {
+        const auto found = kept_.find(node.key);
+        chosen.why = node.by_form || found == kept_.end() ? WhyKept::form : found->second.why;
+      }
+      const auto own = effects_.find(node.key);
+      chosen.has_figures = own != effects_.end();
+      if (chosen.has_figures) {
+        chosen.range = own->second.range;
+        chosen.rounding = own->second.rounding;
+      }
+      result_.nodes.push_back(std::move(chosen));
+    }
+  }
+
+  const ChooseOptions& options_;
+  Model prepared_;
+  PartialRuns reference_;
+  TensorMap inputs_;
+  TensorMap expected_;
+  std::map<std::string, TensorEffect, std::less<>> effects_;
+  std::map<std::string, const Node*, std::less<>> by_key_;
+  KeptNodes kept_;
+  std::size_t asked_ = 0;
+  ChosenTypes result_;
+};
+
+}  // namespace
+
+double limit_of(Precision precision) {
+  constexpr double of_f16 = 40;
+  constexpr double of_bf16 = 25;
+  return precision == Precision::f16 ? of_f16 : of_bf16;
+}
+
+std::string_view to_string(WhyKept why) {
+  switch (why) {
+    case WhyKept::form: return "form";
+    case WhyKept::asked: return "asked";
+    case WhyKept::overflow: return "overflow";
+    case WhyKept::whole_numbers: return "whole numbers";
+    case WhyKept::sum: return "sum";
+    case WhyKept::loss: return "loss";
+  }
+  return "";
+}
+
+std::vector<const ChosenNode*> ChosenTypes::kept() const {
+  std::vector<const ChosenNode*> found;
+  for (const ChosenNode& node : nodes) {
+    if (node.why && *node.why != WhyKept::form) found.push_back(&node);
+  }
+  return found;
+}
+
+ChosenTypes choose_types(const Model& model, const ChooseOptions& options) { return Chooser(model, options).run(); }
+
+}  // namespace graft

@@ -1,0 +1,89 @@
+// Decides which nodes stay in f32 when a network becomes f16 or bf16, from the numbers that go through it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "quant/typed.hpp"
+#include "verify/emulate.hpp"
+#include "verify/figures.hpp"
+
+namespace graft {
+
+struct ChooseOptions {
+  Precision precision = Precision::f16;
+  bool typed_ends = false;        ///< As in TypedOptions.
+  std::vector<std::string> keep;  ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
+  std::vector<std::string> only;  ///< The same: nothing else leaves f32. Empty: everything may.
+  std::optional<TensorMap> data;  ///< Inputs to decide by; without them they are made up.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of made-up inputs.
+  std::optional<double> limit_db;  ///< Signal to noise ratio that each output shall have; nothing: limit_of.
+  int threads = 0;
+  std::int64_t memory = std::int64_t{1} << 30;  ///< As in LayerOptions.
+  std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
+};
+
+/// 40 dB in f16, an error of 1 % of the signal; 25 dB in bf16, which has an eighth of the digits.
+[[nodiscard]] double limit_of(Precision precision);
+
+enum class WhyKept : std::uint8_t {
+  form,           ///< It has no such form, or is left alone: see make_typed.
+  asked,          ///< --keep, --only.
+  overflow,       ///< A tensor that it makes or reads is beyond the range.
+  whole_numbers,  ///< A tensor that it makes or reads counts further than the type does.
+  sum,            ///< What it sums inside is beyond the range.
+  loss,           ///< Without it an output misses the limit.
+};
+/// "form", "asked", "overflow", "whole numbers", "sum", "loss".
+[[nodiscard]] std::string_view to_string(WhyKept why);
+
+/// A node and why it has its type.
+struct ChosenNode {
+  TypedNode node;
+  std::optional<WhyKept> why;  ///< Of a kept one.
+  TensorRange range;           ///< Of its first output, as the f32 network gives it.
+  RoundingEffect rounding;     ///< What the type does to that.
+  bool has_figures = false;    ///< Whether the two are there: the output is a tensor of f32.
+};
+
+struct OutputFigures {
+  std::string name;
+  std::optional<double> snr_db;  ///< Nothing where nothing differs, or there is no signal.
+  double largest_error = 0;      ///< |f32 - result|, where both are finite.
+  std::int64_t elements = 0;
+  std::int64_t differing = 0;   ///< Of integers and booleans.
+  std::int64_t not_finite = 0;  ///< NaN or infinite, where the f32 network is finite.
+  std::int64_t rows = 0;        ///< Of reals, along the last axis; 0 where there is only one column.
+  std::int64_t same_top = 0;    ///< Rows whose largest element is at the same place.
+  bool is_real = false;
+};
+
+struct ChosenTypes {
+  TypedModel typed;
+  std::vector<ChosenNode> nodes;
+  std::vector<OutputFigures> outputs;  ///< Of the model as it was written.
+  std::vector<OutputFigures> plain;    ///< Of the model with nothing kept but what has no such form or was asked for.
+  std::vector<std::string> notes;
+  std::vector<std::string> inputs;  ///< "image: f32[2, 1, 8, 8]"
+  double limit_db = 0;
+  bool met = false;
+  std::size_t trials = 0;  ///< Models that were run.
+
+  [[nodiscard]] std::vector<const ChosenNode*> kept() const;  ///< Without those that have no such form.
+};
+
+/// Runs the f32 network, looks at every tensor, keeps in f32 what would overflow, count wrongly or sum too far, and
+/// where the outputs then still miss the limit, what loses most, until they meet it or nothing helps. What was kept for
+/// the last reason and is not needed in the end is given back. Everything is judged by running the typed model with
+/// its tensors rounded where they are made. Throws Error for a pattern that matches nothing, and where the model does
+/// not run.
+[[nodiscard]] ChosenTypes choose_types(const Model& model, const ChooseOptions& options);
+
+}  // namespace graft

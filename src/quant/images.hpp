@@ -1,0 +1,62 @@
+// Images as a network wants them: read, resized, cropped, normalised.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/tensor_data.hpp"
+
+namespace graft {
+
+/// Rows of pixels, each red, green, blue.
+struct Image {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::vector<std::uint8_t> pixels;
+};
+
+/// JPEG and PNG, by what the file begins with; transparency is laid over black. Throws Error naming the file and what
+/// is wrong with it.
+[[nodiscard]] Image read_image(const std::filesystem::path& path);
+/// By the end of its name.
+[[nodiscard]] bool is_image(const std::filesystem::path& path);
+
+/// How a network's images are prepared: resized, cropped, and each number then (pixel - mean) * scale, pixels from 0 to
+/// 255. In YAML:
+///   resize: 256                       # the shorter side; or [height, width]
+///   crop: [224, 224]                  # height, width, from the middle
+///   channels: rgb                     # rgb, bgr, gray
+///   mean: [123.675, 116.28, 103.53]   # one number, or one for each channel
+///   scale: [0.01712, 0.01751, 0.01743]
+///   layout: nchw                      # nchw, nhwc
+///   input: image                      # of the model, where it has several
+struct ImageRecipe {
+  enum class Channels : std::uint8_t { rgb, bgr, gray };
+  struct Size {
+    std::int64_t height = 0;
+    std::int64_t width = 0;
+    friend bool operator==(const Size&, const Size&) = default;
+  };
+  std::optional<std::int64_t> shorter_side;
+  std::optional<Size> resize;
+  std::optional<Size> crop;
+  Channels channels = Channels::rgb;
+  std::vector<double> mean{0};
+  std::vector<double> scale{1};
+  bool channels_last = false;
+  std::string input;
+  std::string text;  ///< As it was written.
+};
+
+/// Throws Error naming file, line and column: text that is no YAML, unknown keys, values that are not allowed.
+[[nodiscard]] ImageRecipe read_image_recipe(const std::filesystem::path& path);
+[[nodiscard]] ImageRecipe parse_image_recipe(const std::string& text, const std::string& name);
+
+/// One image as f32, 1 x C x H x W or 1 x H x W x C. Throws Error naming the image that is smaller than the crop.
+[[nodiscard]] TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name);
+
+}  // namespace graft

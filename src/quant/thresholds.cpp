@@ -1,0 +1,159 @@
+// The four methods, each on the bins alone.
+#include "quant/thresholds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace graft {
+namespace {
+
+struct MethodName {
+  ThresholdMethod method;
+  std::string_view name;
+};
+constexpr std::array<MethodName, 4> names{{{ThresholdMethod::entropy, "entropy"},
+                                           {ThresholdMethod::minmax, "minmax"},
+                                           {ThresholdMethod::percentile, "percentile"},
+                                           {ThresholdMethod::mse, "mse"}}};
+
+constexpr double highest_step = 127;
+
+double percentile(const Histogram& histogram, double percent) {
+  constexpr double whole = 100;
+  const auto& figures = histogram.figures();
+  const double all = static_cast<double>(histogram.counted()) + static_cast<double>(figures.zeros);
+  auto within = static_cast<double>(figures.zeros);
+  for (std::size_t i = 0; i < histogram.used_bins(); ++i) {
+    within += static_cast<double>(histogram.bins()[i]);
+    if (within >= all * percent / whole) return static_cast<double>(i + 1) * histogram.width();
+  }
+  return histogram.largest();
+}
+
+/// Squared errors of the middle of each bin.
+double squared_error(const Histogram& histogram, std::size_t used, double threshold) {
+  constexpr double middle = 0.5;
+  const double scale = threshold / highest_step;
+  double sum = 0;
+  for (std::size_t i = 0; i < used; ++i) {
+    if (histogram.bins()[i] == 0) continue;
+    const double value = (static_cast<double>(i) + middle) * histogram.width();
+    const double error = value - std::min(std::nearbyint(value / scale), highest_step) * scale;
+    sum += error * error * static_cast<double>(histogram.bins()[i]);
+  }
+  return sum;
+}
+
+double least_squared_error(const Histogram& histogram) {
+  constexpr int candidates = 256;
+  const std::size_t used = histogram.used_bins();
+  double best = histogram.largest();
+  double least = std::numeric_limits<double>::infinity();
+  // From the largest down, so that of equal errors the one that saturates least wins.
+  for (int i = candidates; i > 0; --i) {
+    const double threshold = static_cast<double>(histogram.largest()) * i / candidates;
+    const double error = squared_error(histogram, used, threshold);
+    if (error < least) {
+      least = error;
+      best = threshold;
+    }
+  }
+  return best;
+}
+
+/// Sums over the first i bins, for each i.
+struct PrefixSums {
+  std::vector<double> counts;   ///< c
+  std::vector<double> entropy;  ///< c log c
+  std::vector<double> filled;   ///< 1 where c is not 0
+
+  explicit PrefixSums(const std::vector<double>& bins)
+      : counts(bins.size() + 1), entropy(bins.size() + 1), filled(bins.size() + 1) {
+    for (std::size_t i = 0; i < bins.size(); ++i) {
+      counts[i + 1] = counts[i] + bins[i];
+      entropy[i + 1] = entropy[i] + (bins[i] > 0 ? bins[i] * std::log(bins[i]) : 0);
+      filled[i + 1] = filled[i] + (bins[i] > 0 ? 1 : 0);
+    }
+  }
+};
+
+/// The divergence of the first `kept` bins, the last of which takes what lies beyond, from the same bins in so many
+/// levels, each spread evenly over those of its bins that are not empty. A sum over bins of P log(P / Q), P and Q
+/// divided by their sums; where Q is constant over a level the sums are differences of prefix sums.
+double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::size_t kept, std::size_t levels) {
+  const double all = sums.counts.back();
+  const double beyond = all - sums.counts[kept];
+  const double last = bins[kept - 1];
+  double p_log_p = sums.entropy[kept - 1];
+  if (last + beyond > 0) p_log_p += (last + beyond) * std::log(last + beyond);
+  double p_log_q = 0;
+  for (std::size_t level = 0; level < levels; ++level) {
+    const std::size_t begin = level * kept / levels;
+    const std::size_t end = (level + 1) * kept / levels;
+    const bool is_last = level + 1 == levels;
+    const double within = sums.counts[end] - sums.counts[begin];
+    const double p = within + (is_last ? beyond : 0);
+    if (p == 0) continue;
+    // What lies beyond fills the last bin.
+    const double filled = sums.filled[end] - sums.filled[begin] + (is_last && last == 0 && beyond > 0 ? 1 : 0);
+    if (within == 0) return std::numeric_limits<double>::infinity();
+    p_log_q += p * std::log(within / filled / sums.counts[kept]);
+  }
+  return (p_log_p - p_log_q) / all - std::log(all);
+}
+
+/// As NVIDIA published it (S. Migacz, 8-bit inference with TensorRT, GTC 2017). Zeros take no part: they lose nothing
+/// in int8, and those of a ReLU would outweigh all else.
+double least_divergence(const Histogram& histogram) {
+  constexpr std::size_t most_bins = 2048;
+  constexpr std::size_t levels = 128;
+  constexpr double middle = 0.5;
+  const std::size_t used = histogram.used_bins();
+  const std::size_t together = (used + most_bins - 1) / most_bins;
+  std::vector<double> bins((used + together - 1) / together);
+  for (std::size_t i = 0; i < used; ++i) bins[i / together] += static_cast<double>(histogram.bins()[i]);
+  const PrefixSums sums(bins);
+  std::size_t best = bins.size();
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t kept = levels; kept <= bins.size(); ++kept) {
+    const double found = divergence(bins, sums, kept, levels);
+    if (found < least) {
+      least = found;
+      best = kept;
+    }
+  }
+  return (static_cast<double>(best) - middle) * histogram.width() * static_cast<double>(together);
+}
+
+}  // namespace
+
+std::string_view to_string(ThresholdMethod method) {
+  return std::find_if(names.begin(), names.end(), [&](const MethodName& entry) { return entry.method == method; })
+      ->name;
+}
+
+std::optional<ThresholdMethod> parse_threshold_method(std::string_view text) {
+  const auto* found =
+      std::find_if(names.begin(), names.end(), [&](const MethodName& entry) { return entry.name == text; });
+  return found == names.end() ? std::nullopt : std::optional(found->method);
+}
+
+double threshold_of(const Histogram& histogram, const ThresholdOptions& options) {
+  const double largest = histogram.largest();
+  if (largest == 0) return 0;
+  switch (options.method) {
+    case ThresholdMethod::entropy: return std::min(least_divergence(histogram), largest);
+    case ThresholdMethod::minmax: return largest;
+    case ThresholdMethod::percentile: return std::min(percentile(histogram, options.percentile), largest);
+    case ThresholdMethod::mse: return least_squared_error(histogram);
+  }
+  return largest;
+}
+
+float scale_of(double threshold) { return static_cast<float>(threshold / highest_step); }
+
+}  // namespace graft

@@ -1,0 +1,32 @@
+// From what was counted to where int8 saturates.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "quant/histogram.hpp"
+
+namespace graft {
+
+enum class ThresholdMethod : std::uint8_t {
+  entropy,     ///< The least Kullback-Leibler divergence, as TensorRT's entropy calibrator: 2048 bins, 128 levels.
+  minmax,      ///< The largest absolute value.
+  percentile,  ///< So many per cent of the numbers lie within.
+  mse,         ///< The least mean squared error of rounding and saturating.
+};
+[[nodiscard]] std::string_view to_string(ThresholdMethod method);
+[[nodiscard]] std::optional<ThresholdMethod> parse_threshold_method(std::string_view text);
+
+struct ThresholdOptions {
+  ThresholdMethod method = ThresholdMethod::entropy;
+  double percentile = 99.99;  ///< Above 0, at most 100.
+};
+
+/// The absolute value at which int8 saturates, at most the largest that was seen; 0 where only zeros were.
+[[nodiscard]] double threshold_of(const Histogram& histogram, const ThresholdOptions& options);
+
+/// What one step of int8 is worth.
+[[nodiscard]] float scale_of(double threshold);
+
+}  // namespace graft

@@ -1,0 +1,516 @@
+// A plan for each node, then the casts that it needs.
+#include "quant/typed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/functions.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/opset.hpp"
+#include "graph/shape_inference.hpp"
+#include "quant/type_constraints.hpp"
+
+namespace graft {
+namespace {
+
+/// Of ONNX's operators nearly all have bf16 from here on.
+constexpr std::int64_t bf16_opset = 22;
+constexpr std::int64_t ir_of_bf16_opset = 10;
+
+bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
+
+/// They give elements on as they are.
+bool only_moves(const Node& node) {
+  return is_one_of(node,
+                   {"Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity",
+                    "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"});
+}
+
+/// Sizes, which are f32 in ONNX and in no other type.
+bool is_size(const Node& node, std::size_t input) { return node.is("Resize") && input != 0; }
+
+std::string_view narrow_name(ElementType type) { return type == ElementType::f16 ? "f16" : "bf16"; }
+
+double largest_number(ElementType type) {
+  return largest_of(type == ElementType::f16 ? Precision::f16 : Precision::bf16);
+}
+
+double smallest_number(ElementType type) {
+  constexpr int f16_exponent = -24;
+  constexpr int bf16_exponent = -133;
+  return std::ldexp(1.0, type == ElementType::f16 ? f16_exponent : bf16_exponent);
+}
+
+/// What the type does to a constant.
+struct ConstantFit {
+  double beyond = 0;       ///< A number that it does not reach; 0 where there is none.
+  double vanishing = 0;    ///< A number that becomes 0 where all that are not 0 do; 0 where there is none.
+  TensorData converted{};  ///< With the largest and the smallest number in place of those.
+};
+
+ConstantFit fit(const TensorData& tensor, ElementType narrow) {
+  ConstantFit result;
+  std::vector<double> numbers = *tensor.numbers();
+  const std::vector<double> rounded = *TensorData::from_numbers(narrow, tensor.dims, numbers).numbers();
+  bool all_vanish = true;
+  double vanishing = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    double& number = numbers[i];
+    if (number != 0 && rounded[i] == 0) vanishing = number;
+    all_vanish = all_vanish && rounded[i] == 0;
+    if (std::isfinite(number) && !std::isfinite(rounded[i])) {
+      result.beyond = number;
+      number = std::copysign(largest_number(narrow), number);
+    }
+  }
+  if (all_vanish && vanishing != 0) {
+    result.vanishing = vanishing;
+    for (double& number : numbers) {
+      if (number != 0) number = std::copysign(smallest_number(narrow), number);
+    }
+  }
+  result.converted = TensorData::from_numbers(narrow, tensor.dims, numbers);
+  return result;
+}
+
+/// Where a number that is too large only has to be larger than all others.
+bool may_saturate(const Node& node, double number) {
+  if (is_one_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
+  constexpr double stands_for_infinity = 1e8;
+  return node.is("Mul") && std::abs(number) >= stands_for_infinity;
+}
+
+/// Where a number that is too small only has to be something.
+bool may_grow(const Node& node) { return is_one_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}); }
+
+/// What a node does with each port, and what was decided.
+struct Plan {
+  NodeType type = NodeType::none;
+  bool flexible = false;  ///< It works in any type without rounding: the casts around it decide.
+  bool by_form = false;
+  std::string reason;
+  std::vector<bool> inputs;   ///< Takes the node's type.
+  std::vector<bool> outputs;  ///< Has the node's type.
+};
+
+/// From where a value comes, or what a reader wants.
+enum class Side : std::uint8_t { f32, narrow, either };
+
+class Typing {
+ public:
+  Typing(const Model& prepared, const TypedOptions& options)
+      : options_(options), narrow_(element_type_of(options.precision)) {
+    result_.model = prepared.clone();
+  }
+
+  TypedModel run() {
+    for (const Node* node : graph().nodes()) plans_.emplace(node, plan_of(*node));
+    settle_flexible_nodes();
+    note_nodes();
+    const std::vector<Value*> values = graph().values();
+    for (Value* value : values) retype(*value);
+    change_attributes();
+    graph().topological_sort();
+    remove_idle_casts();
+    graph().remove_dead();
+    remove_unused_functions(result_.model);
+    infer_shapes(result_.model);
+    attach_functions(result_.model);
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] Graph& graph() { return result_.model.graph(); }
+  [[nodiscard]] const Graph& graph() const { return result_.model.graph(); }
+
+  // ---- The plan of a node by itself
+
+  static Plan kept(std::string reason, bool by_form = true) {
+    Plan plan;
+    plan.type = NodeType::kept;
+    plan.reason = std::move(reason);
+    plan.by_form = by_form;
+    return plan;
+  }
+
+  Plan plan_of(const Node& node) const {
+    const bool has_f32 = std::any_of(node.inputs.begin(), node.inputs.end(), is_f32) ||
+                         std::any_of(node.outputs.begin(), node.outputs.end(), is_f32);
+    if (node.is("Constant") || (!has_f32 && node.subgraphs().empty())) return {};
+    if (!node.subgraphs().empty()) return kept("the graphs inside it stay as they are");
+    if (auto reason = reason_to_keep(node)) return kept(std::move(*reason));
+    Plan plan = node.domain == onnx_domain ? operator_plan(node) : standard_plan(node);
+    if (plan.type == NodeType::kept) return plan;
+    if (auto reason = constants_that_do_not_fit(node, plan)) return kept(std::move(*reason));
+    const auto asked = options_.kept.find(key_of(node));
+    if (asked != options_.kept.end()) return kept(asked->second, false);
+    return plan;
+  }
+
+  std::optional<std::string> reason_to_keep(const Node& node) const {
+    for (const Value* value : node.inputs) {
+      if (value != nullptr && !value->type) return fmt::format("the type of its input '{}' is not known", value->name);
+      if (value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear")) {
+        return "it reads DequantizeLinear, with which it becomes int8";
+      }
+    }
+    for (const Value* value : node.outputs) {
+      if (value == nullptr) continue;
+      if (!value->type) return fmt::format("the type of its output '{}' is not known", value->name);
+      const auto mains = std::count(graph().outputs().begin(), graph().outputs().end(), value);
+      if (std::cmp_greater(value->output_count, mains)) return "a graph inside If, Loop or Scan gives it on";
+      if (std::any_of(value->uses.begin(), value->uses.end(),
+                      [](const Use& use) { return use.node->is("QuantizeLinear"); })) {
+        return "QuantizeLinear reads it, with which it becomes int8";
+      }
+    }
+    if (is_one_of(node, {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})) return "it stays as it is";
+    return std::nullopt;
+  }
+
+  /// Of a node of Graft: the row of types that begins with this type.
+  Plan operator_plan(const Node& node) const {
+    const auto op = make_operator(node);
+    if (op == nullptr) return kept("it is no operator that Graft knows");
+    if (!is_f32(node.input(0))) return kept("it is not an f32 operator");
+    const OperatorType& type = op->type();
+    const DType wanted = *to_dtype(narrow_);
+    std::vector<int> ranks;
+    for (const Value* input : node.inputs) {
+      ranks.push_back(input != nullptr && input->shape ? static_cast<int>(input->shape->size()) : -1);
+    }
+    for (const TypeRow& row : type.type_rows) {
+      const bool is_linear = std::all_of(row.formats.begin(), row.formats.begin() + static_cast<long>(row.count),
+                                         [](const Format& format) { return format.layout == Layout::linear; });
+      if (!is_linear || row.formats[0].dtype != wanted || !op->accepts(row, ranks)) continue;
+      Plan plan;
+      plan.type = NodeType::narrow;
+      const std::size_t given = node.inputs.size();
+      for (std::size_t i = 0; i < given; ++i) {
+        plan.inputs.push_back(is_f32(node.inputs[i]) && type.format_of(row, given, i).dtype == wanted);
+      }
+      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        plan.outputs.push_back(is_f32(node.outputs[i]) && type.format_of(row, given, given + i).dtype == wanted);
+      }
+      return plan;
+    }
+    return kept(fmt::format("{} has no {} form", type.name, narrow_name(narrow_)));
+  }
+
+  Plan standard_plan(const Node& node) const {
+    if (!node.domain.empty()) return kept("which types this operator takes is not known");
+    Plan plan;
+    plan.type = NodeType::narrow;
+    if (node.is("Cast") || node.is("ConstantOfShape")) {
+      plan.flexible = true;
+      plan.inputs.assign(node.inputs.size(), false);
+      plan.outputs.push_back(is_f32(node.output()));
+      if (!plan.outputs[0]) plan.type = NodeType::none;
+      return plan;
+    }
+    const NarrowForm* form = find_narrow_form(node.op_type);
+    if (form == nullptr) return kept(fmt::format("ONNX has {} in f32 only", node.op_type));
+    const std::int64_t since = narrow_ == ElementType::f16 ? form->f16_since : form->bf16_since;
+    if (since == 0) return kept(fmt::format("ONNX has no {} {}", narrow_name(narrow_), node.op_type));
+    if (graph().opset() < since) {
+      return kept(fmt::format("ONNX has {} in {} from operator set {} on; the model is in {}", node.op_type,
+                              narrow_name(narrow_), since, graph().opset()));
+    }
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      plan.inputs.push_back(is_f32(node.inputs[i]) && form->takes_input(i) && !is_size(node, i));
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      plan.outputs.push_back(is_f32(node.outputs[i]) && form->gives_output(i));
+    }
+    const auto is_set = [](bool port) { return port; };
+    if (std::none_of(plan.inputs.begin(), plan.inputs.end(), is_set)) {
+      return kept(fmt::format("{} takes f32 only", node.op_type));
+    }
+    plan.flexible = only_moves(node) || std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
+    return plan;
+  }
+
+  std::optional<std::string> constants_that_do_not_fit(const Node& node, const Plan& plan) const {
+    for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
+      const auto constant = plan.inputs[i] ? node.inputs[i]->constant() : std::nullopt;
+      if (!constant) continue;
+      const ConstantFit found = fit(*constant, narrow_);
+      if (found.beyond != 0 && !may_saturate(node, found.beyond)) {
+        return fmt::format("its constant '{}' holds {:.4g}, which {} does not reach", node.inputs[i]->name,
+                           found.beyond, narrow_name(narrow_));
+      }
+      if (found.vanishing != 0 && !may_grow(node)) {
+        return fmt::format("its constant '{}', {:.4g}, would become 0", node.inputs[i]->name, found.vanishing);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // ---- Nodes that work in any type
+
+  /// The type that a value comes in; flexible nodes count as `from` says.
+  [[nodiscard]] Side source_of(const Value& value, const std::set<const Node*>& from) const {
+    if (value.constant()) return Side::either;
+    if (value.producer == nullptr) return options_.typed_ends ? Side::narrow : Side::f32;
+    const Plan& plan = plans_.at(value.producer);
+    if (plan.type != NodeType::narrow || !plan.outputs.at(value.output_index)) return Side::f32;
+    return plan.flexible && from.contains(value.producer) ? Side::f32 : Side::narrow;
+  }
+
+  [[nodiscard]] Side wanted_by(const Use& use) const {
+    const auto found = plans_.find(use.node);
+    if (found == plans_.end()) return Side::f32;  // in a graph inside
+    const Plan& plan = found->second;
+    if (use.node->is("Cast") || plan.type == NodeType::none) return Side::either;
+    if (plan.type == NodeType::kept || !plan.inputs.at(use.index)) return Side::f32;
+    if (plan.flexible && !only_moves(*use.node)) return Side::either;
+    return plan.type == NodeType::follows ? Side::f32 : Side::narrow;
+  }
+
+  /// Whether the casts are fewer with the node in f32, given that what it reads is.
+  [[nodiscard]] bool is_wanted_in_f32(const Node& node, const Plan& plan) const {
+    bool narrow = false;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const Value* value = node.outputs[i];
+      if (value == nullptr || !plan.outputs.at(i)) continue;
+      if (value->output_count != 0) {
+        if (!options_.typed_ends) return true;
+        narrow = true;
+      }
+      for (const Use& use : value->uses) {
+        const Side side = wanted_by(use);
+        if (side == Side::f32) return true;
+        narrow = narrow || side == Side::narrow;
+      }
+    }
+    return !narrow;
+  }
+
+  void settle_flexible_nodes() {
+    const std::vector<Node*> nodes = graph().nodes();
+    std::set<const Node*> from;  // what they read is f32
+    const auto reads_f32 = [&](const Node& node, const Plan& plan) {
+      for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
+        if (plan.inputs[i] && source_of(*node.inputs[i], from) == Side::narrow) return false;
+      }
+      return true;
+    };
+    const auto is_open = [](const Plan& plan) { return plan.flexible && plan.type == NodeType::narrow; };
+    for (const Node* node : nodes) {
+      const Plan& plan = plans_.at(node);
+      if (is_open(plan) && reads_f32(*node, plan)) from.insert(node);
+    }
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+      Plan& plan = plans_.at(*node);
+      if (!is_open(plan) || !from.contains(*node)) continue;
+      if (is_wanted_in_f32(**node, plan)) {
+        plan.type = NodeType::follows;
+      } else {
+        from.erase(*node);
+      }
+    }
+    // What only reads follows what became of the rest.
+    for (const Node* node : nodes) {
+      Plan& plan = plans_.at(node);
+      const bool only_reads = std::none_of(node->outputs.begin(), node->outputs.end(), is_f32);
+      if (plan.type == NodeType::follows && only_reads && !reads_f32(*node, plan)) plan.type = NodeType::narrow;
+    }
+  }
+
+  // ---- The graph
+
+  void note_nodes() {
+    for (Node* node : graph().nodes()) {
+      if (node->is("Constant")) continue;
+      const Plan& plan = plans_.at(node);
+      result_.nodes.push_back({key_of(*node), describe(*node), node->op_type, plan.type, plan.reason, plan.by_form});
+      if (plan.type == NodeType::kept) node->metadata[std::string(precision_note)] = "f32: " + plan.reason;
+    }
+  }
+
+  [[nodiscard]] bool is_made_narrow(const Value& value) const {
+    if (value.producer == nullptr) return value.is_input && options_.typed_ends;
+    const Plan& plan = plans_.at(value.producer);
+    return plan.type == NodeType::narrow && plan.outputs.at(value.output_index);
+  }
+
+  [[nodiscard]] std::pair<std::vector<Use>, std::vector<Use>> readers_of(const Value& value) const {
+    std::vector<Use> f32;
+    std::vector<Use> narrow;
+    for (const Use& use : value.uses) {
+      const auto found = plans_.find(use.node);
+      const bool is_any = found != plans_.end() && use.node->is("Cast");
+      if (is_any) continue;
+      const bool takes_narrow =
+          found != plans_.end() && found->second.type == NodeType::narrow && found->second.inputs.at(use.index);
+      (takes_narrow ? narrow : f32).push_back(use);
+    }
+    return {std::move(f32), std::move(narrow)};
+  }
+
+  Value* cast(Value& value, ElementType to, const std::string& name) {
+    Node* node = graph().add_node("Cast", {&value}, {name});
+    node->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(to))));
+    node->output()->type = to;
+    node->output()->shape = value.shape;
+    ++result_.casts;
+    return node->output();
+  }
+
+  void redirect(const std::vector<Use>& uses, Value* to) {
+    for (const Use& use : uses) use.node->graph->set_input(*use.node, use.index, to);
+  }
+
+  void retype(Value& value) {
+    if (value.type != ElementType::f32) return;
+    const auto [f32_readers, narrow_readers] = readers_of(value);
+    if (const auto constant = value.constant()) {
+      if (!narrow_readers.empty()) convert_constant(value, *constant, narrow_readers);
+      return;
+    }
+    if (value.producer != nullptr && !plans_.contains(value.producer)) return;
+    if (!is_made_narrow(value)) {
+      if (!narrow_readers.empty()) {
+        redirect(narrow_readers, cast(value, narrow_, value.name + "/" + std::string(narrow_name(narrow_))));
+      }
+      if (options_.typed_ends && value.output_count != 0 && !value.is_input) make_output(value, narrow_);
+      return;
+    }
+    value.type = narrow_;
+    Value* wide = nullptr;
+    if (!options_.typed_ends && value.output_count != 0 && !value.is_input) wide = make_output(value, ElementType::f32);
+    if (f32_readers.empty()) return;
+    if (wide == nullptr) wide = cast(value, ElementType::f32, value.name + "/f32");
+    redirect(f32_readers, wide);
+  }
+
+  /// The graph's output, in the other type than the value has; it keeps the name.
+  Value* make_output(Value& value, ElementType to) {
+    const std::string name = value.name;
+    const std::string_view own = to == ElementType::f32 ? narrow_name(narrow_) : "f32";
+    graph().rename(value, graph().unique_name(fmt::format("{}/{}", name, own)));
+    Value* output = cast(value, to, name);
+    for (std::size_t i = 0; i < graph().outputs().size(); ++i) {
+      if (graph().outputs()[i] == &value) graph().replace_output(i, *output);
+    }
+    return output;
+  }
+
+  void convert_constant(Value& value, const TensorData& constant, const std::vector<Use>& readers) {
+    const ConstantFit found = fit(constant, narrow_);
+    const auto adjusted = [&](double was, double is) {
+      result_.adjusted.push_back({value.name, fmt::format("{:.6g} became {:.6g}", was, is)});
+    };
+    if (found.beyond != 0) adjusted(found.beyond, std::copysign(largest_number(narrow_), found.beyond));
+    if (found.vanishing != 0) adjusted(found.vanishing, std::copysign(smallest_number(narrow_), found.vanishing));
+    const bool in_place = readers.size() == value.uses.size() && value.output_count == 0;
+    if (in_place && value.producer == nullptr) {
+      graph().set_initializer(value, found.converted);
+      return;
+    }
+    if (in_place) {
+      value.producer->attributes.clear();
+      value.producer->attributes.emplace("value", NodeAttribute(AttributeData(found.converted)));
+      value.type = narrow_;
+      return;
+    }
+    redirect(readers, graph().add_constant(value.name + "/" + std::string(narrow_name(narrow_)), found.converted));
+  }
+
+  void change_attributes() {
+    for (Node* node : graph().nodes()) {
+      const auto found = plans_.find(node);
+      if (found == plans_.end() || found->second.type != NodeType::narrow) continue;
+      if (node->is("Cast")) {
+        node->attributes.insert_or_assign("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(narrow_))));
+      } else if (node->is("ConstantOfShape")) {
+        const NodeAttribute* value = node->attribute("value");
+        const TensorData* tensor = value == nullptr ? nullptr : value->get<TensorData>();
+        const double number = tensor == nullptr ? 0 : tensor->scalar().value_or(0);
+        node->attributes.insert_or_assign(
+            "value", NodeAttribute(AttributeData(TensorData::from_numbers(narrow_, {1}, {number}))));
+      }
+    }
+  }
+
+  /// Casts of the model's own whose input has the wanted type by now.
+  void remove_idle_casts() {
+    for (Node* node : graph().nodes()) {
+      if (!node->is("Cast") || node->input(0) == nullptr || node->input(0)->type != node->output()->type) continue;
+      if (!plans_.contains(node) || node->input(0)->type != narrow_) continue;
+      graph().replace_all_uses(*node->output(), *node->input(0));
+    }
+  }
+
+  const TypedOptions& options_;
+  ElementType narrow_;
+  TypedModel result_;
+  std::unordered_map<const Node*, Plan> plans_;
+};
+
+/// The operator set that all nodes need which have bf16 up to `bf16_opset`.
+std::int64_t opset_of_bf16(const Model& model) {
+  std::int64_t needed = working_opset;
+  for (const Node* node : std::as_const(model).graph().nodes()) {
+    const NarrowForm* form = node->domain.empty() ? find_narrow_form(node->op_type) : nullptr;
+    if (form != nullptr && form->bf16_since <= bf16_opset) needed = std::max(needed, form->bf16_since);
+  }
+  return needed;
+}
+
+}  // namespace
+
+ElementType element_type_of(Precision precision) {
+  if (precision == Precision::int8) throw Error(Error::Kind::internal, "element_type_of: int8 is no type of numbers");
+  return precision == Precision::f16 ? ElementType::f16 : ElementType::bf16;
+}
+
+const std::string& key_of(const Node& node) {
+  static const std::string none;
+  const auto found =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](const Value* value) { return value != nullptr; });
+  return found == node.outputs.end() ? none : (*found)->name;
+}
+
+bool works_in_any_type(const Node& node) {
+  return only_moves(node) || is_one_of(node, {"Cast", "Constant", "ConstantOfShape"}) ||
+         std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
+}
+
+Model prepare_for_types(const Model& model, Precision precision) {
+  Model prepared = model.clone();
+  for (Value* value : std::vector<Value*>(prepared.graph().inputs())) {
+    if (value->initializer) prepared.graph().set_is_input(*value, false);
+  }
+  inline_functions(prepared, {.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }});
+  adopt_drop_ins(prepared.graph());
+  raise_opset(prepared);
+  if (precision == Precision::bf16) {
+    const std::int64_t needed = opset_of_bf16(prepared);
+    try {
+      raise_opset(prepared, needed);
+      if (needed > working_opset) prepared.ir_version = std::max(prepared.ir_version, ir_of_bf16_opset);
+    } catch (const Error& refused) {
+      if (refused.kind() == Error::Kind::internal) throw;  // otherwise a node has no newer form: the others stay in f32
+    }
+  }
+  infer_shapes(prepared);
+  return prepared;
+}
+
+TypedModel make_typed(const Model& prepared, const TypedOptions& options) { return Typing(prepared, options).run(); }
+
+}  // namespace graft

@@ -1,0 +1,76 @@
+// A network in f16 or bf16: which nodes calculate in it, casts between them and the others, constants converted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/model.hpp"
+#include "verify/emulate.hpp"
+
+namespace graft {
+
+/// On nodes that stay in f32: "f32: " and why.
+inline constexpr std::string_view precision_note = "graft.precision";
+
+/// f16 or bf16; throws Error (internal) for int8.
+[[nodiscard]] ElementType element_type_of(Precision precision);
+
+/// What nodes are called in a decision about them: by the name of their first output, which every node has.
+[[nodiscard]] const std::string& key_of(const Node& node);
+
+/// Whether it does the same in any type: it only moves elements, converts them, fills a tensor, or gives no f32.
+[[nodiscard]] bool works_in_any_type(const Node& node);
+
+struct TypedOptions {
+  Precision precision = Precision::f16;
+  bool typed_ends = false;                               ///< Inputs and outputs take the type as well.
+  std::map<std::string, std::string, std::less<>> kept;  ///< Nodes that stay in f32, by key_of, and why.
+};
+
+enum class NodeType : std::uint8_t {
+  narrow,
+  kept,     ///< In f32.
+  follows,  ///< In f32 since all around it is, though it would do in the other type as well.
+  none,     ///< It has no f32 tensors.
+};
+
+/// What became of a node.
+struct TypedNode {
+  std::string key;   ///< As key_of.
+  std::string node;  ///< As it is described.
+  std::string op;
+  NodeType type = NodeType::none;
+  std::string reason;    ///< Why it is kept.
+  bool by_form = false;  ///< It is kept for what it is, not because of TypedOptions::kept.
+};
+
+/// A constant of which the type does not hold a number, and what stands there instead.
+struct AdjustedConstant {
+  std::string name;
+  std::string change;  ///< "-1e+09 became -65504"
+};
+
+struct TypedModel {
+  Model model;
+  std::vector<TypedNode> nodes;  ///< Of the main graph, in its order; without Constant.
+  std::vector<AdjustedConstant> adjusted;
+  std::size_t casts = 0;  ///< That were added.
+};
+
+/// A copy in the form that make_typed works on: inputs with a default are constants, calls of functions that are not
+/// Graft's inlined, operator set 17 or the one that has the type, types inferred. Its nodes' keys stay good in what
+/// make_typed gives.
+[[nodiscard]] Model prepare_for_types(const Model& model, Precision precision);
+
+/// The prepared model in that type. Nodes of operators that take it calculate in it; kept ones, those that ONNX has in
+/// f32 only, operators of other libraries, and what reads DequantizeLinear or is read by QuantizeLinear stay in f32,
+/// and so do the insides of If, Loop and Scan. Graft's operators take their own f16 or bf16 form. A tensor is cast once
+/// for all who read it in the other type; nodes that only move elements, make or read them take the type of those
+/// around them, so that no cast is followed by one back. A constant is converted once; numbers beyond the range become
+/// the largest where they stand for infinity (a mask), and an epsilon that would become 0 the smallest.
+[[nodiscard]] TypedModel make_typed(const Model& prepared, const TypedOptions& options);
+
+}  // namespace graft
