@@ -1,5 +1,6 @@
 // graft bench: the speed of operators beside PyTorch's, and of a model on the CPU.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,16 +8,19 @@
 #include <optional>
 
 #include "cli/bench_models.hpp"
+#include "cli/bench_page.hpp"
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/model_arguments.hpp"
+#include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/suggest.hpp"
 #include "cli/temporary_folder.hpp"
+#include "core/suggest.hpp"
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #if GRAFT_WITH_OPENVINO
-#include "graph/onnx_io.hpp"
+#include "import/read_model.hpp"
 #include "verify/inputs.hpp"
 #endif
 
@@ -143,7 +147,6 @@ Exit bench_operators(const Console& console, const Arguments& arguments) {
   const std::string device = arguments.device.empty() ? "cuda" : arguments.device;
   std::vector<std::string> command{"--library", c_library().string(), "--op", arguments.op, "--device", device};
   if (!arguments.match.empty()) command.insert(command.end(), {"--match", arguments.match});
-  if (!arguments.report.empty()) command.insert(command.end(), {"--report", arguments.report});
   if (arguments.time_limit > 0) {
     command.insert(command.end(), {"--time-limit", fmt::format("{}", arguments.time_limit)});
   }
@@ -158,7 +161,7 @@ Exit bench_operators(const Console& console, const Arguments& arguments) {
   }
   nlohmann::json result = ask_bench(console, command);
   say_results(console, result);
-  if (!arguments.report.empty()) console.say(fmt::format("wrote {}", console.paint(arguments.report, Colour::strong)));
+  if (!arguments.report.empty()) write_report(console, page_of_operators(result), arguments.report);
   const bool wrong = !result["wrong"].empty();
   for (const auto& name : result["wrong"]) {
     console.warn(fmt::format("{}: failed, or differs from what is beside it", name.get<std::string>()));
@@ -174,7 +177,8 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   if (arguments.device == "cuda") {
     throw Error("--device cuda: a model is timed on the CPU only\nLeave it out, or time an operator: --op NAME");
   }
-  const Model model = read_onnx(arguments.model);
+  check_is_onnx(arguments.model);
+  const Model model = read_model(arguments.model);
   InputOptions options;
   for (const auto& [name, shape] : parse_shapes("--input", arguments.inputs, false)) options.shapes[name] = shape;
   const TensorMap inputs = make_inputs(model, options);
@@ -192,6 +196,12 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
                     std::max(static_cast<double>(times.size()) / most, total / limit));
   }
   progress.clear();
+  if (!arguments.report.empty()) {
+    std::vector<report::Fact> ends;
+    for (const auto& [name, tensor] : inputs)
+      ends.push_back({"input", fmt::format("{}: {}", name, fmt::join(tensor.dims, "x"))});
+    write_report(console, page_of_model(arguments.model, times, ends), arguments.report);
+  }
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
   console.print(fmt::format("{}: {:.3f} ms on the CPU, {:.1f} runs a second ({}, fastest {:.3f} ms, slowest {:.3f} ms)",
@@ -219,6 +229,7 @@ Exit bench(const Console& console, const Arguments& arguments) {
   if (arguments.op.empty() == arguments.model.empty()) {
     throw Error("graft bench takes a MODEL or --op NAME\n`graft bench --help` shows what there is");
   }
+  check_report(arguments.report);
   return arguments.op.empty() ? bench_model(console, arguments) : bench_operators(console, arguments);
 }
 
@@ -246,8 +257,7 @@ void add_bench(Program& program) {
       ->add_option("--time-limit", arguments->time_limit, "begin nothing new after this many seconds (none; model: 5)")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
-  command->add_option("--report", arguments->report, "HTML page to write: bar charts and every figure")
-      ->type_name("FILE");
+  add_report_option(*command, arguments->report, "bar charts and every figure");
 }
 
 }  // namespace graft::cli

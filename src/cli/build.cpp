@@ -10,12 +10,14 @@
 
 #include "cli/engine_session.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
+#include "import/read_model.hpp"
 
 namespace graft::cli {
 namespace {
@@ -68,16 +70,6 @@ std::vector<std::string> plugin_libraries(const Arguments& arguments, bool needs
                             arguments.model, own.path.string()));
   }
   return libraries;
-}
-
-void check_libraries(const std::vector<std::string>& libraries) {
-  for (const std::string& library : libraries) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(library, ignored)) {
-      throw Error(
-          fmt::format("--plugin-lib {}: no such file\nGraft's own is {}", library, own_plugin_library().path.string()));
-    }
-  }
 }
 
 std::vector<std::string> driver_command(const Arguments& arguments, const std::string& model,
@@ -133,8 +125,9 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
 }
 
 Exit build(const Console& console, const Arguments& arguments) {
+  check_is_onnx(arguments.model);
   check_libraries(arguments.libraries);
-  Model model = read_onnx(arguments.model);
+  Model model = read_model(arguments.model);
   const std::map<std::string, PluginNode> nodes = plugin_nodes(model);
   const bool with_plugins = arguments.plugins == "auto" && !nodes.empty();
   const std::vector<std::string> libraries = plugin_libraries(arguments, with_plugins);

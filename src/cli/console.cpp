@@ -68,7 +68,8 @@ std::size_t display_width(std::string_view text) {
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
+    const std::string_view word = text.substr(0, text.find_first_of(" \n"));
+    const bool ends_line = text.size() > word.size() && text[word.size()] == '\n';
     text = text.substr(std::min(text.size(), word.size() + 1));
     std::string& line = lines.back();
     if (line.empty()) {
@@ -79,8 +80,19 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
     } else {
       lines.emplace_back(word);
     }
+    if (ends_line) lines.emplace_back();
   }
   return lines;
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  if (display_width(text) <= most) return text;
+  std::size_t begin = text.size();
+  for (std::size_t characters = 0; begin > 0 && characters < most - 1;) {
+    --begin;
+    characters += (static_cast<unsigned char>(text[begin]) & 0xC0U) != 0x80U ? 1 : 0;
+  }
+  return "…" + text.substr(begin);
 }
 
 std::string bytes_text(std::uint64_t bytes) {

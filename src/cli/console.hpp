@@ -40,8 +40,10 @@ class Table {
 
 /// Columns that a text takes on a terminal: code points of UTF-8.
 [[nodiscard]] std::size_t display_width(std::string_view text);
-/// Breaks at spaces so that no line is wider, unless a single word is.
+/// Breaks at ends of lines, and at spaces so that no line is wider, unless a single word is.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
+/// The end of a text that is longer than `most` characters: of a long name it says more than the beginning.
+[[nodiscard]] std::string shortened(const std::string& text, std::size_t most);
 /// "712.7 kB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// "1 node", "3 nodes".

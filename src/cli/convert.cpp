@@ -1,15 +1,25 @@
 // graft convert: rewrites a model so that TensorRT can run it, and says what was done and why.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
+#include <system_error>
 #include <utility>
 
-#include "cli/dimensions.hpp"
+#include "cli/convert_page.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/model_arguments.hpp"
+#include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/suggest.hpp"
+#include "cli/verdicts.hpp"
+#include "core/suggest.hpp"
 #include "graft/error.hpp"
+#include "graph/atomic_file.hpp"
 #include "graph/onnx_io.hpp"
 #include "passes/pipeline.hpp"
 
@@ -17,11 +27,12 @@ namespace graft::cli {
 namespace {
 
 struct Arguments {
-  std::string model;
+  ModelArguments model;
   std::string output;
-  std::vector<std::string> inputs;
   std::vector<std::string> passes;
   std::string plugins = "auto";
+  std::string rules;
+  std::string report;
   bool explain = false;
   bool no_prove = false;
 };
@@ -86,7 +97,18 @@ Json to_json(const ConvertReport& report) {
     choices.push_back(
         {{"node", choice.node}, {"operator", choice.op}, {"kind", to_string(choice.kind)}, {"reason", choice.reason}});
   }
+  Json rules = Json::array();
+  for (const RuleOutcome& rule : report.rules) {
+    rules.push_back({{"place", rule.place},
+                     {"rule", rule.rule},
+                     {"reason", rule.reason},
+                     {"matched", rule.matched},
+                     {"applied", rule.applied},
+                     {"failed", rule.failed()},
+                     {"notes", rule.notes}});
+  }
   return {{"passes", passes},
+          {"rules", rules},
           {"rewrites", to_json(report.rewrites)},
           {"undone", to_json(report.undone)},
           {"near_misses", near_misses},
@@ -95,34 +117,60 @@ Json to_json(const ConvertReport& report) {
           {"proofs_reused", report.proofs_reused}};
 }
 
-/// What most people want to know: the fusions, not the cleaning up.
+/// A line that stands for several rewrites alike: a network repeats itself.
+struct Line {
+  std::string text;
+  std::string replacement;
+  std::string proof;
+  std::size_t nodes = 0;
+  std::size_t count = 0;
+};
+
+/// Of the passes that tidy up, how much they did; fusions with the same result in one line. With -v every rewrite.
+std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass, bool all) {
+  std::vector<Line> lines;
+  std::size_t proven = 0;
+  for (const Rewrite& rewrite : report.rewrites) {
+    if (rewrite.pass != pass.pass) continue;
+    proven += rewrite.proof.empty() ? 0U : 1U;
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
+      return !all && line.replacement == rewrite.replacement && line.nodes == rewrite.nodes.size();
+    });
+    if (same == lines.end()) {
+      lines.push_back({.text = fmt::format("{} -> {}", nodes_text(rewrite, all), rewrite.replacement),
+                       .replacement = rewrite.replacement,
+                       .proof = rewrite.proof,
+                       .nodes = rewrite.nodes.size(),
+                       .count = 1});
+    } else if (++same->count == 2 && !same->proof.empty()) {
+      same->proof = "each proven; the first: " + same->proof;
+    }
+  }
+  if (all || lines.size() <= 1) return lines;
+  constexpr std::size_t few = 6;
+  const std::string whole = count_text(pass.rewrites, "change") + (proven == pass.rewrites ? ", each proven" : "");
+  if (tidies_up(pass.pass)) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
+  if (lines.size() > few) {
+    lines.resize(few);
+    lines.push_back({.text = fmt::format("and more, {} in all; -v shows each", whole),
+                     .replacement = "",
+                     .proof = "",
+                     .nodes = 0,
+                     .count = 1});
+  }
+  return lines;
+}
+
 void say_rewrites(const Console& console, const ConvertReport& report) {
   Table table;
   for (const PassSummary& pass : report.passes) {
     if (pass.rewrites == 0) continue;
-    // A network repeats itself, and so would these lines.
-    std::vector<std::pair<std::pair<std::string, std::string>, std::size_t>> lines;
-    for (const Rewrite& rewrite : report.rewrites) {
-      if (rewrite.pass != pass.pass) continue;
-      if (rewrite.proof.empty() && pass.rewrites > 1) {
-        table.add({{pass.pass, Colour::strong}, count_text(pass.rewrites, "change")});
-        break;
-      }
-      const std::pair line{fmt::format("{} -> {}", nodes_text(rewrite, console.verbose), rewrite.replacement),
-                           rewrite.proof};
-      const auto same =
-          std::find_if(lines.begin(), lines.end(), [&](const auto& other) { return other.first == line; });
-      if (same == lines.end()) {
-        lines.emplace_back(line, 1);
-      } else {
-        ++same->second;
-      }
-    }
-    for (const auto& [line, count] : lines) {
-      const bool first = &line == &lines.front().first;
+    bool first = true;
+    for (const Line& line : lines_of(report, pass, console.verbose)) {
       table.add({{first ? pass.pass : "", Colour::strong},
-                 count == 1 ? line.first : fmt::format("{}, {} times", line.first, count)});
-      if (!line.second.empty()) table.add({"", {"proof: " + line.second, Colour::faint}});
+                 line.count == 1 ? line.text : fmt::format("{}, {} times", line.text, line.count)});
+      if (!line.proof.empty()) table.add({"", {"proof: " + line.proof, Colour::faint}});
+      first = false;
     }
   }
   console.say(table);
@@ -142,11 +190,13 @@ void say_choices(const Console& console, const ConvertReport& report) {
     }
   }
   if (groups.empty()) return;
+  constexpr std::size_t widest = 60;
   Table table;
   for (const auto& [choice, count] : groups) {
     const bool plugin = choice->kind == OperatorChoice::Kind::plugin;
     table.add({{std::string(to_string(choice->kind)), plugin ? Colour::good : Colour::none},
-               count == 1 ? choice->node : fmt::format("{} nodes ({})", count, choice->op),
+               count == 1 ? (console.verbose ? choice->node : shortened(choice->node, widest))
+                          : fmt::format("{} nodes ({})", count, choice->op),
                choice->reason});
   }
   console.say();
@@ -182,60 +232,227 @@ void say_explanation(const Console& console, const ConvertReport& report) {
   }
 }
 
+std::string outcome_text(const RuleOutcome& rule) {
+  if (rule.matched == 0) return "matched nothing";
+  if (rule.applied == rule.matched) return fmt::format("done, {}", count_text(rule.applied, "place"));
+  return fmt::format("done in {} of {}", rule.applied, count_text(rule.matched, "place"));
+}
+
+void say_rules(const Console& console, const ConvertReport& report, bool explain) {
+  if (report.rules.empty()) return;
+  Table table;
+  for (const RuleOutcome& rule : report.rules) {
+    const Colour colour = rule.failed() ? Colour::bad : rule.applied == 0 ? Colour::caution : Colour::good;
+    table.add({rule.place, {outcome_text(rule), colour}, rule.rule});
+    if (!explain) continue;
+    if (!rule.reason.empty()) table.add({"", "", {rule.reason, Colour::faint}});
+    for (const std::string& note : rule.notes) table.add({"", "", {note, Colour::faint}});
+  }
+  console.say();
+  console.say("Rules");
+  console.say(table);
+}
+
+/// The answer is no where a rule that is not optional was not done everywhere.
+Exit check_rules(const Console& console, const ConvertReport& report) {
+  Exit exit = Exit::done;
+  for (const RuleOutcome& rule : report.rules) {
+    if (!rule.failed()) continue;
+    exit = Exit::answer_is_no;
+    std::string text = fmt::format("{}: {}: {}", rule.place, rule.rule, outcome_text(rule));
+    for (const std::string& note : rule.notes) text += "\n" + note;
+    console.error(text);
+  }
+  return exit;
+}
+
+/// "12 Conv2D, 3 BiasAdd", the most frequent first.
+std::string operators_text(const std::map<std::string, std::size_t>& operators) {
+  std::vector<std::pair<std::string, std::size_t>> sorted(operators.begin(), operators.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  constexpr std::size_t few = 12;
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size() && i < few; ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", sorted[i].second, sorted[i].first);
+  }
+  return sorted.size() <= few ? text : fmt::format("{} and {} other kinds", text, sorted.size() - few);
+}
+
+/// What the reader of another format made of the file.
+void say_origin(const Console& console, const Origin& origin) {
+  Table table;
+  table.add({{"read", Colour::faint}, operators_text(origin.operators)});
+  std::map<std::string, std::map<std::string, std::size_t>> reasons;
+  for (const Origin::LeftOut& entry : origin.left_out) reasons[entry.why][entry.op] += entry.count;
+  for (const auto& [why, operators] : reasons) {
+    table.add({{"left out", Colour::faint}, fmt::format("{}: {}", operators_text(operators), why)});
+  }
+  if (origin.renamed != 0) {
+    table.add({{"renamed", Colour::faint},
+               fmt::format("{}: a layer that works in place gives its name to what comes out of it",
+                           count_text(origin.renamed, "tensor"))});
+  }
+  console.say(table);
+}
+
+std::uint64_t bytes_of_weights(const Model& model) {
+  std::uint64_t bytes = 0;
+  for (const Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
+  return bytes;
+}
+
+std::size_t count_of(const Model& model, std::string_view op) {
+  std::size_t count = 0;
+  model.graph().for_each_node([&](const Node& node) { count += node.is(op) ? 1 : 0; });
+  return count;
+}
+
+/// Nodes of the written model that nobody will run; those with the same reason and operator in one line.
+void say_unsupported(const Console& console, const std::vector<NodeVerdict>& nodes) {
+  Table table;
+  std::vector<std::string> said;
+  for (const NodeVerdict& node : nodes) {
+    const std::string key = node.op + node.reason;
+    if (std::find(said.begin(), said.end(), key) != said.end()) continue;
+    said.push_back(key);
+    std::vector<std::string> names;
+    for (const NodeVerdict& other : nodes) {
+      if (other.op + other.reason == key) names.push_back(other.node);
+    }
+    constexpr std::size_t few = 4;
+    const std::size_t more = names.size() - std::min(few, names.size());
+    names.resize(names.size() - more);
+    table.add({{node.op, Colour::bad},
+               fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
+    table.add({"", node.reason});
+    table.add({"", {"what to do: " + node.advice, Colour::faint}});
+  }
+  console.say();
+  console.say(console.paint(fmt::format("{} that neither TensorRT nor Graft runs", count_text(nodes.size(), "node")),
+                            Colour::bad));
+  console.say(table);
+}
+
+/// Before minutes are spent on what cannot be written. The original stays: `graft verify` compares with it.
+void check_output(const Arguments& arguments) {
+  for (const std::string& file : {arguments.model.model, arguments.model.weights}) {
+    std::error_code ignored;
+    if (file.empty() || !std::filesystem::equivalent(file, arguments.output, ignored)) continue;
+    throw Error(fmt::format("-o {}: that is the model itself, which stays as it is\nGive the result a name of its own",
+                            arguments.output));
+  }
+  {
+    const DeferInterrupts defer;
+    const AtomicFile probe(arguments.output);
+  }
+  check_report(arguments.report);
+}
+
 Exit convert_model(const Console& console, const Arguments& arguments) {
   ConvertOptions options;
+  if (!arguments.rules.empty()) options.rules = read_rules(arguments.rules);
   options.prove = !arguments.no_prove;
   options.plugins = arguments.plugins == "always"  ? PluginMode::always
                     : arguments.plugins == "never" ? PluginMode::never
                                                    : PluginMode::automatic;
   choose_passes(arguments.passes, options);
-  for (const auto& [name, sizes] : parse_shapes("--input", arguments.inputs, true)) {
-    Shape shape;
-    for (const std::int64_t size : sizes) shape.push_back(size < 0 ? unknown_dim() : Dim(size));
-    options.input_shapes.emplace(name, std::move(shape));
-  }
-  Model model = read_onnx(arguments.model);
+  options.input_shapes = input_shapes(arguments.model);
+  check_output(arguments);
+  Progress progress(console);
+  options.progress = [&](std::string_view pass, std::size_t done, std::size_t total) {
+    progress.update(pass, static_cast<double>(done + 1) / static_cast<double>(total + 1));
+  };
+  progress.update("reading " + arguments.model.model, 0);
+  Origin origin;
+  // Readers of other formats than ONNX need the shapes while they read.
+  InputShapes reading_shapes = options.input_shapes;
+  reading_shapes.merge(shapes_of(options.rules));
+  const auto seconds_since = [](std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  auto start = std::chrono::steady_clock::now();
+  Model model = read(arguments.model, reading_shapes, &origin);
+  const double reading = seconds_since(start);
   const std::size_t before = model.graph().node_count();
+  std::optional<ConvertPage> page;
+  if (!arguments.report.empty()) page.emplace(arguments.model.model, model);
+  start = std::chrono::steady_clock::now();
   const ConvertReport report = convert(model, options);
+  const double rewriting = seconds_since(start) - report.proof_seconds;
+  start = std::chrono::steady_clock::now();
   {
     const DeferInterrupts defer;
     write_onnx(model, arguments.output);
   }
+  const double writing = seconds_since(start);
+  progress.clear();
+  warn_of_missing_ranks(console, model);
+  const std::vector<NodeVerdict> verdicts = judge_nodes(model);
+  std::vector<NodeVerdict> unsupported = verdicts;
+  std::erase_if(unsupported, [](const NodeVerdict& node) { return node.verdict != Verdict::unsupported; });
+  console.detail(fmt::format("read in {:.2f} s, rewritten in {:.2f} s, proven in {:.2f} s, written in {:.2f} s",
+                             reading, rewriting, report.proof_seconds, writing));
 
   const std::size_t after = model.graph().node_count();
-  console.say(fmt::format("wrote {}: {} before, {} after, {}", console.paint(arguments.output, Colour::strong),
-                          count_text(before, "node"), after,
-                          options.prove ? count_text(report.proofs_run, "proof") : std::string("nothing proven")));
+  const std::uint64_t weights = bytes_of_weights(model);
+  const std::size_t transposes = count_of(model, "Transpose");
+  const std::string was = origin_text(origin);
+  const std::string summary = fmt::format(
+      "{}{} before, {} after, {}, {} of weights", was.empty() ? "" : was + ", as ONNX ", count_text(before, "node"),
+      after, options.prove ? count_text(report.proofs_run, "proof") : std::string("nothing proven"),
+      bytes_text(weights));
+  console.say(fmt::format("wrote {}: {}", console.paint(arguments.output, Colour::strong), summary));
+  if (page) write_report(console, page->finish(model, verdicts, report, summary), arguments.report);
+  if (!was.empty()) {
+    console.say(table_of_ends(model));
+    say_origin(console, origin);
+    for (const std::string& note : origin.notes) console.say("note: " + note);
+  }
   if (arguments.explain) {
     say_explanation(console, report);
   } else {
     say_rewrites(console, report);
   }
+  if (!was.empty()) console.say(fmt::format("  {} left", count_text(transposes, "transposition")));
   say_choices(console, report);
+  say_rules(console, report, arguments.explain);
+  const Exit exit = check_rules(console, report);
+  if (!unsupported.empty()) say_unsupported(console, unsupported);
   for (const Rewrite& rewrite : report.undone) {
+    if (rewrite.pass.starts_with("rules_")) continue;
     console.warn(fmt::format("{}: not done at {}: {}", rewrite.pass, nodes_text(rewrite, false), rewrite.proof));
   }
-  Json result = {
-      {"model", arguments.model}, {"output", arguments.output}, {"nodes_before", before}, {"nodes_after", after}};
+  Json result = {{"model", arguments.model.model}, {"output", arguments.output}, {"nodes_before", before},
+                 {"nodes_after", after},           {"weight_bytes", weights},    {"transpositions", transposes}};
+  result.update(json_of_origin(origin));
+  result.update(json_of_ends(model));
+  result["seconds"] = {{"read", reading}, {"rewrite", rewriting}, {"prove", report.proof_seconds}, {"write", writing}};
   result.update(to_json(report));
+  Json listed = Json::array();
+  for (const NodeVerdict& node : unsupported) {
+    listed.push_back({{"node", node.node}, {"operator", node.op}, {"reason", node.reason}, {"advice", node.advice}});
+  }
+  result.update({{"runs", unsupported.empty()}, {"unsupported", listed}});
   console.result(result);
-  return Exit::done;
+  return exit == Exit::done && unsupported.empty() ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace
 
 void add_convert(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command(
-      "convert", "rewrites an ONNX model so that TensorRT can run it, and proves on the CPU that nothing changed",
-      "graft convert digits.onnx -o digits.graft.onnx",
-      [arguments](const Console& c) { return convert_model(c, *arguments); });
-  command->add_option("MODEL", arguments->model, "an ONNX model")->required();
+  CLI::App* command = program.add_command("convert",
+                                          "reads a model and rewrites it so that TensorRT can run it, and proves on "
+                                          "the CPU that nothing changed; exit code "
+                                          "1 if a node is left that nobody runs",
+                                          "graft convert digits.onnx -o digits.graft.onnx\n"
+                                          "  graft convert frozen.pb -o model.onnx --input image:1x224x224x3\n"
+                                          "  graft convert deploy.prototxt trained.caffemodel -o model.onnx",
+                                          [arguments](const Console& c) { return convert_model(c, *arguments); });
+  add_model_files(*command, arguments->model);
   command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE")->required();
-  command
-      ->add_option("--input", arguments->inputs,
-                   "shape of an input, in place of the file's, NAME:1x3x224x224 with ? for an open size; once for each")
-      ->type_name("SHAPE");
+  add_input_shapes(*command, arguments->model);
+  add_kept_outputs(*command, arguments->model);
   command
       ->add_option("--plugins", arguments->plugins,
                    "auto: a plugin where no native layer is exact and as fast; always; never (auto)")
@@ -246,7 +463,14 @@ void add_convert(Program& program) {
                    "passes to run, joined by commas; with a minus before each, those to leave out: --passes=-NAME")
       ->type_name("LIST")
       ->delimiter(',');
-  command->add_flag("--explain", arguments->explain, "what each pass matched, what it nearly matched, and why not");
+  command
+      ->add_option(
+          "--rules", arguments->rules,
+          "your own changes to the network, in YAML; exit code 1 where one could not be done (docs/guide/rules.md)")
+      ->type_name("FILE");
+  add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
+  command->add_flag("--explain", arguments->explain,
+                    "what each pass and rule matched, what it nearly matched, and why not");
   command->add_flag("--no-prove", arguments->no_prove, "rewrite without running anything");
 }
 

@@ -17,15 +17,15 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
       throw Error(fmt::format("{} {}: {}\nWrite NAME:SIZES, for example image:1x3x224x224{}", option, text, why,
                               unknown_allowed ? ", with ? for a size that stays open" : ""));
     };
-    // Names may hold colons themselves, so the last one counts.
-    const std::size_t colon = text.rfind(':');
+    // Names may hold colons themselves, so the last one counts; --shapes and --data have an equals sign there.
+    const std::size_t colon = text.find_last_of(":=");
     if (colon == std::string::npos || colon == 0) refuse("no name before a colon");
     std::vector<std::int64_t> sizes;
     std::string_view rest = std::string_view(text).substr(colon + 1);
     while (true) {
       const std::string_view part = rest.substr(0, rest.find('x'));
       std::int64_t size = -1;
-      if (!(unknown_allowed && part == "?")) {
+      if (!(unknown_allowed && (part == "?" || part == "-1"))) {
         const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
         if (failed != std::errc{} || end != part.data() + part.size()) refuse(fmt::format("'{}' is no size", part));
         if (size < 1) refuse(fmt::format("a size of {}, and 1 is the least", size));

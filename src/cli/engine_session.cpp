@@ -7,6 +7,7 @@
 
 #include "cli/interrupts.hpp"
 #include "engine/driver.hpp"
+#include "graft/error.hpp"
 
 namespace graft::cli {
 
@@ -81,10 +82,12 @@ nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::
     }
     return result;
   } catch (const EngineError& error) {
-    Renamings all = renamings;
-    all.emplace_back("--plugin-library", "--plugin-lib");  // the driver's name for this program's option
-    throw completed(error, messages, all);
+    throw with_options_of_this_program(completed(error, messages, renamings));
   }
+}
+
+EngineError with_options_of_this_program(const EngineError& error) {
+  return completed(error, {}, {{"--plugin-library", "--plugin-lib"}});
 }
 
 PluginLibrary own_plugin_library() {
@@ -96,6 +99,19 @@ PluginLibrary own_plugin_library() {
     if (fs::is_regular_file(candidate, ignored)) return {.path = candidate, .exists = true};
   }
   return {.path = folder / "lib" / "libgraft_plugins.so", .exists = false};
+}
+
+void check_libraries(const std::vector<std::string>& libraries) {
+  for (const std::string& library : libraries) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(library, ignored)) continue;
+    const bool is_folder = std::filesystem::is_directory(library, ignored);
+    throw EngineError(Error::Kind::bad_input,
+                      fmt::format("--plugin-lib {}: {}", library, is_folder ? "it is a folder" : "no such file"),
+                      is_folder ? "Give the .so file in it; each library by itself"
+                                : fmt::format("Graft's own is {}", own_plugin_library().path.string()),
+                      {{"kind", "plugin_library"}, {"library", library}, {"cause", is_folder ? "folder" : "no_file"}});
+  }
 }
 
 std::string tensorrt_text(const nlohmann::json& identity) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/console.hpp"
+#include "engine/driver.hpp"
 
 namespace graft::cli {
 
@@ -19,12 +20,18 @@ using Renamings = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
                                                const Renamings& renamings = {});
 
+/// The driver's error, with the names that this program gives to its options.
+[[nodiscard]] EngineError with_options_of_this_program(const EngineError& error);
+
 /// Graft's own plugin library, beside the program as it is built or installed. `expected` is where it would be.
 struct PluginLibrary {
   std::filesystem::path path;
   bool exists = false;
 };
 [[nodiscard]] PluginLibrary own_plugin_library();
+
+/// Throws Error for a --plugin-lib that is not there.
+void check_libraries(const std::vector<std::string>& libraries);
 
 /// "TensorRT-RTX 1.7.1.116", from the driver's account of itself.
 [[nodiscard]] std::string tensorrt_text(const nlohmann::json& identity);

@@ -23,7 +23,7 @@ std::string option_text(const CLI::Option& option) {
   std::string names;
   for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
   for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
-  if (names.empty()) return option.get_name(true);
+  if (names.empty()) return option.get_option_text().empty() ? option.get_name(true) : option.get_option_text();
   if (option.get_expected_max() != 0 && !type_of(option).empty()) names += " " + type_of(option);
   return names;
 }
@@ -34,10 +34,14 @@ std::string usage(const CLI::App& app, const std::string& name) {
   for (const CLI::Option* option : app.get_options()) {
     const bool many = option->get_expected_max() > 1;
     if (option->get_positional()) {
-      const std::string positional = option->get_name(true) + (many ? "..." : "");
+      const std::string& text_instead = option->get_option_text();
+      const std::string positional =
+          !text_instead.empty() ? text_instead : option->get_name(true) + (many ? "..." : "");
       text += option->get_required() ? " " + positional : " [" + positional + "]";
     } else if (option->get_required()) {
-      text += fmt::format(" -{} {}", option->get_snames().front(), type_of(*option));
+      const auto& letters = option->get_snames();
+      const std::string shown = letters.empty() ? "--" + option->get_lnames().front() : "-" + letters.front();
+      text += fmt::format(" {} {}", shown, type_of(*option));
     } else {
       has_options = true;
     }

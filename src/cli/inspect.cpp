@@ -1,154 +1,95 @@
-// graft inspect: how each node will run in TensorRT, by rule.
+// graft inspect: how each node will run in TensorRT, by rule or by asking TensorRT.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <memory>
+#include <utility>
 
+#include "cli/ask_tensorrt.hpp"
+#include "cli/inspect_page.hpp"
+#include "cli/model_arguments.hpp"
+#include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/tensorrt_support.hpp"
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
+#include "cli/verdicts.hpp"
+#include "graft/error.hpp"
+#include "graph/faults.hpp"
 #include "graph/operator_node.hpp"
-#include "graph/shape_inference.hpp"
 #include "passes/pipeline.hpp"
 
 namespace graft::cli {
 namespace {
 
 struct Arguments {
-  std::string model;
+  ModelArguments model;
+  TruthOptions truth;
+  std::string report;
 };
 
-/// From best to worst.
-enum class Verdict : std::uint8_t { native, lowered, plugin, unsupported };
-constexpr std::array all_verdicts{Verdict::native, Verdict::lowered, Verdict::plugin, Verdict::unsupported};
-
-struct Judgement {
-  Verdict verdict = Verdict::native;
-  std::string reason;
-  std::string advice;
-};
-
-struct JudgedNode {
-  std::string name;
-  std::string op;
-  Judgement judgement;
-};
-
-std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::native: return "native";
-    case Verdict::lowered: return "lowered";
-    case Verdict::plugin: return "plugin";
-    case Verdict::unsupported: return "unsupported";
-  }
-  return "";
+/// Infers types and shapes, and notes on a node what is wrong with it, so that it is judged like any other.
+void infer_and_note_faults(Model& model, const InputShapes& shapes) {
+  const auto note = [&](Node& node, const Error& error) {
+    node.metadata[std::string(fault_note)] = fmt::format("{}: {}", model.source, error.what());
+  };
+  infer_around_faults(model, shapes, note);
+  model.graph().for_each_node([&](Node& node) {
+    try {
+      check_operator(node);
+    } catch (const Error& error) {
+      note(node, error);
+    }
+  });
 }
 
-std::string_view meaning_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::native: return "TensorRT runs it as it is";
-    case Verdict::lowered: return "`graft convert` makes native layers of it";
-    case Verdict::plugin: return "Graft's plugin library runs it";
-    case Verdict::unsupported: return "neither TensorRT nor Graft runs it";
-  }
-  return "";
+/// A node with a fault becomes one that no pass knows.
+void hide_faults(Model& model) {
+  model.graph().for_each_node([](Node& node) {
+    if (node.metadata.contains(fault_note)) node.domain = fault_note;
+  });
 }
 
-Colour colour_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::plugin: return Colour::good;
-    case Verdict::unsupported: return Colour::bad;
-    case Verdict::native:
-    case Verdict::lowered: return Colour::none;
-  }
-  return Colour::none;
-}
-
-/// What `convert` would do, by the description of each node that goes: "`graft convert` makes ... of it".
-using Replacements = std::map<std::string, std::string>;
-
-Replacements replacements_of(const Model& model) {
+/// Of fusions nothing is proven here, which may take long. The native form of an operator is tried, as it may hold for
+/// some sizes alone.
+Forecast forecast_for(const Console& console, const Model& model) {
   Model converted = model.clone();
+  hide_faults(converted);
   ConvertOptions options;
   options.prove = false;
-  Replacements found;
-  for (const Rewrite& rewrite : convert(converted, options).rewrites) {
+  model.graph().for_each_node([&](const Node& node) { options.prove = options.prove || find_operator_for(node); });
+  ConvertReport report;
+  try {
+    report = convert(converted, options);
+  } catch (const Error& error) {
+    console.warn(
+        fmt::format("`graft convert` refuses the model, so nothing is said of what it would make: {}", error.what()));
+  }
+  Forecast forecast;
+  for (const Rewrite& rewrite : report.rewrites) {
     const std::string what = rewrite.pass == "remove_dead"
                                  ? "no output needs it: `graft convert` takes it away"
                                  : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
-    for (const std::string& node : rewrite.nodes) found.emplace(node, what);
+    for (const std::string& node : rewrite.nodes) forecast.becomes.emplace(node, what);
   }
-  return found;
+  for (const Rewrite& rewrite : report.undone) forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
+  return forecast;
 }
 
-Judgement judge_operator(const Node& node, const OperatorMatch& match) {
-  const std::unique_ptr<Operator> op = make_operator(node);
-  const Value* input = node.input(0);
-  const std::optional<DType> dtype =
-      input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
-  if (const auto form = dtype ? op->native_form(function_inputs(node)) : std::nullopt) {
-    return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
-  }
-  std::string reason(match.type->why_plugin);
-  if (match.drop_in != nullptr) {
-    reason = fmt::format("Graft's {} stands in for {} {}; {}", match.type->name, match.drop_in->plugin_name,
-                         match.drop_in->version, reason);
-  }
-  return {Verdict::plugin, reason, "graft build"};
+/// A Constant is a part of the nodes that read it; there is nothing to say of one that is native.
+bool is_mere_constant(const NodeVerdict& node) { return node.op == "Constant" && node.verdict == Verdict::native; }
+
+/// "135 nodes and 96 constants"
+std::string nodes_text(const std::vector<NodeVerdict>& nodes) {
+  const auto constants = static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), is_mere_constant));
+  const std::string text = count_text(nodes.size() - constants, "node");
+  return constants == 0 ? text : fmt::format("{} and {}", text, count_text(constants, "constant"));
 }
 
-class Inspector {
- public:
-  Inspector(const Model& model, Replacements replacements) : model_(model), replacements_(std::move(replacements)) {}
-
-  [[nodiscard]] Judgement judge(const Node& node, int depth = 0) const {
-    if (const OperatorMatch match = find_operator_for(node)) return judge_operator(node, match);
-    if (const FunctionDefinition* function = model_.find_function(node)) return judge_function(*function, depth);
-    const auto replaced = replacements_.find(describe(node));
-    if (is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
-      const std::optional<std::string> refusal = refusal_of_tensorrt(node);
-      if (!refusal) {
-        if (replaced == replacements_.end()) return {Verdict::native, remark_on_native(node), ""};
-        return {Verdict::native, replaced->second, ""};
-      }
-      if (replaced != replacements_.end()) {
-        return {Verdict::lowered, *refusal, replaced->second};
-      }
-      return {Verdict::unsupported, *refusal,
-              "no operator of Graft stands in for it; write one: graft's guide \"add an operator\""};
-    }
-    const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
-    return {Verdict::unsupported, fmt::format("{}{} is an operator neither of ONNX nor of Graft", node.op_type, domain),
-            "a plugin library may have it: graft plugins LIB.so; then graft build --plugin-lib LIB.so"};
-  }
-
- private:
-  /// TensorRT inlines a function, so its worst node decides.
-  [[nodiscard]] Judgement judge_function(const FunctionDefinition& function, int depth) const {
-    constexpr int deepest = 24;
-    Judgement worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
-    if (depth >= deepest) return worst;
-    function.body->for_each_node([&](const Node& inner) {
-      const Judgement judgement = judge(inner, depth + 1);
-      if (judgement.verdict <= worst.verdict) return;
-      worst = judgement;
-      worst.reason = fmt::format("inside its function, {}: {}", describe(inner), judgement.reason);
-    });
-    return worst;
-  }
-
-  const Model& model_;
-  Replacements replacements_;
-};
-
-void print_counts(const Console& console, const std::vector<JudgedNode>& nodes) {
+void print_counts(const Console& console, const std::vector<NodeVerdict>& nodes) {
   Table table;
   for (const Verdict verdict : all_verdicts) {
-    const auto count = std::count_if(nodes.begin(), nodes.end(),
-                                     [&](const JudgedNode& node) { return node.judgement.verdict == verdict; });
+    const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const NodeVerdict& node) {
+      return node.verdict == verdict && !is_mere_constant(node);
+    });
+    if (count == 0 && is_by_tensorrt(verdict)) continue;
     table.add({{std::string(name_of(verdict)), count == 0 ? Colour::faint : colour_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Colour::faint : Colour::strong},
                {std::string(meaning_of(verdict)), Colour::faint}});
@@ -158,21 +99,21 @@ void print_counts(const Console& console, const std::vector<JudgedNode>& nodes) 
 
 /// Nodes with the same verdict for the same reason.
 struct Group {
-  const Judgement* judgement = nullptr;
-  std::vector<const JudgedNode*> nodes;
+  const NodeVerdict* first = nullptr;
+  std::vector<const NodeVerdict*> nodes;
 };
 
-std::vector<Group> grouped(const std::vector<JudgedNode>& nodes, bool every_node) {
+std::vector<Group> grouped(const std::vector<NodeVerdict>& nodes, bool every_node) {
   std::vector<Group> groups;
-  for (const JudgedNode& node : nodes) {
-    const Judgement& judged = node.judgement;
+  for (const NodeVerdict& node : nodes) {
+    if (is_mere_constant(node)) continue;
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-      return group.judgement->verdict == judged.verdict && group.judgement->reason == judged.reason;
+      return group.first->verdict == node.verdict && group.first->reason == node.reason;
     });
     if (same != groups.end() && !every_node) {
       same->nodes.push_back(&node);
     } else {
-      groups.push_back({&judged, {&node}});
+      groups.push_back({&node, {&node}});
     }
   }
   return groups;
@@ -181,7 +122,7 @@ std::vector<Group> grouped(const std::vector<JudgedNode>& nodes, bool every_node
 /// "3 Conv, 1 Relu"
 std::string operators_text(const Group& group) {
   std::vector<std::pair<std::string, std::size_t>> counts;
-  for (const JudgedNode* node : group.nodes) {
+  for (const NodeVerdict* node : group.nodes) {
     const auto same = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == node->op; });
     if (same == counts.end()) {
       counts.emplace_back(node->op, 1);
@@ -200,15 +141,15 @@ std::string operators_text(const Group& group) {
 std::string names_text(const Group& group) {
   constexpr std::size_t few = 4;
   std::string text;
-  for (std::size_t i = 0; i < group.nodes.size() && i < few; ++i) text += (i == 0 ? "" : ", ") + group.nodes[i]->name;
+  for (std::size_t i = 0; i < group.nodes.size() && i < few; ++i) text += (i == 0 ? "" : ", ") + group.nodes[i]->node;
   return group.nodes.size() <= few ? text : fmt::format("{} and {} more", text, group.nodes.size() - few);
 }
 
 /// What there is something to say of; the rest, which is plainly native, on one line. With -v every node.
-void print_nodes(const Console& console, const std::vector<JudgedNode>& nodes) {
+void print_nodes(const Console& console, const std::vector<NodeVerdict>& nodes) {
   Table plain;
   for (const Group& group : grouped(nodes, console.verbose)) {
-    const Judgement& judged = *group.judgement;
+    const NodeVerdict& judged = *group.first;
     if (judged.reason.empty()) {
       plain.add({std::string(name_of(judged.verdict)), {operators_text(group), Colour::faint}});
       continue;
@@ -217,7 +158,8 @@ void print_nodes(const Console& console, const std::vector<JudgedNode>& nodes) {
     const Cell verdict(std::string(name_of(judged.verdict)), colour_of(judged.verdict));
     table.add({verdict, {operators_text(group) + "  " + names_text(group), Colour::strong}});
     table.add({"", judged.reason});
-    if (judged.verdict == Verdict::unsupported) table.add({"", {"what to do: " + judged.advice, Colour::faint}});
+    if ((is_bad(judged.verdict) || !judged.cause.empty()) && !judged.advice.empty())
+      table.add({"", {"what to do: " + judged.advice, Colour::faint}});
     console.print();
     console.print(table);
   }
@@ -226,50 +168,65 @@ void print_nodes(const Console& console, const std::vector<JudgedNode>& nodes) {
   console.print(plain);
 }
 
-/// A call of an operator's function goes by the operator's own name.
-std::string operator_name(const Node& node) {
-  const OperatorMatch match = find_operator_for(node);
-  const std::string name = match && match.drop_in == nullptr ? std::string(match.type->name) : node.op_type;
-  return node.domain.empty() ? name : node.domain + "::" + name;
+report::Report page_of(const Model& model, const std::vector<NodeVerdict>& nodes, const Arguments& arguments,
+                       const std::string& origin) {
+  report::Report page = new_model_report("inspect", arguments.model.model);
+  if (!origin.empty()) page.summary.push_back({"read", origin});
+  page.summary.push_back({"opset", fmt::format("{}", model.graph().opset())});
+  add_ends(page, model);
+  page.sections.emplace_back(add_verdicts(page, model, nodes, "main graph"));
+  return page;
 }
 
-Exit inspect(const Console& console, const Arguments& arguments) {
-  Model model = read_onnx(arguments.model);
-  infer_shapes(model);
-  const Inspector inspector(model, replacements_of(model));
-  std::vector<JudgedNode> nodes;
-  const Graph& graph = model.graph();
-  graph.for_each_node([&](const Node& node) {
-    const Value* output = node.output(0);
-    const std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : "";
-    nodes.push_back({name, operator_name(node), inspector.judge(node)});
-  });
+Exit inspect(const Console& console, const Arguments& options) {
+  const ModelArguments& arguments = options.model;
+  check_report(options.report);
+  check_truth_options(options.truth);
+  const InputShapes shapes = input_shapes(arguments);
+  Origin origin;
+  Model model = read(arguments, shapes, &origin);
+  infer_and_note_faults(model, shapes);
+  warn_of_missing_ranks(console, model);
+  std::vector<NodeVerdict> nodes = judge_nodes(model, forecast_for(console, model));
+  TruthAnswer truth;
+  if (options.truth.level != "rule") truth = ask_tensorrt(console, model, options.truth, nodes);
 
   bool runs = true;
   Json listed = Json::array();
   Json counts = Json::object();
   for (const Verdict verdict : all_verdicts) counts[std::string(name_of(verdict))] = 0;
-  for (const JudgedNode& node : nodes) {
-    const Judgement& judged = node.judgement;
-    runs = runs && judged.verdict != Verdict::unsupported;
-    counts[std::string(name_of(judged.verdict))] = counts[std::string(name_of(judged.verdict))].get<int>() + 1;
-    listed.push_back({{"node", node.name},
+  for (const NodeVerdict& node : nodes) {
+    runs = runs && !is_bad(node.verdict);
+    counts[std::string(name_of(node.verdict))] = counts[std::string(name_of(node.verdict))].get<int>() + 1;
+    listed.push_back({{"node", node.node},
                       {"operator", node.op},
-                      {"verdict", name_of(judged.verdict)},
-                      {"reason", judged.reason},
-                      {"advice", judged.advice}});
+                      {"verdict", name_of(node.verdict)},
+                      {"reason", node.reason},
+                      {"advice", node.advice},
+                      {"truth", node.truth},
+                      {"tensorrt", node.tensorrt},
+                      {"plugin", node.plugin},
+                      {"cause", node.cause}});
   }
-  console.print(fmt::format("{}: opset {}, {}", console.paint(arguments.model, Colour::strong), graph.opset(),
-                            count_text(nodes.size(), "node")));
+  const std::string was = origin_text(origin);
+  console.print(fmt::format("{}: {}opset {}, {}", console.paint(arguments.model, Colour::strong),
+                            was.empty() ? "" : was + "; as ONNX: ", model.graph().opset(), nodes_text(nodes)));
+  console.print(table_of_ends(model));
   console.print();
   print_counts(console, nodes);
   print_nodes(console, nodes);
-  console.result({{"model", arguments.model},
-                  {"opset", graph.opset()},
-                  {"runs", runs},
-                  {"truth", "rule"},
-                  {"counts", counts},
-                  {"nodes", listed}});
+  for (const std::string& line : truth.lines) console.print(line);
+  if (!options.report.empty()) write_report(console, page_of(model, nodes, options, was), options.report);
+  Json result = {{"schema", "graft.inspect"},
+                 {"version", 2},
+                 {"model", arguments.model},
+                 {"opset", model.graph().opset()},
+                 {"runs", runs}};
+  result.update(truth.facts);
+  result.update(json_of_ends(model));
+  result.update(json_of_origin(origin));
+  result.update({{"counts", counts}, {"nodes", listed}});
+  console.result(result);
   return runs ? Exit::done : Exit::answer_is_no;
 }
 
@@ -278,9 +235,19 @@ Exit inspect(const Console& console, const Arguments& arguments) {
 void add_inspect(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_command(
-      "inspect", "how each node will run in TensorRT: native, lowered, plugin or unsupported (then exit code 1)",
-      "graft inspect digits.onnx", [arguments](const Console& c) { return inspect(c, *arguments); });
-  command->add_option("MODEL", arguments->model, "an ONNX model")->required();
+      "inspect",
+      "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin or unsupported; "
+      "asked, TensorRT itself says refused, fails, hangs or crashes, and behind such a node perhaps not asked. Exit "
+      "code 1 if a node does not run",
+      "graft inspect digits.onnx\n"
+      "  graft inspect digits.onnx --truth builder --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"
+      "  graft inspect model.onnx --truth parser --plugin-lib libmine.so --reduce smallest.onnx",
+      [arguments](const Console& c) { return inspect(c, *arguments); });
+  add_model_files(*command, arguments->model);
+  add_input_shapes(*command, arguments->model);
+  add_kept_outputs(*command, arguments->model);
+  add_truth_options(*command, arguments->truth);
+  add_report_option(*command, arguments->report, "the network, coloured by verdict, and every node with the reason");
 }
 
 }  // namespace graft::cli

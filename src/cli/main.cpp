@@ -8,6 +8,7 @@ int main(int argument_count, char** arguments) {
 #if GRAFT_WITH_OPENVINO
   graft::cli::add_inspect(program);
   graft::cli::add_convert(program);
+  graft::cli::add_quantize(program);
   graft::cli::add_verify(program);
   graft::cli::add_run(program);
 #endif

@@ -8,15 +8,18 @@
 #include <memory>
 
 #include "cli/program.hpp"
-#include "cli/suggest.hpp"
+#include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "import/caffe/import.hpp"
+#include "import/tensorflow/import.hpp"
 
 namespace graft::cli {
 namespace {
 
 struct Arguments {
   std::string name;
+  std::string reads;
 };
 
 std::string lower(std::string text) {
@@ -232,7 +235,41 @@ const OperatorType& find_type(const std::string& name) {
                           meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them all"));
 }
 
+Exit print_caffe_layers(const Console& console) {
+  Table table;
+  Json list = Json::array();
+  for (const CaffeLayer& layer : caffe_layers()) {
+    table.add({{std::string(layer.type), Colour::strong}, std::string(layer.doc)});
+    Json fields = Json::array();
+    for (const CaffeField& field : layer.fields) {
+      fields.push_back({{"name", field.name}, {"default_text", field.default_text}});
+    }
+    list.push_back({{"type", layer.type},
+                    {"parameters", layer.parameters},
+                    {"fields", fields},
+                    {"blobs", layer.blobs},
+                    {"doc", layer.doc}});
+  }
+  console.print(table);
+  console.result({{"layers", list}});
+  return Exit::done;
+}
+
+Exit print_tensorflow_operators(const Console& console) {
+  Table table;
+  Json list = Json::array();
+  for (const TensorFlowOperator& op : tensorflow_operators()) {
+    table.add({{std::string(op.name), Colour::strong}, std::string(op.limits.empty() ? op.group : op.limits)});
+    list.push_back({{"name", op.name}, {"group", op.group}, {"limits", op.limits}});
+  }
+  console.print(table);
+  console.result({{"operators", list}});
+  return Exit::done;
+}
+
 Exit ops(const Console& console, const Arguments& arguments) {
+  if (arguments.reads == "caffe") return print_caffe_layers(console);
+  if (arguments.reads == "tensorflow") return print_tensorflow_operators(console);
   if (!arguments.name.empty()) {
     const OperatorType& type = find_type(arguments.name);
     print_one(console, type);
@@ -253,7 +290,12 @@ void add_ops(Program& program) {
   CLI::App* command =
       program.add_command("ops", "Graft's operators: what they compute, their attributes, types and drop-in names",
                           "graft ops L2Normalize", [arguments](const Console& c) { return ops(c, *arguments); });
-  command->add_option("NAME", arguments->name, "an operator, or a plugin that one stands in for; none lists all");
+  auto* name =
+      command->add_option("NAME", arguments->name, "an operator, or a plugin that one stands in for; none lists all");
+  command->add_option("--reads", arguments->reads, "what `graft convert` reads of another format: caffe, tensorflow")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"caffe", "tensorflow"}))
+      ->excludes(name);
 }
 
 }  // namespace graft::cli

@@ -9,7 +9,7 @@
 
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
-#include "cli/suggest.hpp"
+#include "core/suggest.hpp"
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 
@@ -37,11 +37,23 @@ std::string_view name_of(Exit code) {
   return "internal";
 }
 
-int report(const Console& console, Exit code, const std::string& message) {
+/// `facts` are what programs may want to know besides.
+int report(const Console& console, Exit code, const std::string& message, const Json& facts = Json::object()) {
   console.error(message);
-  console.result({{"error", {{"kind", name_of(code)}, {"message", message}}}});
+  Json error = {{"kind", name_of(code)}, {"message", message}};
+  error.update(facts);
+  console.result({{"error", error}});
   (void)std::fflush(stdout);
   return static_cast<int>(code);
+}
+
+/// Which plugin library is to blame, and the word for why: see docs/guide/plugin_not_found.md.
+Json facts_of(const EngineError& error) {
+  Json facts = Json::object();
+  for (const char* name : {"library", "cause"}) {
+    if (const auto found = error.event().find(name); found != error.event().end()) facts[name] = *found;
+  }
+  return facts;
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -133,7 +145,7 @@ int Program::run(int argument_count, char** arguments) {
     return static_cast<int>(Exit::internal);  // not reached: DeferInterrupts has ended the program on the way here
   } catch (const EngineError& error) {
     const std::string next = error.next_step().empty() ? "" : "\n" + error.next_step();
-    return report(console_, exit_of(error.kind()), error.what() + next);
+    return report(console_, exit_of(error.kind()), error.what() + next, facts_of(error));
   } catch (const Error& error) {
     return report(console_, exit_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

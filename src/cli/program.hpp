@@ -42,6 +42,7 @@ void add_doctor(Program& program);
 void add_ops(Program& program);
 void add_inspect(Program& program);
 void add_convert(Program& program);
+void add_quantize(Program& program);
 void add_verify(Program& program);
 void add_run(Program& program);
 void add_build(Program& program);

@@ -6,15 +6,15 @@
 
 #include "adapters/openvino/cpu_engine.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
-#include "graph/onnx_io.hpp"
 
 namespace graft::cli {
 namespace {
 
 struct Arguments {
-  std::string model;
+  ModelArguments model;
   std::vector<std::string> inputs;
   std::string output;
   std::string kernels = "functions";
@@ -28,8 +28,9 @@ std::string type_text(const TensorData& tensor) {
 }
 
 Exit run(const Console& console, const Arguments& arguments) {
+  check_tensor_file(arguments.output);
   const TensorMap inputs = read_tensors("--input", arguments.inputs);
-  const Model model = read_onnx(arguments.model);
+  const Model model = read(arguments.model, shapes_of(inputs));
   CpuModel compiled(model, {.kernels = arguments.kernels == "own" ? OperatorKernels::own : OperatorKernels::functions,
                             .extra_outputs = {},
                             .threads = arguments.threads});
@@ -50,7 +51,7 @@ Exit run(const Console& console, const Arguments& arguments) {
   console.say(
       fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Colour::strong), seconds * 1000));
   console.say(table);
-  console.result({{"model", arguments.model},
+  console.result({{"model", arguments.model.model},
                   {"output", arguments.output},
                   {"kernels", arguments.kernels},
                   {"seconds", seconds},
@@ -65,15 +66,18 @@ void add_run(Program& program) {
   CLI::App* command = program.add_command("run", "runs a model on the CPU",
                                           "graft run digits.onnx --input image=digits_test.npz:images -o outputs.npz",
                                           [arguments](const Console& c) { return run(c, *arguments); });
-  command->add_option("MODEL", arguments->model, "an ONNX model")->required();
+  add_model_files(*command, arguments->model);
   command
       ->add_option("-i,--input", arguments->inputs,
                    "NAME=FILE.npy, NAME=FILE.npz:ARRAY, or FILE.npz for every array under its own name; once for each")
       ->type_name("TENSOR")
       ->required();
-  command->add_option("-o,--output", arguments->output, "the .npz file to write, an array for each output")
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "the file to write: .npz, an array for each output; or .npy for one output")
       ->type_name("FILE")
       ->required();
+  add_kept_outputs(*command, arguments->model);
   command
       ->add_option("--kernels", arguments->kernels,
                    "how Graft's operators are calculated: functions (as standard operators) or own (their own CPU "

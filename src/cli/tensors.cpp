@@ -77,6 +77,19 @@ TensorMap read_tensors(const std::string& option, const std::vector<std::string>
   return tensors;
 }
 
+std::map<std::string, Shape, std::less<>> shapes_of(const TensorMap& tensors) {
+  std::map<std::string, Shape, std::less<>> shapes;
+  for (const auto& [name, tensor] : tensors) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
+  return shapes;
+}
+
+void check_tensor_file(const std::string& path) {
+  const std::filesystem::path end = std::filesystem::path(path).extension();
+  if (end == ".npz" || end == ".npy") return;
+  throw Error(fmt::format(
+      "-o {}: results are written as NumPy's files\nEnd the name in .npz, or in .npy for one output", path));
+}
+
 void write_tensors(const std::string& path, const TensorMap& tensors) {
   NpzArrays arrays;
   for (const auto& [name, tensor] : tensors) {
@@ -88,7 +101,16 @@ void write_tensors(const std::string& path, const TensorMap& tensors) {
     if (!array.data.empty()) std::memcpy(array.data.data(), tensor.bytes.data(), array.data.size());
     arrays.emplace(name, std::move(array));
   }
-  write_npz(path, arrays);
+  if (is_archive(path)) {
+    write_npz(path, arrays);
+    return;
+  }
+  if (arrays.size() != 1) {
+    throw Error(
+        fmt::format("-o {}: a .npy file holds one array, and the model has {} outputs: {}\nEnd the name in .npz", path,
+                    arrays.size(), names_of(arrays)));
+  }
+  write_npy(path, arrays.begin()->second);
 }
 
 }  // namespace graft::cli

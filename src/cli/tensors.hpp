@@ -1,6 +1,7 @@
 // Input tensors from NumPy's files, and outputs into them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,14 @@ namespace graft::cli {
 /// (every array under its own name). Throws Error quoting the option and naming the file.
 [[nodiscard]] TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts);
 
-/// Throws Error for a tensor of a type that NumPy's files do not hold.
+/// The shape of each.
+[[nodiscard]] std::map<std::string, Shape, std::less<>> shapes_of(const TensorMap& tensors);
+
+/// Throws Error for a name that ends neither in .npz nor in .npy.
+void check_tensor_file(const std::string& path);
+
+/// By the end of the name: .npz, or .npy for a single tensor. Throws Error for several of them, and for a type that
+/// NumPy's files do not hold.
 void write_tensors(const std::string& path, const TensorMap& tensors);
 
 }  // namespace graft::cli

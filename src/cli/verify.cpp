@@ -1,28 +1,42 @@
 // graft verify: two models on the same inputs, compared output by output.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/dimensions.hpp"
+#include "cli/model_arguments.hpp"
+#include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
-#include "graph/onnx_io.hpp"
+#include "cli/verify_layers.hpp"
+#include "cli/verify_page.hpp"
+#include "graft/error.hpp"
+#include "verify/ends.hpp"
+#include "verify/layers.hpp"
 #include "verify/verify_models.hpp"
 
 namespace graft::cli {
 namespace {
 
 struct Arguments {
-  std::string reference;
-  std::string candidate;
+  std::vector<std::string> files;
+  std::vector<std::string> outputs;
   std::vector<std::string> data;
   std::vector<std::string> inputs;
-  std::size_t seeds = 3;
+  std::size_t seeds = 0;  ///< 0: as many as the options have by default.
   double relative = 0;
   double absolute = 0;
   std::string kernels = "functions";
+  std::string report;
+  bool layers = false;
+  std::string reduce;
+  std::string emulate;
   const CLI::Option* relative_option = nullptr;
   const CLI::Option* absolute_option = nullptr;
 };
@@ -44,31 +58,308 @@ Json to_json(const OutputReport& output) {
             {"of_largest", output.tolerance.of_largest}}},
           {"elements", worst.count},
           {"mismatched", worst.mismatched},
-          {"max_absolute", number(worst.max_absolute)},
-          {"max_relative", number(worst.max_relative)},
+          {"max_absolute", number(worst.worst_absolute())},
+          {"max_absolute_at", worst.max_absolute_at},
+          {"max_relative", number(worst.worst_relative())},
+          {"max_relative_at", worst.max_relative_at},
           {"excess", number(worst.excess)},
           {"cosine", worst.cosine ? number(*worst.cosine) : Json()},
           {"first_index", worst.first_index},
-          {"incomparable", worst.incomparable}};
+          {"incomparable", worst.incomparable},
+          {"note", output.note}};
 }
 
-std::string tolerance_text(const Tolerance& tolerance) {
-  std::string text = fmt::format("relative {:.2g}", tolerance.relative);
-  if (tolerance.of_largest != 0) text += fmt::format(" + {:.2g} of the largest", tolerance.of_largest);
-  if (tolerance.absolute != 0) text += fmt::format(" + absolute {:.2g}", tolerance.absolute);
-  return text;
+/// The files that were named: a .caffemodel belongs to the network before it.
+struct Pair {
+  ModelArguments reference;
+  ModelArguments candidate;
+};
+
+Pair pair_of(const Arguments& arguments) {
+  std::vector<ModelArguments> models;
+  for (const std::string& file : arguments.files) {
+    if (std::filesystem::path(file).extension() == ".caffemodel" && !models.empty() && models.back().weights.empty()) {
+      models.back().weights = file;
+    } else {
+      models.push_back({.model = file, .weights = {}, .shapes = {}, .outputs = {}});
+    }
+  }
+  const bool may_be_one = !arguments.emulate.empty();
+  if (models.size() == 1 && may_be_one) models.push_back(models.front());
+  if (models.size() != 2) {
+    throw Error(
+        fmt::format("graft verify: {} to compare; found {}, allowed are two{}, each network of Caffe with its "
+                    "weights after it",
+                    count_text(models.size(), "model"), fmt::join(arguments.files, ", "),
+                    may_be_one ? " or one" : ", or one with --emulate"));
+  }
+  models[0].outputs = arguments.outputs;
+  if (models[0].model == models[1].model) models[1].outputs = arguments.outputs;
+  return {.reference = std::move(models[0]), .candidate = std::move(models[1])};
 }
 
-Exit verify(const Console& console, const Arguments& arguments) {
-  VerifyOptions options;
-  options.seeds = arguments.seeds;
+/// Both models, and the inputs that were given for them, in the form that the reference wants.
+struct Models {
+  Model reference;
+  Model candidate;
+};
+
+/// What a network of another format says of its inputs by itself; nothing where it cannot say that.
+std::optional<Model> read_without_shapes(const ModelArguments& files) {
+  try {
+    return read(files, {});
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::bad_input) throw;
+    return std::nullopt;
+  }
+}
+
+std::string wanted_text(const Model& model) {
+  std::string text;
+  for (const Value* input : fed_inputs(model)) {
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", input->name, input->type ? to_string(*input->type) : "?",
+                        input->shape ? to_string(*input->shape) : " of any shape");
+  }
+  return fmt::format("{} takes {}", model.source, text);
+}
+
+std::vector<std::int64_t> sizes_for(const Value& input, const std::vector<std::int64_t>& given) {
+  const auto order = order_of_input(input, given);
+  return order ? order->final_dims : given;
+}
+
+/// The inputs of two models to which something was given under the name of either, in the layout of either.
+class GivenInputs {
+ public:
+  GivenInputs(const Model& reference, const Model& candidate)
+      : reference_(reference), candidate_(candidate), references_(fed_inputs(reference)) {
+    std::vector<std::string> ignored;
+    pairs_ = pair_ends(references_, fed_inputs(candidate), "input", ignored);
+  }
+
+  /// Throws Error for a name that neither has, and for sizes that neither can have.
+  [[nodiscard]] EndPair find(const std::string& option, const std::string& name,
+                             const std::vector<std::int64_t>& sizes) const {
+    const EndPair pair = find(option, name);
+    const auto fits = [&](const Value* value) {
+      return value == nullptr || can_have(*value, sizes_for(*value, sizes));
+    };
+    if (!fits(pair.reference) && !fits(pair.candidate)) {
+      throw Error(
+          fmt::format("{} {}: [{}] fits neither model; {}; {}\nGive it in the shape of one of them: what the other one "
+                      "has with its "
+                      "channels in another place is transposed for it",
+                      option, name, fmt::join(sizes, ", "), wanted_text(reference_), wanted_text(candidate_)));
+    }
+    return pair;
+  }
+
+ private:
+  [[nodiscard]] EndPair find(const std::string& option, const std::string& name) const {
+    for (const EndPair& pair : pairs_) {
+      if (pair.reference->name == name) return pair;
+    }
+    for (const EndPair& pair : pairs_) {
+      if (pair.candidate->name == name) return pair;
+    }
+    for (const Value* input : references_) {
+      if (input->name == name) return {.reference = input, .candidate = nullptr};
+    }
+    for (const Value* input : fed_inputs(candidate_)) {
+      if (input->name == name) return {.reference = nullptr, .candidate = input};
+    }
+    throw Error(fmt::format("{} {}: neither model has an input of that name; {}; {}", option, name,
+                            wanted_text(reference_), wanted_text(candidate_)));
+  }
+
+  const Model& reference_;
+  const Model& candidate_;
+  std::vector<const Value*> references_;
+  std::vector<EndPair> pairs_;
+};
+
+/// A network of another format often has a fixed batch where the converted one has an open one, or the other way round:
+/// where no shapes are given it is read with those of the converted one.
+Model read_reference(const ModelArguments& files, const Model& candidate) {
+  if (!is_imported(files.model)) return read(files, {});
+  InputShapes shapes;
+  for (const Value* input : candidate.graph().inputs()) {
+    if (input->shape) shapes.emplace(input->name, *input->shape);
+  }
+  try {
+    return read(files, shapes);
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::bad_input) throw;
+    return read(files, {});  // other inputs: what it says of them itself is the better message
+  }
+}
+
+/// Reads both. What was given comes back under the names of the reference and in its layout.
+Models read_models(const Pair& files, VerifyOptions& options) {
+  InputShapes shapes;
+  for (const auto& [name, sizes] : options.shapes) shapes.emplace(name, Shape(sizes.begin(), sizes.end()));
+  if (!options.data.empty()) shapes.merge(shapes_of(options.data.front()));
+  if (shapes.empty()) {
+    Model candidate = read(files.candidate, {});
+    Model reference = read_reference(files.reference, candidate);
+    return {.reference = std::move(reference), .candidate = std::move(candidate)};
+  }
+  std::optional<Model> reference = read_without_shapes(files.reference);
+  std::optional<Model> candidate = read_without_shapes(files.candidate);
+  if (!reference || !candidate) {
+    return {.reference = read(files.reference, shapes), .candidate = read(files.candidate, shapes)};
+  }
+  const GivenInputs inputs(*reference, *candidate);
+  InputShapes of_reference;
+  InputShapes of_candidate;
+  const auto place = [&](const char* option, const std::string& name, const std::vector<std::int64_t>& sizes) {
+    const EndPair pair = inputs.find(option, name, sizes);
+    const auto add = [&](const Value* input, InputShapes& to) {
+      if (input == nullptr) return;
+      const std::vector<std::int64_t> own = sizes_for(*input, sizes);
+      to.emplace(input->name, Shape(own.begin(), own.end()));
+    };
+    add(pair.reference, of_reference);
+    add(pair.candidate, of_candidate);
+    return pair.reference;
+  };
+  const auto given_shapes = std::exchange(options.shapes, {});
+  for (const auto& [name, sizes] : given_shapes) {
+    const Value* input = place("--input", name, sizes);
+    options.shapes.emplace(input == nullptr ? name : input->name, input == nullptr ? sizes : sizes_for(*input, sizes));
+  }
+  for (TensorMap& data : options.data) {
+    const TensorMap given = std::exchange(data, {});
+    for (const auto& [name, tensor] : given) {
+      const Value* input = place("--data", name, tensor.dims);
+      const auto order = input == nullptr ? std::nullopt : order_of_input(*input, tensor.dims);
+      data.emplace(input == nullptr ? name : input->name, order ? rearrange(tensor, *order) : tensor);
+    }
+  }
+  if (is_imported(files.reference.model)) reference = read(files.reference, of_reference);
+  if (is_imported(files.candidate.model)) candidate = read(files.candidate, of_candidate);
+  return {.reference = std::move(*reference), .candidate = std::move(*candidate)};
+}
+
+report::Report new_page(const Pair& files, bool equal, std::size_t runs, const std::vector<std::string>& inputs) {
+  report::Report page = new_model_report("verify", files.candidate.model);
+  page.summary.push_back({"reference", files.reference.model});
+  page.summary.push_back(
+      {"result", fmt::format("{} on {}", equal ? "the same" : "not the same", count_text(runs, "run"))});
+  for (const std::string& input : inputs) page.summary.push_back({"input", input});
+  return page;
+}
+
+void say_files(const Console& console, const Pair& files) {
+  console.say(console.paint(fmt::format("reference {}, candidate {}", files.reference.model, files.candidate.model),
+                            Colour::faint));
+}
+
+/// A candidate with a fixed size where the reference has an open one (a Caffe network, say) is given that size.
+void fix_open_sizes(const Model& reference, const Model& candidate, const Arguments& arguments,
+                    std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
+  if (!arguments.data.empty()) return;
+  const auto is_fixed = [](const Value& value) {
+    return value.shape &&
+           std::all_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return dim.is_constant(); });
+  };
+  for (const Value* input : candidate.graph().inputs()) {
+    const Value* other = reference.graph().find_local(input->name);
+    if (other == nullptr || !other->is_input || other->initializer || is_fixed(*other) || !is_fixed(*input)) continue;
+    std::vector<std::int64_t> sizes;
+    for (const Dim& dim : *input->shape) sizes.push_back(dim.value());
+    sizes = sizes_for(*other, sizes);
+    const bool has_batch = other->shape && !other->shape->empty() && other->shape->front().is_constant();
+    if (!can_have(*other, sizes) || (has_batch && other->shape->front().value() != sizes.front())) continue;
+    shapes.emplace(input->name, std::move(sizes));
+  }
+}
+
+/// What verify_models and compare_layers have in common.
+template <class Options>
+Options options_of(const Arguments& arguments) {
+  Options options;
+  if (arguments.seeds != 0) options.seeds = arguments.seeds;
   options.shapes = parse_shapes("--input", arguments.inputs, false);
   if (!arguments.data.empty()) options.data.push_back(read_tensors("--data", arguments.data));
   if (arguments.relative_option->count() != 0) options.relative = arguments.relative;
   if (arguments.absolute_option->count() != 0) options.absolute = arguments.absolute;
   if (arguments.kernels == "own") options.candidate_kernels = OperatorKernels::own;
-  const Model reference = read_onnx(arguments.reference);
-  const Model candidate = read_onnx(arguments.candidate);
+  return options;
+}
+
+/// Those that make a reduced case show what the whole did.
+std::string repeated_options(const Arguments& arguments) {
+  std::string text;
+  if (arguments.relative_option->count() != 0) text += fmt::format(" --rtol {}", arguments.relative);
+  if (arguments.absolute_option->count() != 0) text += fmt::format(" --atol {}", arguments.absolute);
+  if (arguments.kernels == "own") text += " --kernels own";
+  return text;
+}
+
+/// Writes what --reduce asks for, if there is anything to write.
+std::optional<ReducedFiles> reduce(const Arguments& arguments, const LayerReport& report) {
+  if (arguments.reduce.empty()) return std::nullopt;
+  if (report.failure && !report.failure->nodes.empty()) {
+    return write_failure(arguments.reduce, *report.failure, arguments.kernels == "own" ? " --kernels own" : "");
+  }
+  if (!report.first) return std::nullopt;
+  return write_reduced(arguments.reduce, report.first->reduced, repeated_options(arguments));
+}
+
+Exit verify_layers(const Console& console, const Arguments& arguments, const Pair& files, const Model& reference,
+                   const Model& candidate, LayerOptions options) {
+  Progress progress(console);
+  options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
+    progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+  };
+  const LayerReport result = compare_layers(reference, candidate, options);
+  progress.clear();
+  say_files(console, files);
+  say(console, result);
+  Json json = cli::to_json(result);
+  json["reference"] = files.reference.model;
+  json["candidate"] = files.candidate.model;
+  json["reduced"] = nullptr;
+  json["emulated"] = arguments.emulate.empty() ? Json() : Json(arguments.emulate);
+  if (const auto written = reduce(arguments, result)) {
+    const std::vector<std::string> names = written->names();
+    console.say(fmt::format("wrote {}; to see it again:\n  {}", fmt::join(names, ", "), written->command));
+    json["reduced"] = {{"candidate", written->candidate},
+                       {"reference", written->reference},
+                       {"inputs", written->inputs},
+                       {"command", written->command}};
+  } else if (!arguments.reduce.empty()) {
+    console.say(fmt::format("{} was not written: there is no node to reduce it to", arguments.reduce));
+  }
+  if (!arguments.report.empty()) {
+    report::Report page = new_page(files, result.equal(), result.runs, result.inputs);
+    if (result.first) page.summary.push_back({"first divergence", first_divergence_text(result)});
+    add_comparison(page, candidate, tensors_of(result), result.problems);
+    write_report(console, page, arguments.report);
+  }
+  console.result(json);
+  return result.equal() ? Exit::done : Exit::answer_is_no;
+}
+
+Exit verify(const Console& console, const Arguments& arguments) {
+  check_report(arguments.report);
+  const bool layers = arguments.layers || !arguments.reduce.empty() || !arguments.emulate.empty();
+  if (!arguments.reduce.empty()) static_cast<void>(reduced_files(arguments.reduce));
+  VerifyOptions options = options_of<VerifyOptions>(arguments);
+  options.across_formats = true;
+  const Pair files = pair_of(arguments);
+  const auto [reference, candidate] = read_models(files, options);
+  fix_open_sizes(reference, candidate, arguments, options.shapes);
+  if (layers) {
+    auto layer_options = options_of<LayerOptions>(arguments);
+    layer_options.shapes = options.shapes;
+    layer_options.data = options.data;
+    layer_options.emulated = parse_precision(arguments.emulate);
+    // The scales come from the first run; what they do to other numbers shows in the second.
+    if (layer_options.emulated == Precision::int8 && arguments.seeds == 0) layer_options.seeds = 2;
+    return verify_layers(console, arguments, files, reference, candidate, std::move(layer_options));
+  }
   Progress progress(console);
   options.progress = [&](std::size_t done, std::size_t total) {
     progress.update(fmt::format("run {} of {}", done, total),
@@ -83,10 +374,14 @@ Exit verify(const Console& console, const Arguments& arguments) {
     const std::string name = output.reference_name == output.candidate_name
                                  ? output.reference_name
                                  : fmt::format("{} / {}", output.reference_name, output.candidate_name);
-    table.add({output.equal() ? Cell("same", Colour::good) : Cell("differs", Colour::bad),
+    const bool was_run = report.runs > 0;
+    table.add({!was_run         ? Cell("not run", Colour::faint)
+               : output.equal() ? Cell("same", Colour::good)
+                                : Cell("differs", Colour::bad),
                {name, Colour::strong},
                output.reference_type,
-               output.worst.to_string()});
+               was_run ? output.worst.to_string() : ""});
+    if (!output.note.empty()) table.add({"", "", "", {output.note, Colour::faint}});
     if (!output.equal() || console.verbose)
       table.add({"", "", "", {"allowed: " + tolerance_text(output.tolerance), Colour::faint}});
     outputs.push_back(to_json(output));
@@ -100,10 +395,17 @@ Exit verify(const Console& console, const Arguments& arguments) {
   console.say(fmt::format("{}: {} on {} ({})",
                           equal ? console.paint("the same", Colour::good) : console.paint("not the same", Colour::bad),
                           count_text(report.runs, "run"), made_up, inputs));
+  say_files(console, files);
   console.say(table);
+  if (!arguments.report.empty()) {
+    report::Report page = new_page(files, equal, report.runs, report.inputs);
+    page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
+    add_comparison(page, candidate, tensors_of(report), report.problems);
+    write_report(console, page, arguments.report);
+  }
   console.result({{"equal", equal},
-                  {"reference", arguments.reference},
-                  {"candidate", arguments.candidate},
+                  {"reference", files.reference.model},
+                  {"candidate", files.candidate.model},
                   {"runs", report.runs},
                   {"inputs", report.inputs},
                   {"problems", report.problems},
@@ -119,17 +421,42 @@ void add_verify(Program& program) {
       "verify", "runs two models on the CPU on the same inputs and compares their outputs; exit code 1 if they differ",
       "graft verify digits.onnx digits.graft.onnx --data image=digits_test.npz:images",
       [arguments](const Console& c) { return verify(c, *arguments); });
-  command->add_option("REFERENCE", arguments->reference, "the model that is right")->required();
-  command->add_option("CANDIDATE", arguments->candidate, "the model to judge")->required();
+  command
+      ->add_option(
+          "MODELS", arguments->files,
+          "the model that is right, then the one to judge, each of any format; a Caffe network (.prototxt) has "
+          "its .caffemodel after it. One model with --emulate, judged against itself")
+      ->option_text("REFERENCE [CANDIDATE]")
+      ->required()
+      ->expected(1, 4);
+  command
+      ->add_option("--keep-output", arguments->outputs,
+                   "tensor of a TensorFlow or Caffe reference that becomes an output, as for `graft convert`; once for "
+                   "each")
+      ->type_name("TENSOR");
   command
       ->add_option("--data", arguments->data,
                    "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; without it inputs are made up")
       ->type_name("TENSOR");
   command->add_option("--input", arguments->inputs, "shape of a made-up input, NAME:1x3x224x224; once for each")
       ->type_name("SHAPE");
-  command->add_option("--seeds", arguments->seeds, "runs with made-up inputs (3)")
+  command
+      ->add_option("--seeds", arguments->seeds, "runs with made-up inputs (3; 1 with --layers, 2 with --emulate int8)")
       ->type_name("N")
       ->check(CLI::Range(1, 10000));
+  command->add_flag("--layers", arguments->layers,
+                    "compare every tensor that both models have, and find the node where they part");
+  command
+      ->add_option(
+          "--reduce", arguments->reduce,
+          "write the nodes where the models part as a model of their own, with the same nodes of the reference "
+          "and their inputs beside it; means --layers")
+      ->type_name("FILE.onnx");
+  command
+      ->add_option("--emulate", arguments->emulate,
+                   "what the candidate would give in this type, tensor by tensor: f16, bf16 or int8; means --layers")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"f16", "bf16", "int8"}));
   arguments->relative_option =
       command->add_option("--rtol", arguments->relative, "relative tolerance (what the type's rounding explains)")
           ->type_name("X")
@@ -139,6 +466,7 @@ void add_verify(Program& program) {
                                                 "absolute tolerance (0; 1 for int8 and uint8 that were quantised)")
                                    ->type_name("X")
                                    ->check(CLI::NonNegativeNumber);
+  add_report_option(*command, arguments->report, "the candidate, coloured by the error of its tensors");
   command
       ->add_option("--kernels", arguments->kernels,
                    "how the candidate's Graft operators are calculated: functions or own (functions)")

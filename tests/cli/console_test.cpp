@@ -33,8 +33,15 @@ TEST(Table, colour_does_not_change_the_alignment) {
   EXPECT_EQ(table.text(true, 80), "  \033[32mok\033[0m       1\n  missing  2\n");
 }
 
+TEST(Shortened, keeps_the_end_and_whole_characters) {
+  EXPECT_EQ(shortened("scope/conv", 10), "scope/conv");
+  EXPECT_EQ(shortened("scope/conv", 5), "…conv");
+  EXPECT_EQ(shortened("ääää", 3), "…ää");
+}
+
 TEST(Wrap, a_word_that_is_too_long_stays_whole) {
   EXPECT_EQ(wrap("a verylongword b", 5), (std::vector<std::string>{"a", "verylongword", "b"}));
+  EXPECT_EQ(wrap("a b\nc", 9), (std::vector<std::string>{"a b", "c"}));
 }
 
 TEST(Text, sizes_and_counts) {

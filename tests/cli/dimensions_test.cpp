@@ -14,6 +14,15 @@ TEST(ParseShapes, name_and_sizes) {
   EXPECT_EQ(shapes.at("scope/y:0"), (std::vector<std::int64_t>{7}));
 }
 
+TEST(ParseShapes, an_equals_sign_does_too) {
+  EXPECT_EQ(parse_shapes("--input", {"y:0=1x3"}, false).at("y:0"), (std::vector<std::int64_t>{1, 3}));
+}
+
+TEST(ParseShapes, minus_one_is_an_open_size) {
+  EXPECT_EQ(parse_shapes("--input", {"x:-1x8"}, true).at("x"), (std::vector<std::int64_t>{-1, 8}));
+  EXPECT_THROW((void)parse_shapes("--input", {"x:-1x8"}, false), Error);
+}
+
 TEST(ParseShapes, question_mark_only_where_it_is_allowed) {
   EXPECT_EQ(parse_shapes("--input", {"x:?x8"}, true).at("x"), (std::vector<std::int64_t>{-1, 8}));
   EXPECT_THROW((void)parse_shapes("--input", {"x:?x8"}, false), Error);

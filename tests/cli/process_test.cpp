@@ -63,6 +63,33 @@ TEST(RunProcess, standard_input_is_empty) {
   EXPECT_EQ(run_shell("cat; echo end").lines, (std::vector<std::string>{"end"}));
 }
 
+TEST(ChildProcess, is_talked_to) {
+  std::vector<std::string> lines;
+  ChildProcess child(
+      {"sh", "-c", "while read line; do echo \"heard $line\"; done; exit 5"}, {},
+      {.on_output = [&](std::string_view line) { lines.emplace_back(line); }, .on_error = {}, .should_stop = {}});
+  for (const char* word : {"one", "two"}) {
+    const std::size_t before = lines.size();
+    child.write_line(word);
+    while (lines.size() == before && child.read_some()) {
+    }
+    ASSERT_EQ(lines.size(), before + 1);
+    EXPECT_EQ(lines.back(), std::string("heard ") + word);
+  }
+  child.close_input();
+  while (child.read_some()) {
+  }
+  EXPECT_EQ(child.wait().exit_code, 5);
+}
+
+TEST(ChildProcess, one_that_is_gone_takes_no_lines_and_harms_nobody) {
+  ChildProcess child({"sh", "-c", "exit 0"}, {}, {});
+  while (child.read_some()) {
+  }
+  EXPECT_EQ(child.wait().exit_code, 0);
+  child.write_line("nobody reads this");
+}
+
 TEST(RunProcess, a_signal_is_told) { EXPECT_EQ(run_shell("kill -ABRT $$").result.signal, SIGABRT); }
 
 TEST(RunProcess, stop_ends_the_child) {
@@ -101,13 +128,21 @@ TEST(FindEngineDriver, a_chosen_python_that_is_not_there_is_refused) {
 
 TEST(RunDriver, lines_that_are_no_events_end_up_in_the_message) {
   // `sh -m graft.engine` is no Python: it ends at once and says why.
-  try {
-    (void)run_driver({.python = "/bin/sh", .package_folder = {}}, {"probe"});
-    FAIL() << "succeeded";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::internal);
-    EXPECT_NE(std::string(error.what()).find("graft.engine"), std::string::npos) << error.what();
-  }
+  const auto kind = [] {
+    try {
+      (void)run_driver({.python = "/bin/sh", .package_folder = {}}, {"probe"});
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("graft.engine"), std::string::npos) << error.what();
+      return error.kind();
+    }
+    return Error::Kind::answer_is_no;
+  };
+  ::unsetenv("GRAFT_PYTHON");
+  EXPECT_EQ(kind(), Error::Kind::internal);
+  // What somebody chose is theirs to change.
+  ::setenv("GRAFT_PYTHON", "/bin/sh", 1);
+  EXPECT_EQ(kind(), Error::Kind::missing_tool);
+  ::unsetenv("GRAFT_PYTHON");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ import resource
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
 from conftest import DIGITS, DIGITS_DATA, PROGRAM, save
 from onnx import TensorProto, helper
@@ -114,8 +115,14 @@ def test_contradicting_shapes(graft, tmp_path, out):
 def test_wrong_attribute_of_an_operator_of_ours(graft, tmp_path, out, attributes, named):
     node = helper.make_node("L2Normalize", ["image"], ["y"], name="norm", domain="graft", **attributes)
     model = save(tmp_path / "m.onnx", [node], [("image", [4, 8])], [("y", [4, 8])], domains=["graft"])
-    for command in ("convert", "build", "run", "inspect"):
+    for command in ("convert", "build", "run"):
         refused(graft(*READERS[command](model, out)), out, "norm", named)
+    answer = graft("inspect", model, "--json")  # the verdict on the node, beside the others
+    assert answer.code == 1
+    (verdict,) = answer.json["nodes"]
+    assert verdict["verdict"] == "unsupported"
+    assert named in verdict["reason"]
+    assert str(model) in verdict["reason"]
 
 
 def test_external_data_outside_the_folder(graft, tmp_path, out):
@@ -220,3 +227,117 @@ def test_drop_in_whose_weights_do_not_fit(graft, tmp_path, weights, message):
     assert answer.code == 2
     assert "model.onnx" in answer.err and "'c' (trt::CONVOLUTION)" in answer.err and message in answer.err
     assert not (tmp_path / "out.onnx").exists()
+
+
+# ---- Files that are protobuf and no network
+
+
+def tensor(name="w", dims=(2,), raw=b"\0" * 8, data_type=TensorProto.FLOAT, **external):
+    made = TensorProto(name=name, data_type=data_type, dims=dims)
+    if external:
+        made.data_location = TensorProto.EXTERNAL
+        for key, value in external.items():
+            made.external_data.add(key=key, value=str(value))
+    else:
+        made.raw_data = raw
+    return made
+
+
+def add(second="w", **more):
+    return [helper.make_node("Add", ["x", second], ["y"], name="sum", **more)]
+
+
+LONG = 2**40
+BAD = {
+    "cycle": (
+        [helper.make_node("Add", ["x", "b"], ["a"], name="one"), helper.make_node("Relu", ["a"], ["b"], name="two")],
+        [],
+        {"output": "b"},
+        ["cycle", "one"],
+    ),
+    "self": ([helper.make_node("Add", ["x", "y"], ["y"], name="sum")], [], {}, ["cycle", "sum"]),
+    "same_outputs": (
+        [helper.make_node("Relu", ["x"], ["y"], name="one"), helper.make_node("Abs", ["x"], ["y"], name="two")],
+        [],
+        {},
+        ["'y'", "twice"],
+    ),
+    "output_is_input": ([helper.make_node("Relu", ["x"], ["x"], name="one")], [], {"output": "x"}, ["'x'", "twice"]),
+    "same_weights": (add(), [tensor(), tensor()], {}, ["'w'", "twice"]),
+    "missing_input": (add("nowhere"), [], {}, ["'sum' (Add)", "input 1", "'nowhere'"]),
+    "missing_output": (add(), [tensor()], {"output": "z"}, ["'z'", "not defined"]),
+    "no_operator": ([helper.make_node("", ["x"], ["y"], name="one")], [], {}, ["'one'", "op_type"]),
+    "ir_of_the_future": (add(), [tensor()], {"ir_version": 99}, ["IR version 99", "1 to "]),
+    "ir_zero": (add(), [tensor()], {"ir_version": 0}, ["IR version 0"]),
+    "opset_zero": (add(), [tensor()], {"opset": 0}, ["version 0"]),
+    "opset_of_the_future": (add(), [tensor()], {"opset": 99}, ["operator set 99", "1 to "]),
+    "no_opset": (add(), [tensor()], {"opset": None}, ["'sum'", "imports no operator set"]),
+    "raw_too_short": (add(), [tensor(raw=b"\0" * 7)], {}, ["'w'", "7 bytes", "[2]", "8"]),
+    "raw_too_long": (add(), [tensor(raw=b"\0" * 9)], {}, ["'w'", "9 bytes"]),
+    "too_many_numbers": (
+        add(),
+        [TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], float_data=[1, 2, 3])],
+        {},
+        ["'w'", "3 elements"],
+    ),
+    "overflow": (add(), [tensor(dims=(LONG, LONG))], {}, ["'w'", str(LONG), "64 bits"]),
+    "overflow_of_bytes": (add(), [tensor(dims=(2**62,))], {}, ["'w'", "64 bits"]),
+    "huge_without_data": (add(), [tensor(dims=(2**40,), raw=b"")], {}, ["'w'"]),
+    "negative_size": (add(), [tensor(dims=(-1,))], {}, ["'w'", "-1"]),
+    "no_type": (add(), [tensor(data_type=0)], {}, ["'w'", "undefined"]),
+    "absolute": (add(), [tensor(location="/etc/passwd")], {}, ["'w'", "/etc/passwd", "inside the model's folder"]),
+    "climbs": (add(), [tensor(location="a/../../w.bin")], {}, ["'w'", "a/../../w.bin"]),
+    "no_data_file": (add(), [tensor(location="absent.bin")], {}, ["'w'", "absent.bin"]),
+    "folder_as_data": (add(), [tensor(location=".")], {}, ["'w'"]),
+    "data_cut": (add(), [tensor(location="w.bin", offset=4)], {}, ["'w'", "w.bin", "8 bytes", "from byte 4"]),
+    "data_beyond": (add(), [tensor(location="w.bin", offset=2**62)], {}, ["'w'", "w.bin"]),
+    "data_length": (add(), [tensor(location="w.bin", length=4)], {}, ["'w'", "4 bytes", "8"]),
+    "offset_of_text": (add(), [tensor(location="w.bin", offset="zero")], {}, ["'w'", "offset", "'zero'"]),
+    "attribute_twice": ([helper.make_node("Relu", ["x"], ["y"], name="one")], [], {"twice": True}, ["'one'", "twice"]),
+    "axis_is_text": (
+        [helper.make_node("Concat", ["x", "x"], ["y"], name="both", axis="last")],
+        [],
+        {},
+        ["'both' (Concat)", "axis"],
+    ),
+    "axes_are_real": (
+        [helper.make_node("Transpose", ["x"], ["y"], name="turn", perm=[0.5])],
+        [],
+        {},
+        ["'turn' (Transpose)", "perm"],
+    ),
+    "axis_too_large": (
+        [helper.make_node("Concat", ["x", "x"], ["y"], name="both", axis=3)],
+        [],
+        {},
+        ["'both' (Concat)", "axis 3"],
+    ),
+    "cannot_broadcast": (add(), [tensor(dims=(3,), raw=b"\0" * 12)], {}, ["'sum' (Add)", "2", "3"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_network(graft, tmp_path, out, name):
+    nodes, weights, changes, named = BAD[name]
+    (tmp_path / "w.bin").write_bytes(b"\0" * 8)
+    path = save(tmp_path / "m.onnx", nodes, [("x", [2])], [(changes.get("output", "y"), None)], weights)
+    model = onnx.load(path, load_external_data=False)
+    if "ir_version" in changes:
+        model.ir_version = changes["ir_version"]
+    if "opset" in changes:
+        del model.opset_import[:]
+        if changes["opset"] is not None:
+            model.opset_import.add(domain="", version=changes["opset"])
+    if "twice" in changes:
+        model.graph.node[0].attribute.extend([helper.make_attribute("alpha", 1.0)] * 2)
+    path.write_bytes(model.SerializeToString())
+    refused(graft(*READERS[ONE](path, out)), out, "m.onnx", *named)
+
+
+def test_external_data_behind_a_link(graft, tmp_path, out):
+    """A link inside the model's folder does not lead out of it."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "secret.bin").write_bytes(b"\0" * 8)
+    (tmp_path / "model" / "w.bin").symlink_to(tmp_path / "secret.bin")
+    path = save(tmp_path / "model" / "m.onnx", add(), [("x", [2])], [("y", [2])], [tensor(location="w.bin")])
+    refused(graft(*READERS[ONE](path, out)), out, "'w'", "link")

@@ -1,4 +1,6 @@
 # graft inspect: its rules against the real parser, and each verdict with its reason.
+import json
+
 import onnx
 import onnx.defs
 import pytest
@@ -65,6 +67,64 @@ def test_unknown_operator_is_unsupported_and_named(graft, tmp_path):
     assert "--plugin-lib" in answer.out
 
 
+@pytest.mark.parametrize(
+    ("op_type", "domain", "attributes", "reason", "advice"),
+    [
+        (
+            "LReLU_TRT",
+            "trt",
+            {"plugin_version": "2"},
+            "found plugin_version = '2'",
+            "set plugin_version, a text, to '1'",
+        ),
+        ("LReLU_TRT", "trt", {"plugin_namespace": "nvidia"}, "= 'nvidia'", "leave out plugin_namespace"),
+        ("LReLU_TRT", "acme", {}, "found 'acme'", "set the node's domain to trt"),
+        ("L2Normalize", "acme", {}, "found 'acme'", "set the node's domain to graft"),
+        ("LReLU_TRTT", "trt", {}, "did you mean LReLU_TRT", "if LReLU_TRT is meant"),
+        ("HardSwishh", "", {}, "did you mean ONNX's HardSwish?", "if HardSwish is meant"),
+        ("InstanceNormalization", "acme", {}, "goes by the name alone", "leave out its domain"),
+    ],
+)
+def test_the_advice_follows_from_what_is_known(graft, tmp_path, op_type, domain, attributes, reason, advice):
+    node = helper.make_node(op_type, ["x"], ["y"], name="n", domain=domain, **attributes)
+    domains = [domain] if domain else []
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", None)], domains=domains)
+    judged = verdicts(graft("inspect", model, "--json"))["n"]
+    assert judged["verdict"] == "unsupported"
+    assert reason in judged["reason"]
+    assert judged["advice"].startswith(advice)
+
+
+def test_sizes_that_nobody_knows_are_question_marks(graft, tmp_path):
+    """Also within a calculation: names of Graft's own are no news for anybody."""
+    constants = [helper.make_tensor("w", TensorProto.FLOAT, [2, 1, 3], [0.0] * 6)]
+    shape = [helper.make_tensor("shape", TensorProto.INT64, [3], [1, 1, -1])]
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["i"], name="where"),
+        helper.make_node("Cast", ["i"], ["f"], name="cast", to=TensorProto.FLOAT),
+        helper.make_node("Reshape", ["f", "shape"], ["r"], name="reshape"),
+        helper.make_node("Conv", ["r", "w"], ["y"], name="conv"),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 4])], [("y", None)], [*constants, *shape])
+    answer = graft("inspect", model, "--json", "--report", tmp_path / "m.html")
+    assert answer.json["outputs"][0]["shape"] == [1, 2, "?"]
+    assert "[1, 2, ?]" in (tmp_path / "m.html.json").read_text()
+
+
+def test_constants_are_counted_by_themselves(graft, tmp_path):
+    """As on the page, where a constant is a part of the nodes that read it."""
+    value = helper.make_tensor("v", TensorProto.FLOAT, [4], [1.0] * 4)
+    nodes = [
+        helper.make_node("Constant", [], ["c"], name="constant", value=value),
+        helper.make_node("Add", ["x", "c"], ["y"], name="add"),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 4])], [("y", None)])
+    answer = graft("inspect", model, "--report", tmp_path / "m.html")
+    assert "1 node and 1 constant" in answer.out
+    page = json.loads((tmp_path / "m.html.json").read_text())
+    assert len(page["sections"][0]["rows"]) == 1
+
+
 def test_function_is_judged_by_its_worst_node(graft, tmp_path):
     def model_with(inner):
         body = [helper.make_node("Relu", ["a"], ["r"]), helper.make_node(inner, ["r"], ["b"], name="inner")]
@@ -77,6 +137,35 @@ def test_function_is_judged_by_its_worst_node(graft, tmp_path):
     judged = verdicts(graft("inspect", model_with("Det"), "--json"))["call"]
     assert judged["verdict"] == "unsupported"
     assert "inner" in judged["reason"]
+
+
+def test_a_fault_in_a_function_and_in_a_branch_is_the_verdict_on_its_node(graft, tmp_path):
+    three = helper.make_tensor("three", TensorProto.FLOAT, [3], [1.0] * 3)
+    body = [helper.make_node("Relu", ["a"], ["r"]), helper.make_node("Add", ["r", "b"], ["o"], name="inner")]
+    function = helper.make_function("local", "F", ["a", "b"], ["o"], body, [helper.make_opsetid("", 17)])
+
+    def branch(name, node):
+        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(node.output[0], 1, None)])
+
+    then_branch = branch("yes", helper.make_node("Add", ["x", "three"], ["t"], name="in_branch"))
+    else_branch = branch("no", helper.make_node("Relu", ["x"], ["e"], name="in_the_other"))
+    nodes = [
+        helper.make_node("F", ["x", "three"], ["f"], name="call", domain="local"),
+        helper.make_node("If", ["c"], ["i"], name="if", then_branch=then_branch, else_branch=else_branch),
+        helper.make_node("LReLU_TRT", ["x"], ["l", "m"], name="two_outputs", negSlope=0.1),
+        helper.make_node("Relu", ["x"], ["y"], name="relu"),
+    ]
+    outputs = [(name, None) for name in "filmy"]
+    inputs = [("x", [1, 4]), helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
+    model = save(tmp_path / "m.onnx", nodes, inputs, outputs, [three], functions=[function], domains=["local"])
+    answer = graft("inspect", model, "--json")
+    assert answer.code == 1, answer.err
+    judged = verdicts(answer)
+    bad = {name for name, node in judged.items() if node["verdict"] == "unsupported"}
+    assert bad == {"call", "in_branch", "two_outputs"}
+    assert "'call/inner' (Add): dimensions 4 and 3 do not go together" in judged["call"]["reason"]
+    assert "found 2 outputs, allowed is 1" in judged["two_outputs"]["reason"]
+    assert answer.err == ""
 
 
 INT64 = TensorProto.INT64

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from conftest import PROGRAM
 
-COMMANDS = ["doctor", "ops", "inspect", "convert", "verify", "run", "build", "plugins", "bench"]
+COMMANDS = ["doctor", "ops", "inspect", "convert", "quantize", "verify", "run", "build", "plugins", "bench"]
 
 
 def test_version(graft):

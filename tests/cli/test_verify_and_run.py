@@ -3,8 +3,8 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_DATA
-from onnx import numpy_helper
+from conftest import DIGITS, DIGITS_DATA, save
+from onnx import helper, numpy_helper
 
 
 @pytest.fixture(scope="session")
@@ -114,3 +114,13 @@ def test_run_refuses_input_texts(graft, tmp_path, text):
     assert answer.code == 2
     assert answer.err.startswith("error: ")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_was_not_run_is_not_called_the_same(graft, tmp_path):
+    save(tmp_path / "a.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2, 3])], [("y", [2, 3])])
+    save(tmp_path / "b.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2, 4])], [("y", [2, 4])])
+    answer = graft("verify", tmp_path / "a.onnx", tmp_path / "b.onnx")
+    assert answer.code == 1
+    assert "not run" in answer.out
+    assert "same  " not in answer.out
+    assert "no difference" not in answer.out

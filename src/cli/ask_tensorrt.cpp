@@ -1,0 +1,438 @@
+// Prepares the model as `graft build` does, asks, and says of each node what came of it.
+#include "cli/ask_tensorrt.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "cli/engine_session.hpp"
+#include "graft/error.hpp"
+#include "graph/atomic_file.hpp"
+#include "graph/faults.hpp"
+#include "graph/functions.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/operator_node.hpp"
+
+namespace graft::cli {
+namespace {
+
+using nlohmann::json;
+
+Truth level_of(const std::string& word) {
+  if (word == "parser") return Truth::parser;
+  return word == "builder" ? Truth::builder : Truth::rule;
+}
+
+bool has_own_operators(const Model& model) {
+  bool found = false;
+  model.graph().for_each_node([&](const Node& node) { found = found || find_operator_for(node); });
+  return found;
+}
+
+/// Whether a node has a name that Graft's own library has, or nearly, though it may be none of Graft's.
+bool has_own_names(const Model& model) {
+  bool found = false;
+  model.graph().for_each_node([&](const Node& node) { found = found || nearest_own_operator(node.op_type); });
+  return found;
+}
+
+/// Those that were named, and Graft's own where the model needs it and it is there.
+std::vector<std::string> libraries_for(const Model& model, const std::vector<std::string>& named) {
+  std::vector<std::string> libraries = named;
+  const PluginLibrary own = own_plugin_library();
+  const bool is_named = std::any_of(named.begin(), named.end(), [&](const std::string& library) {
+    return std::filesystem::path(library).filename() == own.path.filename();
+  });
+  if (own.exists && !is_named && (has_own_operators(model) || has_own_names(model)))
+    libraries.push_back(own.path.string());
+  return libraries;
+}
+
+/// Every node gets a name that no other has, so that TensorRT's messages tell which is meant.
+void name_all_nodes(Model& model) {
+  std::set<std::string, std::less<>> taken;
+  model.graph().for_each_node([&](Node& node) {
+    const Value* output = node.output(0);
+    std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : node.op_type;
+    for (int number = 1; !taken.insert(name).second; ++number) {
+      name = fmt::format("{}_{}", node.name.empty() ? node.op_type : node.name, number);
+    }
+    node.name = name;
+  });
+}
+
+/// The model as TensorRT gets it.
+Model model_to_ask(const Model& model, bool with_plugins) {
+  Model asked = model.clone();
+  if (with_plugins) {
+    detach_functions(asked);
+    infer_around_faults(asked, [](const Node&, const Error&) {});
+  }
+  name_all_nodes(asked);
+  return asked;
+}
+
+Verdict verdict_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::accepted: return Verdict::native;
+    case Outcome::refused: return Verdict::refused;
+    case Outcome::failed: return Verdict::fails;
+    case Outcome::hung: return Verdict::hangs;
+    case Outcome::crashed: return Verdict::crashes;
+  }
+  return Verdict::native;
+}
+
+std::string_view what_happened(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::accepted: return "TensorRT takes it";
+    case Outcome::refused: return "TensorRT's parser refuses it";
+    case Outcome::failed: return "TensorRT's builder fails";
+    case Outcome::hung: return "TensorRT hangs";
+    case Outcome::crashed: return "TensorRT crashes";
+  }
+  return "";
+}
+
+std::string names_of(const std::vector<const Node*>& nodes) {
+  std::vector<std::string> names;
+  for (const Node* node : nodes) names.push_back(node->name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string sentence(const std::string& first, const std::string& second) {
+  return first.empty() || second.empty() ? first + second : first + "; " + second;
+}
+
+/// What to do about a part that TensorRT does not take, where nothing better is known.
+std::string general_advice(Outcome outcome, const std::string& words) {
+  if (words.find("CUDA driver version is insufficient") != std::string::npos) {
+    return "it calls CUDA while it is made: ask on a machine with a GPU";
+  }
+  if (outcome == Outcome::refused) {
+    return "`graft convert` rewrites what Graft can; otherwise a plugin: docs/guide/add_an_operator.md";
+  }
+  return "--reduce FILE writes the smallest model that does it, to report or to try other versions of TensorRT with";
+}
+
+/// Whether TensorRT calls a layer as the node that it made it of; behind one that is there already it puts _0, _1 ...
+bool is_layer_of(const std::string& layer, const Node& node) {
+  std::string_view rest = layer;
+  if (!node.name.empty()) {
+    if (!rest.starts_with(node.name)) return false;
+    rest.remove_prefix(node.name.size());
+  } else {  // in a function
+    const std::string name = "node_of_" + (node.output() == nullptr ? std::string() : node.output()->name);
+    if (!rest.starts_with(name)) return false;
+    rest.remove_prefix(name.size());
+  }
+  return rest.empty() || (rest.front() == '_' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
+
+/// The plugin layer that TensorRT made of a node, or of one in its function; nothing where it made none.
+const json* plugin_layer(const Model& model, const TruthReport& report, const Node& node) {
+  const auto of = [&](const Node& maker) -> const json* {
+    for (const auto& [layer, plugin] : report.plugins) {
+      if (plugin.value("name", "") == maker.op_type && is_layer_of(layer, maker)) return &plugin;
+    }
+    return nullptr;
+  };
+  const json* found = of(node);
+  if (found != nullptr || model.find_function(node) == nullptr) return found;
+  static_cast<void>(find_inside(model, node, [&](const Node& inner) {
+    found = of(inner);
+    return found != nullptr;
+  }));
+  return found;
+}
+
+const json* creator_of_layer(const json& layer, const json& creators) {
+  const auto creator = std::find_if(creators.begin(), creators.end(), [&](const json& c) {
+    return c.value("name", "") == layer.value("name", "") && c.value("version", "") == layer.value("version", "") &&
+           c.value("namespace", "") == layer.value("namespace", "");
+  });
+  return creator == creators.end() ? nullptr : &*creator;
+}
+
+std::string describe_layer(const json& layer, const json& creators) {
+  const json* creator = creator_of_layer(layer, creators);
+  return creator == nullptr ? fmt::format("{} {}", layer.value("name", ""), layer.value("version", ""))
+                            : describe_creator(*creator);
+}
+
+/// What TensorRT said of all nodes, and of whom.
+struct Answers {
+  const Model& asked;
+  Truth level;
+  const TruthReport& report;
+  const json& creators;
+};
+
+void apply(const Finding& finding, const Node& node, const Answers& answers, NodeVerdict& verdict) {
+  const json* layer = finding.outcome == Outcome::refused ? nullptr : plugin_layer(answers.asked, answers.report, node);
+  std::string rule = verdict.verdict == Verdict::plugin ? "" : verdict.reason;
+  if (layer != nullptr) rule = verdict.plugin = describe_layer(*layer, answers.creators);
+  verdict.truth = std::string(name_of(finding.outcome == Outcome::refused ? Truth::parser : answers.level));
+  verdict.tensorrt = finding.words;
+  verdict.reason = fmt::format("{}: {}", what_happened(finding.outcome), finding.words);
+  if (finding.nodes.size() > 1) {
+    verdict.reason = fmt::format("{} (by these together: {})", verdict.reason, names_of(finding.nodes));
+  }
+  if (finding.cause) {
+    verdict.cause = finding.cause->cause;
+    verdict.reason = finding.cause->reason + "; " + verdict.reason;
+    verdict.advice = finding.cause->advice;
+  }
+  if (finding.inside != nullptr && finding.inside != &node) {
+    verdict.reason = fmt::format("inside it, {}: {}", describe(*finding.inside), verdict.reason);
+  }
+  const Node& refused = finding.inside == nullptr ? node : *finding.inside;
+  const bool has_fault = refused.metadata.contains(fault_note);
+  if (!finding.cause || has_fault) verdict.reason = sentence(rule, verdict.reason);
+  if (const auto supposed = answers.report.supposed.find(&node); supposed != answers.report.supposed.end()) {
+    verdict.reason = sentence(verdict.reason, fmt::format("asked as if {}", supposed->second));
+  }
+  if (verdict.verdict == Verdict::lowered) return;
+  const bool rule_knows = verdict.verdict == Verdict::unsupported && layer == nullptr && !verdict.advice.empty();
+  if (!rule_knows && !finding.cause) {
+    verdict.advice = has_fault ? advice_on_fault : general_advice(finding.outcome, finding.words);
+  }
+  verdict.verdict = verdict_of(finding.outcome);
+}
+
+/// Of a node about which TensorRT could not be asked: what the rule says of it that is bad, or that it was not asked.
+void leave_out(const Node& node, const std::string& why, const Answers& answers, NodeVerdict& verdict) {
+  const std::string reason = "not asked: " + why;
+  const bool may_be_plugin = !is_standard_operator(node.domain, node.op_type) && !node.metadata.contains(fault_note) &&
+                             !answers.asked.find_function(node);
+  if (verdict.verdict == Verdict::unsupported && may_be_plugin) {
+    if (const auto cause = failed_look_up(node, answers.creators)) {
+      verdict.cause = cause->cause;
+      verdict.reason = sentence(cause->reason, reason);
+      verdict.advice = cause->advice;
+      return;
+    }
+    verdict.plugin = describe_creator(*creator_of(node, answers.creators));
+    verdict.reason = verdict.plugin;
+    verdict.verdict = Verdict::plugin;
+  }
+  verdict.reason = sentence(verdict.reason, reason);
+  if (verdict.verdict != Verdict::native && verdict.verdict != Verdict::plugin) return;
+  verdict.verdict = Verdict::not_asked;
+  verdict.advice = "mend the node before it, and ask again";
+}
+
+/// TensorRT takes a node of somebody's domain for the operator of ONNX that has its name.
+void warn_of_name(const Node& node, const Answers& answers, NodeVerdict& verdict) {
+  if (answers.asked.find_function(node) != nullptr) return;
+  const auto taken = taken_for_onnx(node, answers.creators);
+  if (!taken) return;
+  verdict.cause = taken->cause;
+  verdict.reason = taken->reason;
+  verdict.advice = taken->advice;
+}
+
+/// Of a node that TensorRT takes: native, or whose plugin.
+void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
+  verdict.truth = std::string(name_of(answers.level));
+  const json* layer = plugin_layer(answers.asked, answers.report, node);
+  if (layer == nullptr) {
+    if (verdict.verdict == Verdict::unsupported && answers.level == Truth::parser) {
+      verdict.truth = std::string(name_of(Truth::rule));
+      warn_of_name(node, answers, verdict);
+      verdict.reason = sentence(verdict.reason, "its parser does take it; --truth builder tells whether it builds");
+      return;
+    }
+    if (verdict.verdict == Verdict::unsupported) {
+      verdict.reason = fmt::format("TensorRT builds it, where the rule says: {}", verdict.reason);
+    } else if (verdict.verdict == Verdict::plugin) {
+      verdict.reason = "TensorRT runs it with native layers, from its ONNX function";
+    }
+    if (verdict.verdict != Verdict::native) verdict.advice.clear();
+    verdict.verdict = Verdict::native;
+    warn_of_name(node, answers, verdict);
+    return;
+  }
+  const bool is_known =
+      verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::lowered || node.metadata.contains(fault_note);
+  const bool is_in_function = layer->value("name", "") != node.op_type;
+  verdict.plugin = describe_layer(*layer, answers.creators);
+  verdict.reason = sentence(is_in_function ? "inside its function: " + verdict.plugin : verdict.plugin,
+                            is_known ? verdict.reason : "");
+  verdict.verdict = Verdict::plugin;
+  const json* creator = creator_of_layer(*layer, answers.creators);
+  if (is_in_function || creator == nullptr || creator->value("library", "").empty()) return;
+  if (const auto wrong = wrong_fields(node, *creator)) {
+    verdict.cause = wrong->cause;
+    verdict.reason = wrong->reason + "; " + verdict.reason;
+    verdict.advice = wrong->advice;
+  }
+}
+
+/// Of a node in a sub-graph, or of the one that holds it: the finding on it, or that which keeps it from being asked.
+const Finding* finding_on(const Node& node, const std::vector<const Finding*>& of_outer, const Node& outer) {
+  for (const Finding* finding : of_outer) {
+    if (&node == &outer || finding->inside == nullptr || finding->inside == &node) return finding;
+    const std::vector<Graph*> inner = node.subgraphs();
+    const bool holds_it = std::any_of(inner.begin(), inner.end(), [&](const Graph* graph) {
+      bool found = false;
+      graph->for_each_node([&](const Node& each) { found = found || &each == finding->inside; });
+      return found;
+    });
+    if (holds_it) return finding;
+  }
+  return nullptr;
+}
+
+/// A node, and the one of the main graph in which it lies: itself, if it lies there.
+struct Placed {
+  const Node* node = nullptr;
+  const Node* outer = nullptr;
+};
+
+/// In the order of for_each_node.
+std::vector<Placed> placed_nodes(const Model& model) {
+  std::map<const Node*, const Node*> outer;
+  for (const Node* node : model.graph().nodes()) {
+    outer[node] = node;
+    for (const Graph* inner : node->subgraphs()) {
+      inner->for_each_node([&, node](const Node& inside) { outer[&inside] = node; });
+    }
+  }
+  std::vector<Placed> ordered;
+  model.graph().for_each_node([&](const Node& node) { ordered.push_back({&node, outer.at(&node)}); });
+  return ordered;
+}
+
+void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
+  std::map<const Node*, std::vector<const Finding*>> found;
+  for (const Finding& finding : answers.report.findings) {
+    for (const Node* node : finding.nodes) found[node].push_back(&finding);
+  }
+  const std::vector<Placed> placed = placed_nodes(answers.asked);
+  for (std::size_t i = 0; i < nodes.size() && i < placed.size(); ++i) {
+    NodeVerdict& verdict = nodes[i];
+    const Node* node = placed[i].node;
+    const Node* outer = placed[i].outer;
+    if (const auto findings = found.find(outer); findings != found.end()) {
+      if (const Finding* finding = finding_on(*node, findings->second, *outer)) {
+        apply(*finding, *node, answers, verdict);
+      } else {
+        leave_out(*node, fmt::format("it lies in '{}', of which TensorRT takes nothing", outer->name), answers,
+                  verdict);
+      }
+    } else if (const auto blocked = answers.report.not_asked.find(outer); blocked != answers.report.not_asked.end()) {
+      leave_out(*node, blocked->second, answers, verdict);
+    } else {
+      accept(*node, answers, verdict);
+      if (const auto supposed = answers.report.supposed.find(outer); supposed != answers.report.supposed.end()) {
+        verdict.reason = sentence(verdict.reason, fmt::format("asked as if {}", supposed->second));
+      }
+    }
+  }
+}
+
+/// The worst of the findings, the first of those that are as bad.
+const Finding* worst(const TruthReport& report) {
+  const Finding* chosen = nullptr;
+  for (const Finding& finding : report.findings) {
+    if (chosen == nullptr || verdict_of(finding.outcome) > verdict_of(chosen->outcome)) chosen = &finding;
+  }
+  return chosen;
+}
+
+/// Writes the smallest part of the worst finding.
+void reduce(const Console& console, const TruthSearch& search, const TruthReport& report, const SizeRanges& ranges,
+            const std::string& file, TruthAnswer& answer) {
+  const Finding* finding = worst(report);
+  if (finding == nullptr) {
+    console.warn(fmt::format("--reduce {}: nothing is written, as TensorRT takes the whole model", file));
+    return;
+  }
+  const Model part = search.part_of(finding->nodes);
+  write_onnx(part, file);
+  const std::vector<std::string> shapes = ranges.of(part);
+  const std::string count = count_text(part.graph().node_count(), "node");
+  answer.lines.push_back(
+      fmt::format("wrote {}: {}; {}{}", console.paint(file, Colour::strong), count, what_happened(finding->outcome),
+                  shapes.empty() ? "" : fmt::format("; --shapes {}", fmt::join(shapes, " --shapes "))));
+  answer.facts["reduced"] = {{"file", file},
+                             {"nodes", part.graph().node_count()},
+                             {"verdict", name_of(verdict_of(finding->outcome))},
+                             {"shapes", shapes}};
+}
+
+}  // namespace
+
+void add_truth_options(CLI::App& command, TruthOptions& options) {
+  command
+      .add_option("--truth", options.level,
+                  "who judges: rule; parser, which is TensorRT's own; builder, which is its builder too (rule)")
+      ->type_name("WHO")
+      ->check(CLI::IsMember({"rule", "parser", "builder"}));
+  command
+      .add_option("--plugin-lib", options.trials.libraries,
+                  "plugin library for TensorRT to load; once for each (Graft's own, if the model needs it)")
+      ->type_name("FILE");
+  command
+      .add_option("--shapes", options.shapes,
+                  "smallest, usual and largest shape of an input with open sizes, NAME=MIN..OPT..MAX, for the builder; "
+                  "once for each")
+      ->type_name("RANGE");
+  command.add_option("--target", options.trials.targets, "GPU generations to build for, as for `graft build`")
+      ->type_name("LIST")
+      ->delimiter(',');
+  command.add_option("--tensorrt", options.trials.tensorrt, "which TensorRT: auto, rtx, full (auto)")
+      ->type_name("WHICH")
+      ->check(CLI::IsMember({"auto", "rtx", "full"}));
+  command.add_flag("--plugin-override", options.trials.plugin_override,
+                   "plugins win over ONNX operators and functions of their name");
+  command
+      .add_option("--time-limit", options.trials.limit,
+                  "a parse or build, or a plugin library being opened, that takes longer counts as hanging (300)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--reduce", options.reduce,
+                  "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with")
+      ->type_name("FILE");
+}
+
+void check_truth_options(const TruthOptions& options) {
+  check_libraries(options.trials.libraries);
+  if (options.level != "rule") return;
+  const auto refuse = [](const char* option) {
+    throw Error(fmt::format("{} is about the real TensorRT\nAdd --truth parser or --truth builder", option));
+  };
+  if (!options.reduce.empty()) refuse("--reduce");
+  if (!options.trials.libraries.empty()) refuse("--plugin-lib");
+  if (options.trials.plugin_override) refuse("--plugin-override");
+  if (!options.shapes.empty()) refuse("--shapes");
+}
+
+TruthAnswer ask_tensorrt(const Console& console, const Model& model, const TruthOptions& options,
+                         std::vector<NodeVerdict>& nodes) {
+  const Truth level = level_of(options.level);
+  TrialOptions trial_options = options.trials;
+  trial_options.libraries = libraries_for(model, trial_options.libraries);
+  Model asked = model_to_ask(model, !trial_options.libraries.empty() && has_own_operators(model));
+  const SizeRanges ranges(asked, options.shapes);
+  Trials trials(console, trial_options);
+  TruthSearch search(asked, trials, ranges);
+  const TruthReport report = search.run(level);
+  correct({asked, level, report, trials.creators()}, nodes);
+
+  TruthAnswer answer;
+  answer.facts["truth"] = name_of(level);
+  answer.facts["tensorrt"] = trials.tensorrt();
+  answer.facts["trials"] = trials.summary();
+  if (!options.reduce.empty()) reduce(console, search, report, ranges, options.reduce, answer);
+  answer.lines.push_back(trials.summary_text());
+  return answer;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,36 @@
+// The verdicts of `graft inspect --truth`: those by rule, corrected by the real TensorRT.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/model_arguments.hpp"
+#include "cli/program.hpp"
+#include "cli/trials.hpp"
+#include "cli/truth.hpp"
+#include "cli/verdicts.hpp"
+
+namespace graft::cli {
+
+struct TruthOptions {
+  std::string level = "rule";
+  TrialOptions trials;
+  std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
+  std::string reduce;               ///< A file for the smallest part that fails.
+};
+
+/// --truth, --plugin-lib and what else is about it.
+void add_truth_options(CLI::App& command, TruthOptions& options);
+/// Throws Error for options that make no sense without --truth, and for files that are not there.
+void check_truth_options(const TruthOptions& options);
+
+struct TruthAnswer {
+  Json facts = {{"truth", "rule"}, {"tensorrt", nullptr}, {"trials", nullptr}, {"reduced", nullptr}};
+  std::vector<std::string> lines;  ///< To say below the verdicts.
+};
+
+/// Asks, changes the verdicts and writes --reduce. `nodes` are those of judge_nodes for the same model.
+[[nodiscard]] TruthAnswer ask_tensorrt(const Console& console, const Model& model, const TruthOptions& options,
+                                       std::vector<NodeVerdict>& nodes);
+
+}  // namespace graft::cli

@@ -1,0 +1,52 @@
+// The arguments that name a model of any format, shared by the commands that read one.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/program.hpp"
+#include "graph/model.hpp"
+#include "import/origin.hpp"
+
+namespace graft::cli {
+
+struct ModelArguments {
+  std::string model;
+  std::string weights;
+  std::vector<std::string> shapes;   ///< --input
+  std::vector<std::string> outputs;  ///< --keep-output
+};
+
+using InputShapes = std::map<std::string, Shape, std::less<>>;
+
+/// MODEL and WEIGHTS.
+void add_model_files(CLI::App& command, ModelArguments& arguments);
+/// --input with a shape; --keep-output.
+void add_input_shapes(CLI::App& command, ModelArguments& arguments);
+void add_kept_outputs(CLI::App& command, ModelArguments& arguments);
+
+/// What --input says.
+[[nodiscard]] InputShapes input_shapes(const ModelArguments& arguments);
+
+/// Throws Error for a network of another format, which `graft convert` has to read first.
+void check_is_onnx(const std::string& model);
+
+/// Reads the model; `shapes` are given to formats that need them while reading.
+[[nodiscard]] Model read(const ModelArguments& arguments, const InputShapes& shapes, Origin* origin = nullptr);
+
+/// Whether it is of another format than ONNX, by its name.
+[[nodiscard]] bool is_imported(const std::string& model);
+
+void warn_of_missing_ranks(const Console& console, const Model& model);
+
+/// "image  f32 ?x3x224x224": a row for each input and output.
+[[nodiscard]] Table table_of_ends(const Model& model);
+[[nodiscard]] Json json_of_ends(const Model& model);
+
+/// {"origin": null} for ONNX.
+[[nodiscard]] Json json_of_origin(const Origin& origin);
+/// "TensorFlow graph of 30 nodes"; empty for ONNX.
+[[nodiscard]] std::string origin_text(const Origin& origin);
+
+}  // namespace graft::cli

@@ -1,0 +1,68 @@
+// The option, and writing.
+#include "cli/page.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "cli/interrupts.hpp"
+#include "graph/text.hpp"
+
+namespace graft::cli {
+
+void add_report_option(CLI::App& command, std::string& page, const std::string& shows) {
+  command.add_option("--report", page, fmt::format("HTML page to write, with its JSON beside it: {}", shows))
+      ->type_name("FILE");
+}
+
+void check_report(const std::string& page) {
+  if (page.empty()) return;
+  const DeferInterrupts defer;
+  report::check_writable(page);
+}
+
+void write_report(const Console& console, const report::Report& report, const std::string& page) {
+  if (page.empty()) return;
+  {
+    const DeferInterrupts defer;
+    report::write(report, page);
+  }
+  console.say(fmt::format("wrote {}", console.paint(page, Colour::strong)));
+}
+
+report::Report new_report(std::string command, std::string title) {
+  report::Report report;
+  report.command = std::move(command);
+  report.version = GRAFT_VERSION;
+  report.title = std::move(title);
+  return report;
+}
+
+report::Report new_model_report(std::string command, const std::string& file) {
+  report::Report report = new_report(std::move(command), std::filesystem::path(file).filename().string());
+  report.summary.push_back({"file", file});
+  return report;
+}
+
+void add_ends(report::Report& report, const Model& model) {
+  // Sizes that a network calculates from its input's are long sums.
+  constexpr std::size_t longest = 70;
+  const auto text_of = [](const Value& value) {
+    const std::string type = type_text(value);
+    return type.size() <= longest ? type : type.substr(0, longest) + "…";
+  };
+  const auto add = [&](const char* side, const std::vector<Value*>& values) {
+    for (const Value* value : values) {
+      report.summary.push_back({side, fmt::format("{}: {}", value->name, text_of(*value))});
+    }
+  };
+  add("input", model.graph().inputs());
+  add("output", model.graph().outputs());
+}
+
+report::Cell node_cell(const std::optional<report::Place>& place, const std::string& name) {
+  return place ? report::Cell(*place) : report::Cell(name);
+}
+
+}  // namespace graft::cli

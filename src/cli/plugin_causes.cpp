@@ -1,0 +1,408 @@
+// Compares a node with the creators that are registered, in the order in which TensorRT's parser looks.
+#include "cli/plugin_causes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+
+#include "core/suggest.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/standard_operators.hpp"
+#include "graph/text.hpp"
+
+namespace graft::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view version_attribute = "plugin_version";
+constexpr std::string_view namespace_attribute = "plugin_namespace";
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// The same of a name, which other characters of names do not lengthen.
+bool contains_word(std::string_view text, std::string_view word) {
+  const auto lengthens = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !lengthens(text[at - 1])) && (end == text.size() || !lengthens(text[end]))) return true;
+  }
+  return false;
+}
+
+std::string text_of(const json& object, const char* name) { return object.value(name, ""); }
+
+/// The text of an attribute; nothing where it is absent. One of another kind has been refused before.
+std::optional<std::string> given_text(const Node& node, std::string_view name) {
+  const NodeAttribute* attribute = node.attribute(name);
+  const auto* text = attribute == nullptr ? nullptr : attribute->get<std::string>();
+  return text == nullptr ? std::nullopt : std::optional(*text);
+}
+
+std::string namespace_text(std::string_view text) {
+  return text.empty() ? "the empty namespace" : fmt::format("'{}'", text);
+}
+
+std::vector<const json*> creators_named(const json& creators, std::string_view name) {
+  std::vector<const json*> found;
+  for (const json& creator : creators) {
+    if (text_of(creator, "name") == name) found.push_back(&creator);
+  }
+  return found;
+}
+
+template <class Text>
+std::string joined(const std::vector<const json*>& creators, Text text) {
+  std::vector<std::string> parts;
+  for (const json* creator : creators) {
+    std::string part = text(*creator);
+    if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(std::move(part));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string listed(const std::vector<const json*>& creators) { return joined(creators, describe_creator); }
+
+MeantPlugin plugin_of(const json& creator) {
+  return {
+      .name = text_of(creator, "name"), .version = text_of(creator, "version"), .space = text_of(creator, "namespace")};
+}
+
+/// "'1'" or "'1', '2' or '3'"
+std::string one_of(const std::vector<const json*>& creators, const char* field) {
+  std::vector<std::string> texts;
+  for (const json* creator : creators) {
+    std::string text = fmt::format("'{}'", text_of(*creator, field));
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+  }
+  if (texts.size() == 1) return texts.front();
+  const std::string last = texts.back();
+  texts.pop_back();
+  return fmt::format("{} or {}", fmt::join(texts, ", "), last);
+}
+
+PluginCause unknown_name(const Node& node, const json& creators) {
+  const auto standard = nearest_standard_operator(node.op_type);
+  std::vector<std::string> names;
+  if (standard) names.push_back(*standard);
+  bool any_library = false;
+  for (const json& creator : creators) {
+    names.push_back(text_of(creator, "name"));
+    any_library = any_library || !text_of(creator, "library").empty();
+  }
+  if (const auto meant = nearest(node.op_type, names)) {
+    const std::string advice = fmt::format("if {0} is meant, give the node that operator type: {0}", *meant);
+    const std::vector<const json*> named = creators_named(creators, *meant);
+    if (named.empty()) {
+      return {"operator_name",
+              fmt::format("no plugin is registered under the name {}; the nearest is ONNX's operator {}", node.op_type,
+                          *meant),
+              advice + (node.domain.empty() ? "" : ", and no domain")};
+    }
+    return {"plugin_name",
+            fmt::format("no plugin is registered under the name {}; the nearest is {}", node.op_type, listed(named)),
+            advice, plugin_of(*named.back())};
+  }
+  if (!any_library) {
+    return {"library_missing",
+            fmt::format("no plugin is registered under the name {}: no plugin library was loaded", node.op_type),
+            "name the library that holds it: --plugin-lib LIB.so; `graft plugins LIB.so` lists what is in one"};
+  }
+  std::vector<const json*> loaded;
+  for (const json& creator : creators) {
+    if (!text_of(creator, "library").empty()) loaded.push_back(&creator);
+  }
+  return {"library_missing",
+          fmt::format("no plugin is registered under the name {}, nor a similar one; loaded: {}", node.op_type,
+                      joined(loaded, [](const json& c) { return text_of(c, "library"); })),
+          "name the library that holds it too: --plugin-lib LIB.so; `graft plugins LIB.so` lists what is in one"};
+}
+
+PluginCause wrong_version(const Node& node, const std::vector<const json*>& same_name) {
+  const auto text = given_text(node, version_attribute);
+  const std::string asked = text ? fmt::format("the node has plugin_version = '{}'", *text)
+                                 : "the node has no plugin_version, which means '1'";
+  return {"plugin_version", fmt::format("{}; registered is {}", asked, listed(same_name)),
+          fmt::format("set the node's attribute plugin_version, a text, to {}", one_of(same_name, "version")),
+          plugin_of(*same_name.back())};
+}
+
+PluginCause wrong_namespace(const Node& node, const std::vector<const json*>& fitting) {
+  const std::string spaces = joined(fitting, [](const json& c) { return namespace_text(text_of(c, "namespace")); });
+  const std::string given = given_text(node, namespace_attribute).value_or("");
+  std::string looked = given.empty() ? "the empty namespace, as the node has no plugin_namespace"
+                                     : fmt::format("the node's plugin_namespace '{}'", given);
+  looked += node.domain.empty() ? ", and nowhere else, as it has no domain"
+                                : fmt::format(", and in its domain '{}'", node.domain);
+  return {
+      given.empty() ? "domain" : "plugin_namespace",
+      fmt::format("TensorRT looked in {}; registered is {}", looked, listed(fitting)),
+      fmt::format("set the node's attribute plugin_namespace{} to {}", given.empty() ? ", or its domain," : "", spaces),
+      plugin_of(*fitting.back())};
+}
+
+/// plugin_version or plugin_namespace that is no text, which the parser passes over.
+std::optional<PluginCause> attribute_of_wrong_type(const Node& node) {
+  for (const std::string_view name : {version_attribute, namespace_attribute}) {
+    const NodeAttribute* attribute = node.attribute(name);
+    if (attribute == nullptr || attribute->get<std::string>() != nullptr) continue;
+    return PluginCause{std::string(name),
+                       fmt::format("attribute `{}`: found type {}, allowed is string", name, attribute->kind()),
+                       fmt::format("write {} as a text: '1', and not 1", name)};
+  }
+  return std::nullopt;
+}
+
+/// Groups of types that the parser turns into each other.
+std::string_view family_of_field(std::string_view type) {
+  if (type == "char") return "text";
+  if (type == "dims" || type == "unknown") return "";
+  return contains(type, "float") || type == "bf16" ? "number" : "whole number";
+}
+
+std::string_view family_of_attribute(std::string_view kind) {
+  if (kind == "string" || kind == "strings") return "text";
+  if (kind == "int" || kind == "ints") return "whole number";
+  return kind == "float" || kind == "floats" ? "number" : "";
+}
+
+struct FieldReport {
+  std::vector<std::string> unknown;
+  std::vector<std::string> ill_typed;
+  std::vector<std::string> missing;  // with their types
+  std::vector<std::string> absent;   // the same, names alone
+  std::vector<std::string> hints;
+  std::string type_hint;  // what to do about the first that is ill-typed
+};
+
+std::string type_hint_for(std::string_view wanted) {
+  if (wanted == "text") return "write the attribute as a text: '2', and not 2";
+  if (wanted == "number") return "write the attribute as a float: 2.0, and not 2 or '2.0'";
+  return "write the attribute as a whole number, an int or ints: 2, and not 2.0 or '2'";
+}
+
+FieldReport compare_fields(const Node& node, const json& creator) {
+  FieldReport report;
+  for (const json& field : creator["fields"]) {
+    const std::string name = text_of(field, "name");
+    const std::string type = text_of(field, "type");
+    const NodeAttribute* attribute = node.attribute(name);
+    if (attribute == nullptr) {
+      report.absent.push_back(name);
+      report.missing.push_back(fmt::format("{} ({})", name, type));
+      continue;
+    }
+    const std::string_view wanted = family_of_field(type);
+    const std::string_view given = family_of_attribute(attribute->kind());
+    if (wanted.empty() || given.empty() || wanted == given) continue;
+    if (report.type_hint.empty()) report.type_hint = type_hint_for(wanted);
+    report.ill_typed.push_back(fmt::format("{} is {}, and the plugin takes {}", name, attribute->kind(), type));
+  }
+  for (const auto& attribute : node.attributes) {
+    const std::string& name = attribute.first;  // clang 14 lets no lambda take a structured binding
+    if (name == version_attribute || name == namespace_attribute) continue;
+    const bool known = std::any_of(creator["fields"].begin(), creator["fields"].end(),
+                                   [&](const json& field) { return text_of(field, "name") == name; });
+    if (known) continue;
+    report.unknown.push_back(name);
+    if (const auto meant = nearest(name, report.absent)) report.hints.push_back(fmt::format("{} for {}", *meant, name));
+  }
+  return report;
+}
+
+/// The creator was found and gave no plugin. Many fields have a default, so what the plugin printed counts for more
+/// than that one is missing.
+PluginCause refused_by_creator(const Node& node, const json& creator, const std::string& printed) {
+  const FieldReport fields = compare_fields(node, creator);
+  const std::string who = describe_creator(creator);
+  const std::string missing = fmt::format("{}", fmt::join(fields.missing, ", "));
+  if (!fields.unknown.empty() && !fields.missing.empty()) {
+    return {"plugin_field",
+            fmt::format("{} has no field {}, so that never reached it; of its fields the node does not give {}", who,
+                        fmt::join(fields.unknown, ", "), missing),
+            fields.hints.empty() ? "give the node the fields that the plugin has"
+                                 : fmt::format("did you mean {}?", fmt::join(fields.hints, ", "))};
+  }
+  if (!fields.ill_typed.empty()) {
+    return {"field_type", fmt::format("{}: {}", who, fmt::join(fields.ill_typed, "; ")), fields.type_hint};
+  }
+  const bool is_named = std::any_of(fields.absent.begin(), fields.absent.end(),
+                                    [&](const std::string& name) { return contains_word(printed, name); });
+  if (!fields.missing.empty() && (printed.empty() || is_named)) {
+    std::vector<std::string> named;
+    for (std::size_t i = 0; i < fields.absent.size(); ++i) {
+      if (contains_word(printed, fields.absent[i])) named.push_back(fields.missing[i]);
+    }
+    if (named.empty()) named = fields.missing;
+    return {"field_missing",
+            fmt::format("{} refused the node, which does not give {}{}", who, fmt::join(named, ", "),
+                        named.size() > 1 ? "; which of them it requires TensorRT cannot tell" : ""),
+            "give the node the attribute that the plugin requires"};
+  }
+  return {"field_value", fmt::format("{} refused the values that the node gives", who),
+          "what the plugin printed says why, if it printed something; otherwise ask its documentation"};
+}
+
+/// "3 inputs (f32, f32, i64)"
+std::string inputs_text(const Node& node) {
+  std::vector<std::string> types;
+  for (const Value* input : node.inputs) {
+    types.emplace_back(input == nullptr ? "none" : !input->type ? "?" : std::string(to_string(*input->type)));
+  }
+  return fmt::format("{} input{} ({})", types.size(), types.size() == 1 ? "" : "s", fmt::join(types, ", "));
+}
+
+PluginCause of_the_older_generation(const json& creator) {
+  return {"plugin_generation",
+          fmt::format("{} is a plugin of the generation {}, which this TensorRT does not put into a network",
+                      describe_creator(creator), text_of(creator, "generation")),
+          "get the library with its plugins as IPluginV3, or use a TensorRT that takes IPluginV2 (10.x)"};
+}
+
+/// "f32[1, 3, 8, 8], i64[2]"
+std::string tensors_text(const std::vector<Value*>& values) {
+  std::vector<std::string> texts;
+  for (const Value* value : values) {
+    if (value != nullptr) texts.push_back(type_text(*value));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+std::optional<PluginCause> failed_look_up(const Node& node, const json& creators) {
+  const std::vector<const json*> same_name = creators_named(creators, node.op_type);
+  if (same_name.empty()) return unknown_name(node, creators);
+  if (auto wrong = attribute_of_wrong_type(node)) {
+    wrong->meant = plugin_of(*same_name.back());
+    return wrong;
+  }
+  const std::string version = given_text(node, version_attribute).value_or("1");
+  std::vector<const json*> fitting;
+  for (const json* creator : same_name) {
+    if (text_of(*creator, "version") == version) fitting.push_back(creator);
+  }
+  if (fitting.empty()) return wrong_version(node, same_name);
+  if (creator_of(node, creators) == nullptr) return wrong_namespace(node, fitting);
+  return std::nullopt;
+}
+
+PluginCause cause_of_crash(const json& creator) {
+  return {"plugin_crash", fmt::format("{}, ends TensorRT's process", describe_creator(creator)),
+          "this is for the library's author to mend; --reduce FILE writes the smallest model that does it"};
+}
+
+PluginCause cause_of_hang(const json& creator) {
+  return {"plugin_hang", fmt::format("{}, does not come back when TensorRT calls it", describe_creator(creator)),
+          "this is for the library's author to mend; --reduce FILE writes the smallest model that does it. If it is "
+          "slow alone, a longer --time-limit helps"};
+}
+
+PluginCause cause_of_failed_build(const Node& node, const json& creator, const std::string& words) {
+  if (contains(words, "Failed to find any supported plugin")) {
+    return {"plugin_formats",
+            fmt::format("{}, takes no combination of types and layouts that TensorRT offers: inputs {}; outputs {}",
+                        describe_creator(creator), tensors_text(node.inputs), tensors_text(node.outputs)),
+            "give it the types that it takes, with Cast before it; or let its supportsFormatCombination take these, in "
+            "the linear layout at least"};
+  }
+  return {"plugin_build", fmt::format("{}, fails while the engine is built", describe_creator(creator)),
+          "what TensorRT says, or what the plugin printed, tells why"};
+}
+
+std::optional<PluginCause> taken_for_onnx(const Node& node, const json& creators) {
+  if (is_standard_operator(node.domain, node.op_type) || !is_standard_operator("", node.op_type)) return std::nullopt;
+  const std::vector<const json*> same_name = creators_named(creators, node.op_type);
+  return PluginCause{
+      "override",
+      fmt::format(
+          "TensorRT's parser goes by the name alone and takes the node for ONNX's {}, whatever its domain '{}'{}",
+          node.op_type, node.domain, same_name.empty() ? "" : fmt::format(", and not for {}", listed(same_name))),
+      "register the plugin under a name that ONNX does not have; or in the empty namespace, and let it win with "
+      "--plugin-override"};
+}
+
+std::string describe_creator(const json& creator) {
+  const std::string space = text_of(creator, "namespace");
+  const std::string library = text_of(creator, "library");
+  return fmt::format("{} {}{}{}", text_of(creator, "name"), text_of(creator, "version"),
+                     space.empty() ? "" : fmt::format(" of namespace {}", space),
+                     library.empty() ? ", TensorRT's own"
+                                     : fmt::format(", from {}", std::filesystem::path(library).filename().string()));
+}
+
+const json* creator_of(const Node& node, const json& creators) {
+  const std::string version = given_text(node, version_attribute).value_or("1");
+  const std::string space = given_text(node, namespace_attribute).value_or("");
+  for (const std::string& wanted : {space, node.domain}) {
+    for (const json* creator : creators_named(creators, node.op_type)) {
+      if (text_of(*creator, "version") == version && text_of(*creator, "namespace") == wanted) return creator;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<PluginCause> cause_of_refusal(const Node& node, const json& error, const json& creators,
+                                            const std::string& printed) {
+  const std::string message = text_of(error, "message");
+  const std::string function = text_of(error, "function");
+  if (contains(message, "Plugin not found")) return failed_look_up(node, creators);
+  const json* creator = creator_of(node, creators);
+  if (is_standard_operator("", node.op_type) && !creators_named(creators, node.op_type).empty() &&
+      contains(function, "check")) {
+    const std::vector<const json*> same_name = creators_named(creators, node.op_type);
+    const bool unnamed =
+        std::any_of(same_name.begin(), same_name.end(), [](const json* c) { return text_of(*c, "namespace").empty(); });
+    return PluginCause{
+        "override",
+        fmt::format("{} is registered, and the parser goes by the name alone: {} is an operator of ONNX, which it "
+                    "refuses before it looks for a plugin",
+                    listed(same_name), node.op_type),
+        unnamed
+            ? "--plugin-override lets plugins win (OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE of TensorRT 10.15 and "
+              "RTX 1.7); or register the plugin under a name that ONNX does not have"
+            : "register the plugin under a name that ONNX does not have; or in the empty namespace, the only one in "
+              "which --plugin-override looks"};
+  }
+  if (creator == nullptr) return taken_for_onnx(node, creators);
+  if (text_of(*creator, "generation") == "V2") return of_the_older_generation(*creator);
+  if (contains(message, "Could not create the plugin")) return refused_by_creator(node, *creator, printed);
+  if (contains(message, "more output tensors than TRT expected")) {
+    return PluginCause{"plugin_outputs",
+                       fmt::format("{}, makes fewer outputs than the node has, which are {}",
+                                   describe_creator(*creator), node.outputs.size()),
+                       "give the node as many outputs as the plugin has"};
+  }
+  constexpr std::array at_inputs{"getOutputDataTypes", "output shape computation", "getOutputShapes"};
+  if (std::any_of(at_inputs.begin(), at_inputs.end(), [&](const char* word) { return contains(message, word); })) {
+    return PluginCause{
+        "plugin_inputs",
+        fmt::format("{} refuses what the node feeds it: {}", describe_creator(*creator), inputs_text(node)),
+        "give the node the inputs that the plugin takes: their number, types and ranks"};
+  }
+  return std::nullopt;
+}
+
+std::optional<PluginCause> wrong_fields(const Node& node, const json& creator) {
+  const FieldReport fields = compare_fields(node, creator);
+  if (!fields.ill_typed.empty()) {
+    return PluginCause{"field_type",
+                       fmt::format("{}; TensorRT hands it over as it is, and the plugin may read another number",
+                                   fmt::join(fields.ill_typed, "; ")),
+                       fields.type_hint};
+  }
+  if (!fields.unknown.empty()) {
+    return PluginCause{
+        "plugin_field",
+        fmt::format("the plugin has no field {}, so TensorRT does not hand that over", fmt::join(fields.unknown, ", ")),
+        fields.hints.empty() ? "leave it out, or name a field that the plugin has"
+                             : fmt::format("did you mean {}?", fmt::join(fields.hints, ", "))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,91 @@
+// Writes each model to a file for the engine driver's command `trials`.
+#include "cli/trials.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cli/engine_session.hpp"
+#include "graft/error.hpp"
+#include "graph/onnx_io.hpp"
+
+namespace graft::cli {
+namespace {
+
+std::vector<std::string> driver_command(const TrialOptions& options) {
+  std::vector<std::string> command{"trials", "--tensorrt", options.tensorrt};
+  for (const std::string& library : options.libraries) command.insert(command.end(), {"--plugin-library", library});
+  for (const std::string& target : options.targets) command.insert(command.end(), {"--target", target});
+  if (options.plugin_override) command.emplace_back("--plugin-override");
+  return command;
+}
+
+Outcome outcome_of(const std::string& word) {
+  if (word == "accepted") return Outcome::accepted;
+  if (word == "refused") return Outcome::refused;
+  if (word == "failed") return Outcome::failed;
+  if (word == "crashed") return Outcome::crashed;
+  return Outcome::hung;
+}
+
+}  // namespace
+
+Trials::Trials(const Console& console, TrialOptions options)
+    : console_(console),
+      options_(std::move(options)),
+      progress_(console),
+      session_(find_engine_driver(), driver_command(options_),
+               {.on_progress = {}, .on_log = {}, .should_stop = interrupted}) {
+  progress_.update("load TensorRT", 0);
+  try {
+    ready_ = session_.ask({{"action", "start"}, {"limit", options_.limit}});
+  } catch (const EngineError& error) {
+    progress_.clear();
+    throw with_options_of_this_program(error);
+  }
+}
+
+Trial Trials::parse(const Model& model) {
+  ++parses_;
+  return ask("parse", model, {});
+}
+
+Trial Trials::build(const Model& model, const std::vector<std::string>& shapes) {
+  ++builds_;
+  return ask("build", model, shapes);
+}
+
+Trial Trials::ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes) {
+  const auto number = static_cast<double>(parses_ + builds_);
+  progress_.update(fmt::format("{} number {}: {}", action, action == "build" ? builds_ : parses_,
+                               count_text(model.graph().node_count(), "node")),
+                   number / (number + 2));  // how many more there will be, nobody knows
+  const std::string file = (folder_.path() / "model.onnx").string();
+  write_onnx(model, file);
+  nlohmann::json answer =
+      session_.ask({{"action", action}, {"model", file}, {"shapes", shapes}, {"limit", options_.limit}});
+  progress_.clear();
+  const std::string outcome = answer.value("outcome", "");
+  workers_ = answer.value("workers", workers_);
+  console_.detail(fmt::format("{} of {}: {}, {:.2f} s", action, count_text(model.graph().node_count(), "node"), outcome,
+                              answer.value("seconds", 0.0)));
+  if (outcome == "shapes") {
+    throw Error(fmt::format("{}\nGive them with --shapes NAME=MIN..OPT..MAX, or one size with --input NAME:1x3x224x224",
+                            answer.value("message", "")));
+  }
+  return {outcome_of(outcome), std::move(answer)};
+}
+
+Json Trials::summary() const {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started_;
+  return {{"parses", parses_}, {"builds", builds_}, {"processes", workers_}, {"seconds", seconds.count()}};
+}
+
+std::string Trials::summary_text() const {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started_;
+  return fmt::format("{} was asked: {}, {}, {}, {:.1f} s", tensorrt_text(ready_["tensorrt"]),
+                     count_text(parses_, "parse"), count_text(builds_, "build"),
+                     count_text(static_cast<std::size_t>(workers_), "process", "processes"), seconds.count());
+}
+
+}  // namespace graft::cli

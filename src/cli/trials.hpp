@@ -1,0 +1,76 @@
+// Models that the real TensorRT is asked about, one after another, in a process that may die.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/console.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/temporary_folder.hpp"
+#include "engine/driver.hpp"
+#include "graph/model.hpp"
+
+namespace graft::cli {
+
+enum class Outcome : std::uint8_t {
+  accepted,
+  refused,  ///< By the parser.
+  failed,   ///< In the build.
+  crashed,  ///< The process died.
+  hung,     ///< No answer in time.
+};
+
+struct Trial {
+  Outcome outcome = Outcome::accepted;
+  nlohmann::json answer;  ///< The driver's: errors, messages, output, plugins.
+};
+
+struct TrialOptions {
+  std::vector<std::string> libraries;
+  std::string tensorrt = "auto";
+  std::vector<std::string> targets;
+  bool plugin_override = false;
+  double limit = 300;  ///< Seconds for one trial.
+};
+
+class Trials {
+ public:
+  /// Starts TensorRT and loads the libraries. Throws EngineError where that fails.
+  Trials(const Console& console, TrialOptions options);
+
+  /// Which TensorRT it is.
+  [[nodiscard]] const nlohmann::json& tensorrt() const { return ready_["tensorrt"]; }
+  /// Of every plugin: name, version, namespace, generation, fields, and the library it is from ("": TensorRT's own).
+  [[nodiscard]] const nlohmann::json& creators() const { return ready_["creators"]; }
+
+  [[nodiscard]] Trial parse(const Model& model);
+  /// `shapes` are NAME=MIN..OPT..MAX of the inputs with open sizes. Throws Error where one is missing.
+  [[nodiscard]] Trial build(const Model& model, const std::vector<std::string>& shapes);
+
+  /// How many trials there were, how many processes they took, how long.
+  [[nodiscard]] Json summary() const;
+  /// "TensorRT-RTX 1.7.1.116 was asked in 3 parses and 5 builds, 2.1 s"
+  [[nodiscard]] std::string summary_text() const;
+
+ private:
+  [[nodiscard]] Trial ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes);
+
+  const Console& console_;
+  TrialOptions options_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  DeferInterrupts defer_;
+  TemporaryFolder folder_;
+  Progress progress_;
+  DriverSession session_;
+  nlohmann::json ready_;
+  std::size_t parses_ = 0;
+  std::size_t builds_ = 0;
+  int workers_ = 1;
+};
+
+}  // namespace graft::cli

@@ -1,0 +1,630 @@
+// Whole model first; then the node that TensorRT names; then halves.
+#include "cli/truth.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <sstream>
+#include <utility>
+
+#include "cli/tensorrt_support.hpp"
+#include "engine/smallest_failing.hpp"
+#include "graft/error.hpp"
+#include "graph/extract.hpp"
+#include "graph/faults.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/text.hpp"
+
+namespace graft::cli {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::int64_t> sizes_of(const std::string& option, std::string_view text) {
+  std::vector<std::int64_t> sizes;
+  while (true) {
+    const std::string_view part = text.substr(0, text.find('x'));
+    std::int64_t size = 0;
+    const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
+    if (failed != std::errc{} || end != part.data() + part.size() || size < 0) {
+      throw Error(
+          fmt::format("--shapes {}: '{}' is no size\nWrite NAME=MIN..OPT..MAX, for example "
+                      "image=1x3x224x224..4x3x224x224..8x3x224x224",
+                      option, part));
+    }
+    sizes.push_back(size);
+    if (part.size() == text.size()) return sizes;
+    text.remove_prefix(part.size() + 1);
+  }
+}
+
+std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std::string_view text) {
+  const std::size_t first = text.find("..");
+  if (first == std::string_view::npos) {
+    const std::vector<std::int64_t> sizes = sizes_of(option, text);
+    return {sizes, sizes, sizes};
+  }
+  const std::size_t second = text.find("..", first + 2);
+  if (second == std::string_view::npos) {
+    throw Error(fmt::format("--shapes {}: expected one shape, or three joined by ..", option));
+  }
+  return {sizes_of(option, text.substr(0, first)), sizes_of(option, text.substr(first + 2, second - first - 2)),
+          sizes_of(option, text.substr(second + 2))};
+}
+
+/// By the name that the engine driver gives it, which is Graft's.
+std::optional<ElementType> element_type_named(std::string_view name) {
+  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i8,
+                                 ElementType::u8, ElementType::i32, ElementType::i64}) {
+    if (to_string(type) == name) return type;
+  }
+  return name == "bool" ? std::optional(ElementType::boolean) : std::nullopt;
+}
+
+bool is_open(const Value& value) {
+  return value.shape &&
+         std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
+}
+
+/// Every value of the main graph that a node reads, also in its sub-graphs.
+void for_each_read(const Node& node, const Graph& main, const std::function<void(const Value&)>& f) {
+  const auto visit = [&](const Value* value) {
+    if (value != nullptr && value->graph == &main) f(*value);
+  };
+  for (const Value* input : node.inputs) visit(input);
+  for (const Graph* inner : node.subgraphs()) {
+    inner->for_each_node([&](const Node& reader) {
+      for (const Value* input : reader.inputs) visit(input);
+    });
+    for (const Value* output : inner->outputs()) visit(output);
+  }
+}
+
+/// Whether a value can be the input of a part: TensorRT has to know its type and rank, and the numbers of what sizes
+/// may be computed from.
+bool can_be_input(const Value& value) { return value.type && value.shape && is_floating_point(*value.type); }
+
+/// TensorRT's parser asks for the type of every output, and goes by the one that it finds itself.
+void declare_outputs(Model& model) {
+  for (Value* output : model.graph().outputs()) {
+    if (!output->type && output->opaque.empty()) output->type = ElementType::f32;
+  }
+}
+
+bool fails(Truth level, Outcome outcome) {
+  if (outcome == Outcome::refused) return level == Truth::parser;
+  return outcome != Outcome::accepted;
+}
+
+/// TensorRT's errors in one text. What it says of the GPU that is not there is left out where it says something else.
+std::string words_of_messages(const json& answer) {
+  std::vector<std::string> said;
+  std::vector<std::string> of_the_gpu;
+  for (const json& message : answer.value("messages", json::array())) {
+    if (message.value("severity", "") == "warning") continue;
+    std::string text = message.value("message", "");
+    auto& list = text.find("catchCudaError") == std::string::npos ? said : of_the_gpu;
+    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(said.empty() ? of_the_gpu : said, "; "));
+}
+
+std::string with_output(std::string words, const json& answer) {
+  const auto output = answer.value("output", std::vector<std::string>());
+  if (output.empty()) return words;
+  return fmt::format("{}{}printed: {}", words, words.empty() ? "" : "; ", fmt::join(output, "; "));
+}
+
+std::string words_of(const Trial& trial) {
+  const json& answer = trial.answer;
+  if (trial.outcome == Outcome::failed) return with_output(words_of_messages(answer), answer);
+  const auto last = answer.value("last_messages", std::vector<std::string>());
+  std::string after = last.empty() ? "" : fmt::format("; its last message: {}", last.back());
+  while (after.ends_with('.')) after.pop_back();
+  if (trial.outcome == Outcome::hung) {
+    return fmt::format("no answer within {} s{}", answer.value("limit", 0.0), after);
+  }
+  const auto signal = answer.find("signal");
+  const std::string how = signal != answer.end() && signal->is_string()
+                              ? fmt::format("by {}", signal->get<std::string>())
+                              : fmt::format("with exit code {}", answer.value("return_code", 0));
+  return fmt::format("the process ended {}{}", how, after);
+}
+
+/// What TensorRT says of the GPU that is not there is no part of an error that has another reason.
+std::string without_gpu(const std::string& message) {
+  std::istringstream lines(message);
+  std::vector<std::string> kept;
+  bool has_reason = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("catchCudaError") != std::string::npos) continue;
+    has_reason = has_reason || line.find("Error Code") != std::string::npos;
+    kept.push_back(line);
+  }
+  return has_reason ? fmt::format("{}", fmt::join(kept, "\n")) : message;
+}
+
+std::string words_of_error(const json& error) {
+  return fmt::format("{} [{}, {}]", without_gpu(error.value("message", "")), error.value("code", ""),
+                     error.value("function", ""));
+}
+
+/// What was logged besides the parser's own account of the error.
+std::string words_beside_the_error(const json& answer) {
+  std::string words;
+  const std::string described = answer["errors"][0].value("message", "");
+  for (const json& message : answer.value("messages", json::array())) {
+    const std::string text = message.value("message", "");
+    const bool is_the_error = text.find("ModelImporter.cpp") != std::string::npos ||
+                              described.find(text) != std::string::npos ||
+                              text.find("catchCudaError") != std::string::npos;
+    const bool is_said = words.find(text) != std::string::npos;
+    if (message.value("severity", "") != "warning" && !is_the_error && !is_said) words += "; " + text;
+  }
+  return words;
+}
+
+/// Whether TensorRT refuses a node like this whatever it is fed with.
+bool is_refused_by_rule(const Node& node) {
+  try {
+    return node.metadata.contains(fault_note) || refusal_of_tensorrt(node);
+  } catch (const Error&) {  // an attribute of the wrong type
+    return true;
+  }
+}
+
+bool is_part_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// Whether the text has the name as a word; TensorRT puts _0, _1 ... behind names of its own.
+bool names(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    std::size_t end = at + name.size();
+    if (end < text.size() && text[end] == '_') {
+      std::size_t digits = end + 1;
+      while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0) ++digits;
+      if (digits > end + 1) end = digits;
+    }
+    const bool begins = at == 0 || !is_part_of_word(text[at - 1]);
+    if (begins && (end == text.size() || !is_part_of_word(text[end]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view name_of(Truth truth) {
+  switch (truth) {
+    case Truth::rule: return "rule";
+    case Truth::parser: return "parser";
+    case Truth::builder: return "builder";
+  }
+  return "";
+}
+
+SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& texts) {
+  for (const Value* input : model.graph().inputs()) inputs_.insert(input->name);
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find_last_of(text.find('=') == std::string::npos ? ':' : '=');
+    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+    const auto& inputs = model.graph().inputs();
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const Value* v) { return v->name == name; });
+    if (input == inputs.end()) {
+      std::vector<std::string> known;
+      for (const Value* value : inputs) known.push_back(value->name);
+      throw Error(
+          fmt::format("--shapes {}: the model has no input '{}'; it has {}", text, name, fmt::join(known, ", ")));
+    }
+    const std::string range = text.substr(equals + 1);
+    const auto sizes = range_of(text, range);
+    given_[name] = range;
+    const auto& shape = (*input)->shape;
+    for (std::size_t point = 0; shape && point < points_.size(); ++point) {
+      if (sizes[point].size() != shape->size()) continue;  // a shape tensor's values, or an error that TensorRT names
+      for (std::size_t axis = 0; axis < shape->size(); ++axis) {
+        const Dim& dim = (*shape)[axis];
+        if (dim.kind() == Dim::Kind::symbol) points_[point].emplace(dim.name(), sizes[point][axis]);
+      }
+    }
+  }
+}
+
+std::vector<std::string> SizeRanges::of(const Model& part) const {
+  constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
+  std::vector<std::string> texts;
+  for (const Value* input : part.graph().inputs()) {
+    if (const auto given = given_.find(input->name); given != given_.end()) {
+      texts.push_back(fmt::format("{}={}", input->name, given->second));
+      continue;
+    }
+    if (!is_open(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
+    std::array<std::vector<std::int64_t>, 3> sizes;
+    for (const Dim& dim : *input->shape) {
+      std::array<std::int64_t, 3> ends = of_unknown;
+      for (std::size_t point = 0; point < points_.size(); ++point) {
+        const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
+          const auto found = points_[point].find(name);
+          return found == points_[point].end() ? std::nullopt : std::optional(found->second);
+        };
+        if (const auto size = dim.evaluate(value_of)) ends[point] = *size;
+      }
+      std::sort(ends.begin(), ends.end());
+      for (std::size_t point = 0; point < ends.size(); ++point) sizes[point].push_back(ends[point]);
+    }
+    texts.push_back(fmt::format("{}={}..{}..{}", input->name, fmt::join(sizes[0], "x"), fmt::join(sizes[1], "x"),
+                                fmt::join(sizes[2], "x")));
+  }
+  return texts;
+}
+
+const Node* find_inside(const Model& model, const Node& node, const std::function<bool(const Node&)>& fits) {
+  constexpr int deepest = 24;
+  const std::function<const Node*(const Node&, int)> search = [&](const Node& outer, int depth) -> const Node* {
+    const Node* found = nullptr;
+    const auto look = [&](const Node& inner) {
+      if (found == nullptr && fits(inner)) found = &inner;
+      if (found == nullptr && model.find_function(inner) != nullptr) found = search(inner, depth + 1);
+    };
+    if (depth > deepest) return nullptr;
+    for (const Graph* graph : outer.subgraphs()) graph->for_each_node(look);
+    if (const FunctionDefinition* function = model.find_function(outer)) {
+      std::as_const(*function->body).for_each_node(look);
+    }
+    return found;
+  };
+  return search(node, 0);
+}
+
+TruthSearch::TruthSearch(Model& model, Trials& trials, const SizeRanges& ranges)
+    : model_(model), trials_(trials), ranges_(ranges), nodes_(model.graph().nodes()) {
+  for (const Node* node : nodes_) {
+    by_name_.emplace(node->name, node);
+    for (const Graph* inner : node->subgraphs()) {
+      inner->for_each_node([&](const Node& inside) { by_name_.emplace(inside.name, node); });
+    }
+  }
+}
+
+TruthReport TruthSearch::run(Truth level) {
+  if (level != Truth::rule) ask_parser();
+  if (level == Truth::builder) ask_builder();
+  return report_;
+}
+
+Model TruthSearch::part_of(const Nodes& nodes) const {
+  const Nodes needed = with_sizes(nodes);
+  Model part = needed.size() == nodes_.size() ? model_.clone() : extract_nodes(model_, needed);
+  declare_outputs(part);
+  return part;
+}
+
+TruthSearch::Nodes TruthSearch::left() const {
+  Nodes nodes;
+  for (const Node* node : nodes_) {
+    if (!bad_.contains(node) && !report_.not_asked.contains(node)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+void TruthSearch::infer() {
+  infer_around_faults(model_, [](const Node&, const Error&) {});  // what was supposed may contradict the rest
+}
+
+void TruthSearch::add(Finding finding) {
+  if (is_certain(finding)) {
+    bad_.insert(finding.nodes.begin(), finding.nodes.end());
+    const bool has_meant = finding.cause && finding.cause->meant && finding.inside == nullptr;
+    if (has_meant) meant_.emplace(finding.nodes.front(), *finding.cause->meant);
+    report_.findings.push_back(std::move(finding));
+  } else {
+    const Node* node = finding.nodes.front();
+    uncertain_.emplace(node, fmt::format("as if {}, TensorRT does not take it, which may be for that alone: {}",
+                                         report_.supposed.at(node), finding.words));
+  }
+  set_aside();
+}
+
+bool TruthSearch::is_certain(const Finding& finding) const {
+  const bool is_supposed = std::any_of(finding.nodes.begin(), finding.nodes.end(),
+                                       [&](const Node* node) { return report_.supposed.contains(node); });
+  if (!is_supposed || finding.nodes.size() != 1) return true;
+  if (finding.outcome == Outcome::crashed || finding.outcome == Outcome::hung) return true;
+  if (finding.cause) return finding.cause->cause != "plugin_inputs";
+  return is_refused_by_rule(finding.inside == nullptr ? *finding.nodes.front() : *finding.inside);
+}
+
+bool TruthSearch::suppose_outputs() {
+  bool any = false;
+  for (const Node* node : nodes_) {
+    if (!bad_.contains(node)) continue;
+    std::string supposed = suppose_outputs_of(*node);
+    if (supposed.empty()) continue;
+    supposed_of_.emplace(node, std::move(supposed));
+    any = true;
+    infer();
+  }
+  if (!any) return false;
+  for (const Node* node : nodes_) {
+    for_each_read(*node, model_.graph(), [&](const Value& value) {
+      if (value.producer == nullptr) return;
+      if (const auto made = supposed_of_.find(value.producer); made != supposed_of_.end()) {
+        report_.supposed.emplace(node, made->second);
+      }
+      const auto before = report_.supposed.find(value.producer);
+      if (before != report_.supposed.end()) report_.supposed.emplace(node, before->second);
+    });
+  }
+  set_aside();
+  return true;
+}
+
+std::string TruthSearch::suppose_outputs_of(const Node& node) {
+  if (is_standard_operator(node.domain, node.op_type)) return {};
+  const auto is_unknown = [](const Value* value) {
+    return value != nullptr && !value->is_unused() && value->opaque.empty() && (!value->type || !value->shape);
+  };
+  if (std::none_of(node.outputs.begin(), node.outputs.end(), is_unknown)) return {};
+  if (std::string as_meant = try_meant_plugin(node); !as_meant.empty()) return as_meant;
+  const auto like = std::find_if(node.inputs.begin(), node.inputs.end(),
+                                 [](const Value* v) { return v != nullptr && v->type && v->shape; });
+  if (like == node.inputs.end()) return {};
+  for (Value* output : node.outputs) {
+    if (!is_unknown(output)) continue;
+    if (!output->type) output->type = (*like)->type;
+    if (!output->shape) output->shape = (*like)->shape;
+  }
+  return fmt::format("'{}' made what '{}' is, {}", node.name, (*like)->name, type_text(**like));
+}
+
+/// The node as it was meant tells what it would make.
+std::string TruthSearch::try_meant_plugin(const Node& node) {
+  const auto meant = meant_.find(&node);
+  if (meant == meant_.end()) return {};
+  const MeantPlugin plugin_meant = std::move(meant->second);
+  meant_.erase(meant);
+  Model model = part_of({&node});
+  Node& copy = *model.graph().find_node(node.name);
+  copy.op_type = plugin_meant.name;
+  copy.attributes["plugin_version"] = NodeAttribute(AttributeData(plugin_meant.version));
+  copy.attributes["plugin_namespace"] = NodeAttribute(AttributeData(plugin_meant.space));
+  const Trial trial = trials_.parse(model);
+  if (trial.outcome != Outcome::accepted) return {};
+  bool learnt = false;
+  for (const json& plugin : trial.answer["plugins"]) learnt = learn_types(plugin) || learnt;
+  if (!learnt) return {};
+  return fmt::format("'{}' were the plugin {} {}", node.name, plugin_meant.name, plugin_meant.version);
+}
+
+/// Nodes that read of a bad one, or of one that was not asked, what cannot be an input.
+void TruthSearch::set_aside() {
+  report_.not_asked = uncertain_;
+  for (const Node* node : nodes_) {
+    if (bad_.contains(node) || report_.not_asked.contains(node)) continue;
+    for_each_read(*node, model_.graph(), [&](const Value& value) {
+      if (value.producer == nullptr || can_be_input(value)) return;
+      const bool is_behind = bad_.contains(value.producer) || uncertain_.contains(value.producer);
+      const auto before = report_.not_asked.find(value.producer);
+      if (is_behind) {
+        report_.not_asked.emplace(node, fmt::format("it needs what '{}' makes", value.producer->name));
+      } else if (before != report_.not_asked.end()) {
+        report_.not_asked.emplace(node, before->second);
+      }
+    });
+  }
+}
+
+/// With the nodes that compute what cannot be an input of theirs.
+TruthSearch::Nodes TruthSearch::with_sizes(const Nodes& nodes) const {
+  std::set<const Node*> chosen(nodes.begin(), nodes.end());
+  Nodes waiting = nodes;
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    for_each_read(*node, model_.graph(), [&](const Value& value) {
+      if (value.producer == nullptr || can_be_input(value) || bad_.contains(value.producer)) return;
+      if (chosen.insert(value.producer).second) waiting.push_back(value.producer);
+    });
+  }
+  Nodes ordered;
+  for (const Node* node : nodes_) {
+    if (chosen.contains(node)) ordered.push_back(node);
+  }
+  return ordered;
+}
+
+Trial TruthSearch::try_nodes(Truth level, const Nodes& nodes) {
+  const Model part = part_of(nodes);
+  Trial trial = level == Truth::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part));
+  if (trial.outcome == Outcome::accepted) {
+    for (const json& plugin : trial.answer["plugins"]) report_.plugins[plugin.value("layer", "")] = plugin;
+  }
+  return trial;
+}
+
+void TruthSearch::ask_parser() {
+  while (true) {
+    const Nodes nodes = left();
+    bool is_accepted = nodes.empty();
+    if (!is_accepted) {
+      Trial trial = try_nodes(Truth::parser, nodes);
+      is_accepted = trial.outcome == Outcome::accepted;
+      if (is_accepted) {
+        learn_types_of_plugins();
+      } else if (!add_refusals(trial.answer)) {
+        for (Finding& finding : locate(Truth::parser, nodes, std::move(trial))) add(std::move(finding));
+      }
+    }
+    if (!suppose_outputs() && is_accepted) return;
+  }
+}
+
+bool TruthSearch::add_refusals(const json& answer) {
+  bool is_named = false;
+  const std::set<const Node*> before = bad_;
+  for (const json& error : answer.value("errors", json::array())) {
+    const auto [node, inside] = named_by(error);
+    if (node == nullptr || before.contains(node) || report_.not_asked.contains(node)) continue;
+    is_named = true;
+    add(refusal(*node, inside, error, answer));
+  }
+  return is_named;
+}
+
+/// Graft does not know what somebody else's plugin makes; without it, no part could begin behind one.
+void TruthSearch::learn_types_of_plugins() {
+  bool any = false;
+  for (const auto& [node, plugin] : report_.plugins) any = learn_types(plugin) || any;
+  if (any) infer();
+}
+
+bool TruthSearch::learn_types(const json& plugin) {
+  bool any = false;
+  for (const json& output : plugin.value("outputs", json::array())) {
+    Value* value = model_.graph().find_local(output.value("name", ""));
+    const auto type = element_type_named(output.value("dtype", ""));
+    if (value == nullptr || value->type || !type) continue;
+    value->type = type;
+    value->shape.emplace();
+    for (const json& size : output["shape"]) {
+      value->shape->push_back(size.get<std::int64_t>() < 0 ? unknown_dim() : Dim(size.get<std::int64_t>()));
+    }
+    any = true;
+  }
+  return any;
+}
+
+void TruthSearch::ask_builder() {
+  for (Nodes nodes = left(); !nodes.empty(); nodes = left()) {
+    Trial trial = try_nodes(Truth::builder, nodes);
+    if (trial.outcome == Outcome::accepted) return;
+    for (Finding& finding : locate(Truth::builder, nodes, std::move(trial))) add(std::move(finding));
+  }
+}
+
+std::pair<const Node*, const Node*> TruthSearch::named_by(const json& error) const {
+  const std::string name = error.value("node", "");
+  const std::string op_type = error.value("op_type", "");
+  // "if_1 (If)", "body (then_branch)": from the outside in.
+  const auto around = error.value("local_functions", std::vector<std::string>());
+  const std::string outermost = around.empty() ? name : around.front().substr(0, around.front().rfind(" ("));
+  const auto node = by_name_.find(outermost);
+  if (node == by_name_.end()) return {nullptr, nullptr};
+  if (node->second->name == name && around.empty()) return {node->second, nullptr};
+  const auto is_it = [&](const Node& inner) { return inner.name == name && inner.op_type == op_type; };
+  const auto is_like_it = [&](const Node& inner) { return inner.name.empty() && inner.op_type == op_type; };
+  const Node* inside = find_inside(model_, *node->second, is_it);
+  return {node->second, inside != nullptr ? inside : find_inside(model_, *node->second, is_like_it)};
+}
+
+Finding TruthSearch::refusal(const Node& node, const Node* inside, const json& error, const json& answer) {
+  Finding finding{
+      .nodes = {&node}, .inside = inside, .outcome = Outcome::refused, .words = words_of_error(error), .cause = {}};
+  if (answer["errors"].size() == 1) finding.words += words_beside_the_error(answer);
+  const Node& refused = inside == nullptr ? node : *inside;
+  finding.cause = cause_of_refusal(refused, error, trials_.creators(), with_output({}, answer));
+  if (finding.cause) finding.words = with_output(finding.words, answer);
+  const bool has_wrong_inputs = finding.cause && finding.cause->cause == "plugin_inputs";
+  if (has_wrong_inputs && inside == nullptr) find_number_of_inputs(node, *finding.cause);
+  return finding;
+}
+
+/// The plugin itself knows how many inputs it takes: it is tried with fewer, and with the last one more often.
+void TruthSearch::find_number_of_inputs(const Node& node, PluginCause& cause) {
+  constexpr std::size_t most = 8;
+  std::vector<std::size_t> taken;
+  for (std::size_t count = 1; count <= most; ++count) {
+    if (count == node.inputs.size() || node.inputs.empty()) continue;
+    Model model = part_of({&node});
+    Graph& graph = model.graph();
+    Node& copy = *graph.find_node(node.name);
+    while (copy.inputs.size() > count) graph.remove_last_input(copy);
+    while (copy.inputs.size() < count) graph.add_input_to(copy, copy.inputs.back());
+    if (trials_.parse(model).outcome == Outcome::accepted) taken.push_back(count);
+  }
+  if (!taken.empty()) cause.reason += fmt::format("; tried with other numbers, it takes {}", fmt::join(taken, ", "));
+}
+
+const json* TruthSearch::creator_in(const Node& node) const {
+  const json* found = nullptr;
+  const auto has_creator = [&](const Node& each) {
+    found = is_standard_operator(each.domain, each.op_type) ? nullptr : creator_of(each, trials_.creators());
+    return found != nullptr;
+  };
+  if (!has_creator(node)) static_cast<void>(find_inside(model_, node, has_creator));
+  return found;
+}
+
+/// Those that TensorRT names, the longest names first, as a name may be a part of another; then the plugins.
+TruthSearch::Nodes TruthSearch::suspects(const Nodes& nodes, const json& answer) const {
+  std::string text;
+  for (const json& message : answer.value("messages", json::array())) text += message.value("message", "") + "\n";
+  Nodes suspected;
+  for (const Node* node : nodes) {
+    if (!node->name.empty() && names(text, node->name)) suspected.push_back(node);
+  }
+  std::stable_sort(suspected.begin(), suspected.end(),
+                   [](const Node* a, const Node* b) { return a->name.size() > b->name.size(); });
+  constexpr std::size_t most_named = 4;
+  constexpr std::size_t most = 16;
+  suspected.resize(std::min(suspected.size(), most_named));
+  for (const Node* node : nodes) {
+    const bool is_new = std::find(suspected.begin(), suspected.end(), node) == suspected.end();
+    if (is_new && creator_in(*node) != nullptr && suspected.size() < most) suspected.push_back(node);
+  }
+  return suspected;
+}
+
+Finding TruthSearch::finding_of(const Nodes& part, const Trial& trial) const {
+  const json& errors = trial.answer.value("errors", json::array());
+  const bool is_refused = trial.outcome == Outcome::refused && !errors.empty();
+  Finding finding{.nodes = part,
+                  .inside = nullptr,
+                  .outcome = trial.outcome,
+                  .words = is_refused ? words_of_error(errors[0]) : words_of(trial),
+                  .cause = {}};
+  const json* creator = part.size() == 1 ? creator_in(*part.front()) : nullptr;
+  if (creator == nullptr) return finding;
+  switch (trial.outcome) {
+    case Outcome::crashed: finding.cause = cause_of_crash(*creator); break;
+    case Outcome::hung: finding.cause = cause_of_hang(*creator); break;
+    case Outcome::failed: finding.cause = cause_of_failed_build(*part.front(), *creator, finding.words); break;
+    default: break;
+  }
+  return finding;
+}
+
+/// Each trial of what hangs takes the whole limit: the only suspect is left out, and what is left builds; or each
+/// suspect is tried by itself, all that are left of them too once one was found.
+std::vector<Finding> TruthSearch::locate(Truth level, const Nodes& nodes, Trial whole) {
+  if (nodes.size() == 1) return {finding_of(nodes, whole)};
+  const Nodes suspected = suspects(nodes, whole.answer);
+  const bool has_hung = whole.outcome == Outcome::hung;
+  if (has_hung && suspected.size() == 1) {
+    Nodes others = nodes;
+    std::erase(others, suspected.front());
+    if (!fails(level, try_nodes(level, others).outcome)) return {finding_of(suspected, whole)};
+  }
+  std::vector<Finding> findings;
+  Trial last = std::move(whole);
+  const auto fails_too = [&](const Nodes& part) {
+    Trial trial = try_nodes(level, part);
+    const bool failed = fails(level, trial.outcome);
+    if (failed) last = std::move(trial);
+    return failed;
+  };
+  for (const Node* node : suspected) {
+    if ((findings.empty() || has_hung) && fails_too({node})) findings.push_back(finding_of({node}, last));
+  }
+  if (!findings.empty()) return findings;
+  const auto chosen = [&](const std::vector<std::size_t>& indices) {
+    Nodes items;
+    for (const std::size_t index : indices) items.push_back(nodes[index]);
+    return items;
+  };
+  const Nodes part = chosen(smallest_failing(
+      nodes.size(), [&](const std::vector<std::size_t>& indices) { return fails_too(chosen(indices)); }));
+  return {finding_of(part, last)};
+}
+
+}  // namespace graft::cli

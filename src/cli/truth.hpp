@@ -1,0 +1,119 @@
+// What the real TensorRT says of each node: its parser, and its builder.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/plugin_causes.hpp"
+#include "cli/trials.hpp"
+#include "graph/model.hpp"
+
+namespace graft::cli {
+
+enum class Truth : std::uint8_t { rule, parser, builder };
+[[nodiscard]] std::string_view name_of(Truth truth);
+
+/// MIN..OPT..MAX of the model's inputs with open sizes, and of what follows from those.
+class SizeRanges {
+ public:
+  /// `texts` are NAME=MIN..OPT..MAX or NAME=SHAPE. Throws Error for one that is neither, that names no input, or that
+  /// contradicts the model.
+  SizeRanges(const Model& model, const std::vector<std::string>& texts);
+
+  /// The same for the inputs of a part of the model.
+  [[nodiscard]] std::vector<std::string> of(const Model& part) const;
+
+ private:
+  using Point = std::map<std::string, std::int64_t, std::less<>>;
+  std::map<std::string, std::string, std::less<>> given_;  // by input
+  std::set<std::string, std::less<>> inputs_;              // of the model
+  std::array<Point, 3> points_;                            // of symbols: smallest, usual, largest
+};
+
+/// A part of the model that TensorRT does not take, as small as it was found.
+struct Finding {
+  std::vector<const Node*> nodes;
+  const Node* inside = nullptr;  ///< The one in a branch, a body or the function of `nodes` that TensorRT names.
+  Outcome outcome = Outcome::refused;
+  std::string words;  ///< TensorRT's own.
+  std::optional<PluginCause> cause;
+};
+
+struct TruthReport {
+  std::vector<Finding> findings;
+  std::map<const Node*, std::string> not_asked;   ///< Why TensorRT could not be asked about a node.
+  std::map<const Node*, std::string> supposed;    ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
+  std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the node.
+};
+
+/// A node in a sub-graph or the function of another one, however deep, that `fits`; null if there is none.
+[[nodiscard]] const Node* find_inside(const Model& model, const Node& node,
+                                      const std::function<bool(const Node&)>& fits);
+
+/// Asks about the whole model first, then about what is left without the parts that were found to fail. Every node of
+/// the main graph has a name that no other has, and its types and shapes are inferred; those of what plugins make are
+/// added as TensorRT tells them. What a plugin would make that TensorRT does not take is supposed, where nothing says
+/// it: what the plugin makes that was meant, or the like of its first input.
+class TruthSearch {
+ public:
+  TruthSearch(Model& model, Trials& trials, const SizeRanges& ranges);
+
+  [[nodiscard]] TruthReport run(Truth level);
+
+  using Nodes = std::vector<const Node*>;
+  /// Nodes as a model of their own, with what they need to have their sizes.
+  [[nodiscard]] Model part_of(const Nodes& nodes) const;
+
+ private:
+  void ask_parser();
+  void ask_builder();
+  [[nodiscard]] Nodes left() const;
+  /// Whether the answer names a node that was not known to be bad.
+  bool add_refusals(const nlohmann::json& answer);
+  void learn_types_of_plugins();
+  /// Takes the types and shapes of what a plugin layer makes over into the model, where it does not know them.
+  bool learn_types(const nlohmann::json& plugin);
+  void infer();
+  void add(Finding finding);
+  /// False where a refusal may come from what was supposed alone; the node counts as not asked then.
+  [[nodiscard]] bool is_certain(const Finding& finding) const;
+  /// Whether anything new is known of what bad nodes would make.
+  bool suppose_outputs();
+  /// What is supposed of one; empty if nothing new.
+  [[nodiscard]] std::string suppose_outputs_of(const Node& node);
+  [[nodiscard]] std::string try_meant_plugin(const Node& node);
+  void set_aside();
+  [[nodiscard]] Nodes with_sizes(const Nodes& nodes) const;
+  [[nodiscard]] Trial try_nodes(Truth level, const Nodes& nodes);
+  [[nodiscard]] std::vector<Finding> locate(Truth level, const Nodes& nodes, Trial whole);
+  [[nodiscard]] Nodes suspects(const Nodes& nodes, const nlohmann::json& answer) const;
+  [[nodiscard]] Finding finding_of(const Nodes& part, const Trial& trial) const;
+  /// The creator of a node, or of one inside it; null where it is no plugin.
+  [[nodiscard]] const nlohmann::json* creator_in(const Node& node) const;
+  /// The node of the main graph that an error is about, and the one inside it if it is about that; null if unknown.
+  [[nodiscard]] std::pair<const Node*, const Node*> named_by(const nlohmann::json& error) const;
+  [[nodiscard]] Finding refusal(const Node& node, const Node* inside, const nlohmann::json& error,
+                                const nlohmann::json& answer);
+  void find_number_of_inputs(const Node& node, PluginCause& cause);
+
+  Model& model_;
+  Trials& trials_;
+  const SizeRanges& ranges_;
+  std::vector<Node*> nodes_;
+  std::map<std::string, const Node*, std::less<>> by_name_;  // inner nodes lead to the outer one
+  std::set<const Node*> bad_;
+  std::map<const Node*, std::string> uncertain_;    // refused, and perhaps for what was supposed
+  std::map<const Node*, std::string> supposed_of_;  // of bad nodes: what they were supposed to make
+  std::map<const Node*, MeantPlugin> meant_;        // of bad nodes: the plugin that was meant
+  TruthReport report_;
+};
+
+}  // namespace graft::cli

@@ -1,0 +1,248 @@
+// The verdicts: a node is the operator that it calls, a function its worst node.
+#include "cli/verdicts.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "cli/tensorrt_support.hpp"
+#include "core/suggest.hpp"
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "graph/faults.hpp"
+#include "graph/functions.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/standard_operators.hpp"
+#include "report/model_graph.hpp"
+
+namespace graft::cli {
+namespace {
+
+struct Judgement {
+  Verdict verdict = Verdict::native;
+  std::string reason;
+  std::string advice;
+};
+
+Judgement judge_operator(const Node& node, const OperatorMatch& match, const Forecast& forecast) {
+  const std::unique_ptr<Operator> op = make_operator(node);
+  const Value* input = node.input(0);
+  const std::optional<DType> dtype =
+      input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
+  if (const auto form = dtype ? op->native_form(function_inputs(node)) : std::nullopt;
+      form && !forecast.stays.contains(describe(node))) {
+    return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
+  }
+  std::string reason(match.type->why_plugin);
+  if (match.drop_in != nullptr) {
+    reason = fmt::format("Graft's {} stands in for {} {}; {}", match.type->name, match.drop_in->plugin_name,
+                         match.drop_in->version, reason);
+  }
+  return {Verdict::plugin, reason, "graft build"};
+}
+
+constexpr auto use_library = "a plugin library may have it: graft plugins LIB.so; then graft build --plugin-lib LIB.so";
+
+/// What a node is nearly, and what would make it that.
+struct Near {
+  std::string reason;
+  std::string advice;
+};
+
+/// A node with the name of a plugin that Graft stands in for, which something else keeps from being it.
+Near near_drop_in(const Node& node, const OperatorType& type, const std::vector<std::string_view>& versions) {
+  const auto text_of = [&](std::string_view attribute) {
+    const NodeAttribute* found = node.attribute(attribute);
+    const auto* text = found == nullptr ? nullptr : found->get<std::string>();
+    return text == nullptr ? std::string() : *text;
+  };
+  if (const std::string space = text_of("plugin_namespace"); !space.empty()) {
+    return {fmt::format("Graft's {} stands in for {} without a namespace; found plugin_namespace = '{}'", type.name,
+                        node.op_type, space),
+            fmt::format("leave out plugin_namespace, if Graft's is meant; otherwise {}", use_library)};
+  }
+  if (const std::string version = text_of("plugin_version"); !version.empty()) {
+    return {fmt::format("Graft's {} stands in for {} of version {}; found plugin_version = '{}'", type.name,
+                        node.op_type, fmt::join(versions, ", "), version),
+            fmt::format("set plugin_version, a text, to '{}', if Graft's is meant; otherwise {}",
+                        fmt::join(versions, "' or '"), use_library)};
+  }
+  return {fmt::format("Graft's {} stands in for {} where the node's domain is empty, {} or trt; found '{}'", type.name,
+                      node.op_type, onnx_domain, node.domain),
+          fmt::format("set the node's domain to trt, if Graft's is meant; otherwise {}", use_library)};
+}
+
+/// Why a node that has the name of something known, or nearly, is not taken for it; empty where it has not.
+Near near_operator(const Node& node) {
+  for (const std::string_view name : {"plugin_version", "plugin_namespace"}) {
+    const NodeAttribute* attribute = node.attribute(name);
+    if (attribute == nullptr || attribute->get<std::string>() != nullptr) continue;
+    return {fmt::format("attribute `{}`: found type {}, allowed is string", name, attribute->kind()),
+            fmt::format("write {} as a text: '1', and not 1", name)};
+  }
+  if (is_standard_operator("", node.op_type)) {
+    return {fmt::format("TensorRT's parser goes by the name alone and takes it for ONNX's {}", node.op_type),
+            "leave out its domain, if ONNX's is meant; otherwise it needs a name that ONNX does not have"};
+  }
+  std::vector<std::string_view> versions;
+  const OperatorType* stands_in = nullptr;
+  for (const OperatorType* type : operators()) {
+    if (type->name == node.op_type) {
+      return {fmt::format("Graft's {} is meant where the node's domain is {}; found '{}'", type->name, onnx_domain,
+                          node.domain),
+              fmt::format("set the node's domain to {}, if Graft's is meant; otherwise {}", onnx_domain, use_library)};
+    }
+    for (const DropIn& drop_in : type->drop_ins) {
+      if (drop_in.plugin_name != node.op_type) continue;
+      stands_in = type;
+      versions.push_back(drop_in.version);
+    }
+  }
+  if (stands_in != nullptr) return near_drop_in(node, *stands_in, versions);
+  if (const auto meant = nearest_standard_operator(node.op_type)) {
+    return {fmt::format("did you mean ONNX's {}?", *meant),
+            fmt::format("if {0} is meant, give the node that operator type{1}; otherwise {2}", *meant,
+                        node.domain.empty() ? "" : " and no domain", use_library)};
+  }
+  if (const auto meant = nearest_own_operator(node.op_type)) {
+    return {fmt::format("did you mean {}? `graft ops` lists what Graft has", *meant),
+            fmt::format("if {} is meant, give the node that operator type; otherwise {}", *meant, use_library)};
+  }
+  return {};
+}
+
+/// Of a node with something wrong in it, which no runtime would take.
+Judgement faulty(std::string what) { return {Verdict::unsupported, std::move(what), advice_on_fault}; }
+
+class Judge {
+ public:
+  Judge(const Model& model, const Forecast& forecast) : model_(model), forecast_(forecast) {}
+
+  [[nodiscard]] Judgement judge(const Node& node, int depth = 0) const {
+    if (const auto fault = node.metadata.find(fault_note); fault != node.metadata.end()) return faulty(fault->second);
+    if (const OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
+    if (const FunctionDefinition* function = model_.find_function(node)) return judge_function(*function, depth);
+    const auto replaced = forecast_.becomes.find(describe(node));
+    if (is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
+      const std::optional<std::string> refusal = refusal_of_tensorrt(node);
+      if (!refusal) {
+        if (replaced == forecast_.becomes.end()) return {Verdict::native, remark_on_native(node), ""};
+        return {Verdict::native, replaced->second, ""};
+      }
+      if (replaced != forecast_.becomes.end()) {
+        return {Verdict::lowered, *refusal, replaced->second};
+      }
+      return {Verdict::unsupported, *refusal,
+              "no operator of Graft stands in for it; write one: graft's guide \"add an operator\""};
+    }
+    if (const auto kept = node.metadata.find(keep_note); kept != node.metadata.end()) {
+      return {Verdict::plugin, kept->second, "the library that has it: graft build --plugin-lib LIB.so"};
+    }
+    const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
+    const Near near = near_operator(node);
+    if (near.reason.empty() && !node.string_or("plugin_version", "").empty()) {
+      return {Verdict::plugin,
+              fmt::format("by its fields the plugin {} version {}{}, which is not Graft's", node.op_type,
+                          node.string_or("plugin_version", ""), domain),
+              "graft build --plugin-lib LIB.so loads its library; graft plugins LIB.so tells whether it is in there"};
+    }
+    return {Verdict::unsupported,
+            fmt::format("{}{} is an operator neither of ONNX nor of Graft{}", node.op_type, domain,
+                        near.reason.empty() ? "" : "; " + near.reason),
+            near.advice.empty() ? use_library : near.advice};
+  }
+
+ private:
+  /// TensorRT inlines a function, so its worst node decides.
+  [[nodiscard]] Judgement judge_function(const FunctionDefinition& function, int depth) const {
+    constexpr int deepest = 24;
+    Judgement worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
+    if (depth >= deepest) return worst;
+    function.body->for_each_node([&](const Node& inner) {
+      const Judgement judgement = judge(inner, depth + 1);
+      if (judgement.verdict <= worst.verdict) return;
+      worst = judgement;
+      worst.reason = fmt::format("inside its function, {}: {}", describe(inner), judgement.reason);
+    });
+    return worst;
+  }
+
+  const Model& model_;
+  const Forecast& forecast_;
+};
+
+}  // namespace
+
+std::string_view name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::native: return "native";
+    case Verdict::lowered: return "lowered";
+    case Verdict::plugin: return "plugin";
+    case Verdict::not_asked: return "not asked";
+    case Verdict::unsupported: return "unsupported";
+    case Verdict::refused: return "refused";
+    case Verdict::fails: return "fails";
+    case Verdict::hangs: return "hangs";
+    case Verdict::crashes: return "crashes";
+  }
+  return "";
+}
+
+std::string_view meaning_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::native: return "TensorRT runs it as it is";
+    case Verdict::lowered: return "`graft convert` makes native layers of it";
+    case Verdict::plugin: return "a plugin runs it";
+    case Verdict::not_asked: return "TensorRT could not be asked about it: it lies behind a node that does not run";
+    case Verdict::unsupported: return "neither TensorRT nor Graft runs it";
+    case Verdict::refused: return "TensorRT's parser refuses it";
+    case Verdict::fails: return "TensorRT's parser takes it, and the build fails";
+    case Verdict::hangs: return "TensorRT does not come to an end with it";
+    case Verdict::crashes: return "it ends TensorRT's process";
+  }
+  return "";
+}
+
+Colour colour_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::plugin: return Colour::good;
+    case Verdict::native:
+    case Verdict::lowered: return Colour::none;
+    case Verdict::not_asked: return Colour::caution;
+    default: return Colour::bad;
+  }
+}
+
+std::optional<std::string> nearest_own_operator(const std::string& op_type) {
+  std::vector<std::string> names;
+  for (const OperatorType* type : operators()) {
+    names.emplace_back(type->name);
+    for (const DropIn& drop_in : type->drop_ins) names.emplace_back(drop_in.plugin_name);
+  }
+  return nearest(op_type, names);
+}
+
+std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecast) {
+  const Judge judge(model, forecast);
+  std::vector<NodeVerdict> nodes;
+  model.graph().for_each_node([&](const Node& node) {
+    const Value* output = node.output(0);
+    const std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : "";
+    Judgement judged;
+    try {
+      judged = judge.judge(node);
+    } catch (const Error& error) {  // an attribute of the wrong type
+      judged = faulty(fmt::format("{}: {}", model.source, error.what()));
+    }
+    nodes.push_back({.node = name,
+                     .op = report::operator_name(node),
+                     .verdict = judged.verdict,
+                     .reason = std::move(judged.reason),
+                     .advice = std::move(judged.advice)});
+  });
+  return nodes;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,72 @@
+// How each node of a model will run in TensorRT, by rule.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/console.hpp"
+#include "graph/model.hpp"
+
+namespace graft::cli {
+
+/// From best to worst.
+enum class Verdict : std::uint8_t {
+  native,
+  lowered,
+  plugin,
+  not_asked,    ///< TensorRT was asked about others, and could not be about this one.
+  unsupported,  ///< By rule; the rest by TensorRT itself.
+  refused,
+  fails,
+  hangs,
+  crashes,
+};
+inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,     Verdict::plugin,
+                                         Verdict::not_asked, Verdict::unsupported, Verdict::refused,
+                                         Verdict::fails,     Verdict::hangs,       Verdict::crashes};
+
+/// Whether a node with that verdict keeps the network from running.
+[[nodiscard]] constexpr bool is_bad(Verdict verdict) { return verdict >= Verdict::unsupported; }
+/// Whether a node has that verdict only where TensorRT itself is asked, with --truth.
+[[nodiscard]] constexpr bool is_by_tensorrt(Verdict verdict) {
+  return verdict == Verdict::not_asked || verdict > Verdict::unsupported;
+}
+
+[[nodiscard]] std::string_view name_of(Verdict verdict);
+/// "TensorRT runs it as it is".
+[[nodiscard]] std::string_view meaning_of(Verdict verdict);
+[[nodiscard]] Colour colour_of(Verdict verdict);
+
+inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
+
+struct NodeVerdict {
+  std::string node;  ///< Its name, or that of its first output.
+  std::string op;    ///< "Conv", "graft::L2Normalize".
+  Verdict verdict = Verdict::native;
+  std::string reason;          ///< Empty where there is nothing to say.
+  std::string advice;          ///< What to do about a node that is not native.
+  std::string truth = "rule";  ///< Who said so: rule, parser, builder.
+  std::string tensorrt = {};   ///< TensorRT's own words.
+  std::string plugin = {};     ///< Whose plugin TensorRT makes of it.
+  std::string cause = {};      ///< A word for what is wrong with a plugin node.
+};
+
+/// What `graft convert` will do, by the descriptions of nodes.
+struct Forecast {
+  std::map<std::string, std::string> becomes;  ///< Of nodes that go: what comes.
+  std::set<std::string> stays;                 ///< Operators whose native form was tried and is not the same.
+};
+
+/// The operator of Graft, or the plugin it stands in for, that has this name or one that differs by a slip.
+[[nodiscard]] std::optional<std::string> nearest_own_operator(const std::string& op_type);
+
+/// Every node, those of sub-graphs too. Without a forecast: of a model that is converted already.
+[[nodiscard]] std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecast = {});
+
+}  // namespace graft::cli

@@ -1,0 +1,425 @@
+# graft ... --report: the page in a real browser, and the JSON beside it.
+import json
+import pathlib
+import shutil
+
+import onnx
+import pytest
+from conftest import DIGITS, SOURCE, save
+from onnx import TensorProto, helper, numpy_helper
+
+BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+try:
+    import fastjsonschema
+    from playwright import sync_api
+except ImportError:
+    sync_api = None
+# Not importorskip: a file without any test is a failure for ctest.
+pytestmark = pytest.mark.skipif(
+    BROWSER is None or sync_api is None, reason="no Chromium or no driver of it; tools/setup browser installs both"
+)
+
+LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+AA_TEXT, AA_GRAPHIC = 4.5, 3.0
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(chromium):
+    """Opens a page and waits until it is on the screen. Errors of its script, and requests, fail the test."""
+    contexts, faults = [], []
+
+    def run(path, scheme="light"):
+        context = chromium.new_context(viewport={"width": 1280, "height": 860}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: faults.append(request.url) if request.url != path.as_uri() else None)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-shown]", state="attached")
+        return page
+
+    yield run
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return fastjsonschema.compile(json.loads((SOURCE / "src" / "report" / "report.schema.json").read_text()))
+
+
+@pytest.fixture
+def inspected(graft, tmp_path):
+    """The page of `graft inspect`."""
+
+    def run(model, code=0):
+        page = tmp_path / "page.html"
+        answer = graft("inspect", model, "--report", page)
+        assert answer.code == code, answer.err
+        return page
+
+    return run
+
+
+def mixed_model(path):
+    """One node of each verdict, one of them in a branch, and a name that is no friend of HTML."""
+    branch = helper.make_graph(
+        [helper.make_node("Det", ["a"], ["d"], name="det")],
+        "branch",
+        [],
+        [helper.make_tensor_value_info("d", TensorProto.FLOAT, None)],
+    )
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="stem", kernel_shape=[1, 1]),
+        helper.make_node("LReLU_TRT", ["c"], ["l"], name="act", negSlope=0.2),
+        helper.make_node("Wobble", ["l"], ["a"], name=HOSTILE, domain="acme", note=HOSTILE),
+        helper.make_node(
+            "InstanceNormalization_TRT", ["a", "s", "s"], ["n"], name="norm", epsilon=1e-5, plugin_version="2"
+        ),
+        helper.make_node("ReduceMax", ["n"], ["m"], name="largest", keepdims=0),
+        helper.make_node("Greater", ["m", "zero"], ["g"], name="test"),
+        helper.make_node("If", ["g"], ["y"], name="choice", then_branch=branch, else_branch=branch),
+    ]
+    constants = [
+        helper.make_tensor("w", TensorProto.FLOAT, [3, 3, 1, 1], [0.5] * 9),
+        helper.make_tensor("s", TensorProto.FLOAT, [3], [1.0] * 3),
+        helper.make_tensor("zero", TensorProto.FLOAT, [], [0.0]),
+    ]
+    return save(path, nodes, [("x", [1, 3, 8, 8])], [("y", None)], constants, domains=["acme"])
+
+
+def drawn(page):
+    return page.evaluate("graph.nodes.length")
+
+
+def test_resnet_opens_within_two_seconds_and_takes_less_than_three_megabytes(graft, show, schema, tmp_path):
+    model = LIGHT / "light_resnet50.onnx"
+    report = tmp_path / "resnet.html"
+    assert graft("inspect", model, "--report", report).code == 0
+    assert report.stat().st_size < 3e6
+    page = show(report)
+    assert float(page.get_attribute("html", "data-shown")) < 2000
+
+    original = onnx.load(model).graph
+    tensors = {name for node in original.node for name in (*node.input, *node.output)}
+    assert len(tensors) > 500
+    # Every node, input and output is there; weights of this file are inputs with a default.
+    constants = {tensor.name for tensor in original.initializer}
+    ends = [value for value in original.input if value.name not in constants]
+    assert drawn(page) == len(original.node) + len(ends) + len(original.output)
+    written = json.loads((tmp_path / "resnet.html.json").read_text())
+    schema(written)
+    assert written["version"] == 1
+    assert len(written["graphs"][0]["nodes"]) == drawn(page)
+
+
+def test_two_thousand_nodes_can_be_read_searched_and_seen_whole(graft, show, tmp_path):
+    nodes = [helper.make_node("Relu", ["x"], ["t0"], name="n0")]
+    for i in range(1, 2000):
+        inputs = [f"t{i - 1}", f"t{i - 5}"] if i % 10 == 5 else [f"t{i - 1}"]
+        nodes.append(helper.make_node("Add" if len(inputs) == 2 else "Relu", inputs, [f"t{i}"], name=f"n{i}"))
+    model = save(tmp_path / "long.onnx", nodes, [("x", [1, 8])], [("t1999", [1, 8])])
+    report = tmp_path / "long.html"
+    assert graft("inspect", model, "--report", report).code == 0
+    assert report.stat().st_size < 3e6
+    page = show(report)
+    assert float(page.get_attribute("html", "data-shown")) < 2000
+    assert drawn(page) == 2002
+    # What is in sight is of a size that can be read, and a few of the nodes only are in the page.
+    assert page.evaluate("camera.scale") >= 0.75
+    assert 5 < page.locator("#nodes .node").count() < 40
+    page.fill("input[type=search]", "n1234")
+    page.press("input[type=search]", "Enter")
+    assert page.locator("aside h3").inner_text() == "Relu"
+    assert page.locator("#nodes .node.chosen").is_visible()
+    page.click("#whole")
+    assert page.locator("#nodes .node").count() == 2002
+    box = page.locator("#nodes").bounding_box()
+    stage = page.locator(".stage > svg").bounding_box()
+    assert box["height"] <= stage["height"] + 2
+
+
+def test_nodes_have_colour_mark_and_details(inspected, show, tmp_path):
+    page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1))
+    assert page.locator("h1").inner_text() == "m.onnx"
+    legend = page.locator("#legend button").all_inner_texts()
+    assert [text.split()[1:] for text in legend] == [
+        ["native", "4"],
+        ["lowered", "1"],
+        ["plugin", "1"],
+        ["unsupported", "1"],
+    ]
+    assert len({text[0] for text in legend}) == 4, "a mark of its own for each"
+
+    node = page.locator("#nodes .node", has_text="LReLU_TRT")
+    assert node.locator(".mark").text_content() == legend[1][0]
+    node.click()
+    details = page.locator("aside").inner_text()
+    for text in ("LReLU_TRT", "lowered", "negSlope", "0.2", "graft convert", "f32[1, 3, 8, 8]"):
+        assert text in details
+    # On to the node that feeds it, whose weight is a constant.
+    page.locator("aside .link", has_text="Conv").click()
+    assert "f32[3, 3, 1, 1] constant" in page.locator("aside").inner_text()
+
+    # The legend picks out, and gives back.
+    page.locator("#legend button", has_text="plugin").click()
+    assert page.locator("#nodes .node.lit").count() == 1
+    page.locator("#legend button", has_text="plugin").click()
+    assert page.locator(".dimmed").count() == 0
+
+
+def test_problems_lead_on_into_branches(inspected, show, tmp_path):
+    page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1))
+    page.click("#next-problem")
+    assert page.locator("aside h3").inner_text() == "acme::Wobble"
+    assert "plugin library may have it" in page.locator("aside").inner_text()
+    page.click("#next-problem")
+    assert page.locator("aside h3").inner_text() == "Det"
+    assert "sub-graph" in page.locator("#graph-choice option:checked").inner_text()
+
+
+def test_everything_works_with_the_keyboard(inspected, show):
+    page = show(inspected(DIGITS))
+    page.locator(".stage > svg").focus()
+    names = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "End", "Home"):
+        page.keyboard.press(key)
+        names.append(page.locator("aside h3").inner_text())
+        chosen = page.get_attribute(".stage > svg", "aria-activedescendant")
+        assert names[-1] in page.get_attribute(f"#{chosen}", "aria-label")
+    assert names == ["input", "Conv", "LeakyRelu", "Conv", "output", "input"]
+    before = page.evaluate("camera.scale")
+    page.keyboard.press("+")
+    assert page.evaluate("camera.scale") > before
+    page.keyboard.press("0")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.tagName") == "ASIDE"
+    page.keyboard.press("/")
+    page.keyboard.type("pool")
+    page.keyboard.press("Enter")
+    assert page.locator("aside h3").inner_text() == "MaxPool"
+
+
+def test_the_mouse_moves_and_zooms(inspected, show):
+    page = show(inspected(DIGITS))
+    box = page.locator(".stage > svg").bounding_box()
+    x, y = box["x"] + box["width"] - 60, box["y"] + box["height"] / 2
+    start = page.evaluate("({...camera})")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 40, y - 150, steps=4)
+    page.mouse.up()
+    moved = page.evaluate("({...camera})")
+    assert moved["y"] == pytest.approx(start["y"] - 150, abs=2)
+    assert page.locator(".chosen").count() == 0, "a drag is no click"
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, 200)
+    page.keyboard.up("Control")
+    page.wait_for_function("scale => camera.scale < scale", arg=moved["scale"])
+
+
+def test_tables_sort_and_filter(inspected, show, tmp_path):
+    page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1))
+    rows = page.locator("#sections tbody tr")
+    operators = page.locator("#sections tbody td:nth-child(2)")
+    original = operators.all_inner_texts()
+    assert "Conv" in original
+
+    head = page.locator("th", has_text="operator")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert operators.all_inner_texts() == sorted(original, key=str.lower)
+    head.locator("button").click()
+    assert operators.all_inner_texts() == sorted(original, key=str.lower, reverse=True)
+    page.locator("th", has_text="verdict").locator("button").click()
+    assert rows.first.inner_text().count("unsupported")
+
+    page.fill("#sections input[type=search]", "unsupported det")
+    assert set(operators.all_inner_texts()) == {"Det"}
+    rows.first.locator(".link").click()
+    assert page.locator("aside h3").inner_text() == "Det"
+
+
+def test_names_in_a_model_stay_texts(inspected, show, tmp_path):
+    report = inspected(mixed_model(tmp_path / "m.onnx"), code=1)
+    page = show(report)
+    page.click("#next-problem")
+    assert page.locator("aside p").first.inner_text() == HOSTILE
+    assert page.locator("aside dd", has_text="</script>").count() == 1
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert page.title() == "m.onnx - graft inspect"
+
+
+def test_the_page_itself_refuses_the_network(inspected, chromium):
+    page = chromium.new_page()
+    page.goto(inspected(DIGITS).as_uri())
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    assert page.evaluate("fetch('https://example.com').then(() => 'answered', () => 'refused')") == "refused"
+    assert not asked
+    page.close()
+
+
+def luminance(colour):
+    channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_are_told_apart_by_weak_eyes(inspected, show, tmp_path, scheme):
+    """WCAG 2.1 AA: text 4.5 to 1, what a graphic consists of 3 to 1."""
+    page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1), scheme)
+    style = "(element, [name, pseudo]) => getComputedStyle(element)[name]"
+
+    def of(selector, name):
+        return page.locator(selector).first.evaluate(style, [name, ""])
+
+    paper, panel = of("body", "backgroundColor"), of(".stage > svg", "backgroundColor")
+    for background in (paper, panel):
+        assert contrast(of("body", "color"), background) >= AA_TEXT
+        assert contrast(of(".faint", "color"), background) >= AA_TEXT
+        assert contrast(of("#sections .link", "color"), background) >= AA_TEXT
+    page.evaluate("showWhole()")
+    for tone in ("plain", "violet", "green", "red"):
+        fill = of(f"#nodes .node.{tone} rect", "fill")
+        for text in ("op", "name", "mark"):
+            assert contrast(of(f"#nodes .node.{tone} .{text}", "fill"), fill) >= AA_TEXT
+        assert contrast(of(f"#nodes .node.{tone} rect", "stroke"), panel) >= AA_GRAPHIC
+    assert contrast(of(".edge", "stroke"), panel) >= AA_GRAPHIC
+
+
+def test_convert_shows_what_was_rewritten_before_and_what_it_is_after(graft, show, schema, tmp_path):
+    report = tmp_path / "convert.html"
+    assert graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--report", report).code == 0
+    schema(json.loads((tmp_path / "convert.html.json").read_text()))
+    page = show(report)
+    assert page.locator("#graph-choice option").all_inner_texts() == ["before", "after"]
+    page.locator("#sections tr", has_text="fuse_l2_normalize").locator(".link").first.click()
+    details = page.locator("aside").inner_text()
+    assert "fuse_l2_normalize" in details
+    assert "rewritten" in details
+    page.select_option("#graph-choice select", label="after")
+    page.fill("input[type=search]", "graft::L2Normalize")
+    page.press("input[type=search]", "Enter")
+    assert "plugin" in page.locator("aside").inner_text()
+
+
+def perturbed(path):
+    """The digits network with one weight of its second convolution changed."""
+    model = onnx.load(DIGITS)
+    (conv,) = (node for node in model.graph.node if node.name == "/conv2/Conv")
+    (weight,) = (tensor for tensor in model.graph.initializer if tensor.name == conv.input[1])
+    values = numpy_helper.to_array(weight).copy()
+    values.flat[0] += 0.25
+    weight.CopyFrom(numpy_helper.from_array(values, weight.name))
+    onnx.save(model, path)
+    return path
+
+
+def test_verify_shows_the_errors_of_the_candidate(graft, show, schema, tmp_path):
+    wrong = perturbed(tmp_path / "wrong.onnx")
+    report = tmp_path / "verify.html"
+    answer = graft("verify", DIGITS, wrong, "--report", report, "--json")
+    assert answer.code == 1, answer.err
+    written = json.loads((tmp_path / "verify.html.json").read_text())
+    schema(written)
+    (table,) = (section for section in written["sections"] if section["title"] == "Tensors")
+    titles = [column["title"] for column in table["columns"]]
+    rows = {row[0]: dict(zip(titles, row, strict=True)) for row in table["rows"]}
+    for output in answer.json["outputs"]:
+        row = rows[output["candidate_name"]]
+        assert row["max abs"] == output["max_absolute"] > 0
+        assert row["differ"] == output["mismatched"]
+        assert row["verdict"] == "differs"
+    page = show(report)
+    assert "not the same" in page.locator(".facts").inner_text()
+    page.click("#next-problem")
+    assert "differs" in page.locator("aside").inner_text()
+    bars = page.locator("#sections section", has_text="How many tensors").locator(".chart text").all_text_contents()
+    assert sum(int(text) for text in bars if text.isdigit()) == len(rows)
+
+
+def test_layers_lead_to_the_first_divergence(graft, show, schema, tmp_path):
+    wrong = perturbed(tmp_path / "wrong.onnx")
+    report = tmp_path / "layers.html"
+    answer = graft("verify", DIGITS, wrong, "--layers", "--report", report, "--json")
+    assert answer.code == 1, answer.err
+    written = json.loads((tmp_path / "layers.html.json").read_text())
+    schema(written)
+    (table,) = (section for section in written["sections"] if section["title"] == "Tensors")
+    assert len(table["rows"]) == len(answer.json["layers"])
+    page = show(report)
+    page.click("#next-problem")
+    details = page.locator("aside").inner_text()
+    assert page.locator("aside h3").inner_text() == "Conv"
+    assert "/conv2/Conv" in details
+    assert "first divergence" in details
+    # What comes before it is right, and what comes after it is not.
+    kinds = {node["name"]: node["kind"] for node in written["graphs"][0]["nodes"]}
+    assert kinds["/conv1/Conv"] in ("exact", "close")
+    assert kinds["/act2/LeakyRelu"] == "differs"
+    (elements,) = (s for s in written["sections"] if s["title"].startswith("Errors in /conv2"))
+    (layer,) = (each for each in answer.json["layers"] if "/conv2/Conv" in each["candidate_node"])
+    assert sum(bin["count"] for bin in elements["bins"]) == layer["elements"]
+
+
+def test_verify_of_the_same_model_has_no_problem(graft, show, tmp_path):
+    assert graft("verify", DIGITS, DIGITS, "--report", tmp_path / "same.html").code == 0
+    page = show(tmp_path / "same.html")
+    assert page.locator("#next-problem").count() == 0
+    assert "the same" in page.locator("#legend").inner_text()
+
+
+def test_bench_has_bars_and_no_graph(graft, show, schema, tmp_path):
+    report = tmp_path / "speed.html"
+    answer = graft("bench", "--op", "all", "--device", "cpu", "--no-peers", "--report", report, "--json")
+    assert answer.code == 0, answer.err
+    schema(json.loads((tmp_path / "speed.html.json").read_text()))
+    page = show(report)
+    assert page.locator("#graph").is_hidden()
+    operators = {row["operator"] for row in answer.json["results"]}
+    charts = page.locator("svg.chart")
+    assert charts.count() >= len(operators)
+    # Bars stay within their chart.
+    for chart in charts.all():
+        width = float(chart.get_attribute("viewBox").split()[2])
+        for bar in chart.locator("rect").all():
+            assert 0 < float(bar.get_attribute("x")) + float(bar.get_attribute("width")) <= width
+
+
+def test_the_json_is_of_the_published_schema(inspected, schema, tmp_path):
+    report = inspected(mixed_model(tmp_path / "m.onnx"), code=1)
+    written = json.loads(pathlib.Path(f"{report}.json").read_text())
+    schema(written)
+    assert written["command"] == "inspect"
+    verdicts = {node["name"]: node["kind"] for graph in written["graphs"] for node in graph["nodes"]}
+    assert (verdicts["stem"], verdicts["act"], verdicts["norm"]) == ("native", "lowered", "plugin")
+    assert verdicts[HOSTILE] == verdicts["det"] == "unsupported"
+
+
+@pytest.mark.parametrize("page", ["/no/such/folder/page.html", "{tmp}/folder"])
+def test_a_page_that_cannot_be_written_is_refused_by_name(graft, tmp_path, page):
+    (tmp_path / "folder").mkdir()
+    path = page.format(tmp=tmp_path)
+    answer = graft("inspect", DIGITS, "--report", path)
+    assert answer.code == 2
+    assert path in answer.err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]

@@ -1,0 +1,526 @@
+# graft convert --rules: what rules do is judged by ONNX Runtime, by TensorFlow's and OpenCV's stored results, and by a
+# real TensorRT; every example of docs/guide/rules.md runs.
+import os
+import re
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from conftest import PLUGIN_LIBRARY, SOURCE, needs_plugin_library, save
+from onnx import TensorProto, helper, numpy_helper
+
+GOLDEN = SOURCE / "tests" / "golden"
+ORIENTATION = GOLDEN / "rules" / "orientation.pb"
+CAFFE = np.load(GOLDEN / "caffe" / "cases.npz")
+GUIDE = SOURCE / "docs" / "guide" / "rules.md"
+
+
+def run(path, feeds, as_written=False):
+    """ONNX Runtime's results; `as_written` without its own fusions, whose int8 kernels saturate on older processors."""
+    options = ort.SessionOptions()
+    if as_written:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds), strict=True))
+
+
+def constant(name, values, dtype="float32"):
+    return numpy_helper.from_array(np.array(values, dtype), name)
+
+
+def style(path):
+    """Two instance normalisations, a clamp, and an output too many."""
+    nodes = [
+        helper.make_node("InstanceNormalization", ["x", "scale", "bias"], ["norm_out"], name="norm1"),
+        helper.make_node("Relu", ["norm_out"], ["relu_out"], name="relu"),
+        helper.make_node("Clip", ["relu_out", "low", "high"], ["clip_out"], name="clip"),
+        helper.make_node("InstanceNormalization", ["clip_out", "scale", "bias"], ["y"], name="norm2"),
+        helper.make_node("Neg", ["x"], ["extra"], name="neg"),
+    ]
+    shape = ["n", 4, "h", "w"]
+    parts = [constant("scale", [1, 2, 3, 4]), constant("bias", [0, 1, 0, 1]), constant("low", 0), constant("high", 1.5)]
+    return save(path, nodes, [("x", shape)], [("y", shape), ("extra", shape)], parts)
+
+
+def norm(path):
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["q"], name="square"),
+        helper.make_node("ReduceSum", ["q", "axes"], ["s"], name="sum", keepdims=1),
+        helper.make_node("Add", ["s", "e"], ["t"], name="add"),
+        helper.make_node("Sqrt", ["t"], ["r"], name="root"),
+        helper.make_node("Div", ["x", "r"], ["y"], name="div"),
+    ]
+    parts = [constant("axes", [1], "int64"), constant("e", 1e-6)]
+    return save(path, nodes, [("x", ["n", 5])], [("y", ["n", 5])], parts)
+
+
+def fixed(path):
+    """A batch of 2, written into a Reshape as well."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="relu"),
+        helper.make_node("Reshape", ["r", "sizes"], ["flat"], name="reshape"),
+        helper.make_node("MatMul", ["flat", "w"], ["y"], name="dense"),
+    ]
+    weights = np.random.default_rng(1).normal(size=(12, 3))
+    parts = [constant("sizes", [2, 12], "int64"), constant("w", weights)]
+    return save(path, nodes, [("x", [2, 3, 4])], [("y", [2, 3])], parts)
+
+
+def model_of(name, folder):
+    """The model and, for Caffe, its weights."""
+    if name == "orientation.pb":
+        return [ORIENTATION]
+    if name == "convolution.prototxt":
+        for end, key in (("prototxt", "network"), ("caffemodel", "weights")):
+            (folder / f"convolution.{end}").write_bytes(CAFFE[f"convolution_0/{key}"].tobytes())
+        return [folder / "convolution.prototxt", folder / "convolution.caffemodel"]
+    return [{"style.onnx": style, "norm.onnx": norm, "fixed.onnx": fixed}[name](folder / name)]
+
+
+@pytest.fixture
+def convert(graft, tmp_path):
+    """Converts a model by rules; the answer has .model, the file that was written."""
+
+    def with_rules(name, rules, *arguments):
+        (tmp_path / "rules.yaml").write_text(rules)
+        out = tmp_path / "out.onnx"
+        answer = graft(
+            "convert", *model_of(name, tmp_path), "-o", out, "--rules", tmp_path / "rules.yaml", "--json", *arguments
+        )
+        answer.model = out
+        return answer
+
+    return with_rules
+
+
+def graft_nodes(path):
+    return [n for n in onnx.load(path).graph.node if n.domain == "graft"]
+
+
+def outcome(answer):
+    (rule,) = answer.json["rules"]
+    return rule
+
+
+# ---- The guide
+
+
+EXAMPLES = re.findall(r"<!-- on: (\S+) -->\n```yaml\n(.*?)```", GUIDE.read_text(), re.S)
+
+
+@pytest.mark.parametrize(("name", "rules"), EXAMPLES, ids=[str(i) for i in range(len(EXAMPLES))])
+def test_each_example_of_the_guide_runs(convert, name, rules):
+    answer = convert(name, rules)
+    assert answer.code == 0, answer.err
+    for rule in answer.json["rules"]:
+        assert rule["applied"] == rule["matched"]
+    assert any(rule["applied"] for rule in answer.json["rules"])
+    assert not answer.json["undone"]
+    onnx.load(answer.model)
+
+
+def test_every_rule_of_the_guide_has_an_example():
+    text = GUIDE.read_text()
+    assert text.count("```yaml") == len(EXAMPLES) > 10
+    shown = "\n".join(rules for _, rules in EXAMPLES)
+    kinds = "replace match remove set constant rename rename_nodes shape dtype fix dynamic_batch add_outputs"
+    for kind in [*kinds.split(), "drop_outputs", "cut"]:
+        assert f"- {kind}:" in shown, kind
+
+
+# ---- Replacing
+
+
+def test_scope_of_tensorflow_becomes_one_operator_and_agrees_with_tensorflow(convert):
+    answer = convert(
+        "orientation.pb",
+        "- replace: {scope: orientation/l2_normalize}\n  with: graft::L2Normalize\n"
+        "  attributes: {axes: [2], epsilon: 1.0e-12}\n",
+    )
+    assert answer.code == 0, answer.err
+    (node,) = (n for n in graft_nodes(answer.model) if "L2Normalize" in n.op_type)
+    assert not [n for n in onnx.load(answer.model).graph.node if n.name.startswith("orientation/l2_normalize/")]
+    golden = np.load(ORIENTATION.with_suffix(".npz"))
+    found = run(answer.model, {"features": golden["features"]})
+    np.testing.assert_allclose(found["orientation/out"], golden["orientation"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found["confidence"], golden["confidence"], rtol=1e-5, atol=1e-6)
+    (rewrite,) = (r for r in answer.json["rewrites"] if r["pass"] == "rules_before")
+    assert "runs, largest difference" in rewrite["proof"]
+
+
+@pytest.mark.parametrize("attributes", ["axes: [1], epsilon: 1.0e-12", "axes: [2], epsilon: 1.0e-3"])
+def test_scope_by_a_wrong_operator_is_undone(convert, attributes):
+    answer = convert(
+        "orientation.pb",
+        f"- replace: {{scope: orientation/l2_normalize}}\n  with: L2Normalize\n  attributes: {{{attributes}}}\n",
+        "--passes=remove_dead",
+    )
+    assert answer.code == 1
+    assert "not done" in outcome(answer)["notes"][0]
+    assert "elements differ" in answer.err
+    assert not graft_nodes(answer.model)
+    golden = np.load(ORIENTATION.with_suffix(".npz"))
+    found = run(answer.model, {"features": golden["features"]})
+    np.testing.assert_allclose(found["orientation/out"], golden["orientation"], rtol=1e-5, atol=1e-6)
+
+
+def test_caffe_convolution_goes_to_the_plugin_and_agrees_with_opencv(convert):
+    answer = convert("convolution.prototxt", "- replace: {layer_type: Convolution, op: Conv}\n  with: Convolution\n")
+    assert answer.code == 0, answer.err
+    (choice,) = answer.json["choices"]
+    assert choice["kind"] == "plugin"
+    assert "rules.yaml:1" in choice["reason"]
+    expected = CAFFE["convolution_0/out/y"]
+    found = run(answer.model, {"x": CAFFE["convolution_0/in/x"]})["y"]
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5 * np.abs(expected).max())
+
+
+def test_caffe_convolution_in_int8_is_near_opencv_and_says_how_far(convert):
+    x, expected = CAFFE["convolution_0/in/x"], CAFFE["convolution_0/out/y"]
+    x_scale, y_scale = float(np.abs(x).max() / 127), float(np.abs(expected).max() / 127)
+    answer = convert(
+        "convolution.prototxt",
+        f"- replace: {{op: Conv}}\n  with: Convolution\n  int8: {{x_scale: {x_scale:.9g}, y_scale: {y_scale:.9g}}}\n"
+        "  changes_result: true\n  reason: int8\n",
+    )
+    assert answer.code == 0, answer.err
+    types = [n.op_type for n in onnx.load(answer.model).graph.node]
+    assert types[0] == "QuantizeLinear"
+    assert types[-1] == "DequantizeLinear"
+    found = run(answer.model, {"x": x}, as_written=True)["y"]
+    # Half a step of y, of x and of the weights: each at most half of 1/127 of the largest, and errors of the terms add
+    # up like a random walk.
+    error = np.abs(found - expected)
+    assert 0 < error.max() < 0.03 * np.abs(expected).max()
+    (rewrite,) = (r for r in answer.json["rewrites"] if r["pass"] == "rules_before")
+    assert "the result changes, as asked for" in rewrite["proof"]
+    assert "cosine" in rewrite["proof"]
+
+
+@needs_plugin_library
+@pytest.mark.parametrize("int8", [False, True])
+def test_rule_made_plugin_builds_in_tensorrt(convert, graft, tmp_path, int8):
+    more = "  int8: {x_scale: 0.05, y_scale: 0.1}\n  changes_result: true\n  reason: int8\n" if int8 else ""
+    answer = convert("convolution.prototxt", f"- replace: {{op: Conv}}\n  with: Convolution\n{more}")
+    assert answer.code == 0, answer.err
+    built = graft("build", answer.model, "-o", tmp_path / "out.engine", "--plugin-lib", PLUGIN_LIBRARY, "--json")
+    assert built.code == 0, built.err
+    # The engine holds each plugin's name as plain bytes.
+    assert b"Convolution" in (tmp_path / "out.engine").read_bytes()
+
+
+def test_plugin_of_a_rule_stays_when_converted_again(convert, graft, tmp_path):
+    answer = convert("convolution.prototxt", "- replace: {op: Conv}\n  with: Convolution\n")
+    assert graft("convert", answer.model, "-o", tmp_path / "again.onnx").code == 0
+    assert onnx.load(tmp_path / "again.onnx") == onnx.load(answer.model)
+
+
+def test_foreign_plugin_carries_fields_version_and_namespace(convert):
+    answer = convert(
+        "style.onnx",
+        "- replace: {name: norm1}\n  plugin: {name: TheirNorm, version: '2', namespace: theirs}\n"
+        "  attributes: {epsilon: '@epsilon', relu: 0}\n  prove: false\n  reason: theirs\n",
+    )
+    assert answer.code == 0, answer.err
+    (node,) = (n for n in onnx.load(answer.model).graph.node if n.op_type == "TheirNorm")
+    fields = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    assert fields == {
+        "epsilon": pytest.approx(1e-5),
+        "relu": 0,
+        "plugin_version": b"2",
+        "plugin_namespace": b"theirs",
+    }
+    assert list(node.input) == ["x", "scale", "bias"]
+    (rewrite,) = (r for r in answer.json["rewrites"] if r["replacement"].startswith("the plugin TheirNorm"))
+    assert "not proven" in rewrite["proof"]
+    assert answer.json["runs"]
+
+
+def test_pattern_with_captures(convert):
+    rules = (
+        "- match: |\n    s = ReduceSum(Mul(x, x), @axes){keepdims=1}\n    y = Div(x, Sqrt(Add(s, @eps)))\n"
+        "  with: L2Normalize\n  attributes: {axes: '@axes', epsilon: '@eps * 1', epsilon_mode: add}\n"
+    )
+    answer = convert("norm.onnx", rules, "--passes=remove_dead")
+    assert answer.code == 0, answer.err
+    assert len(graft_nodes(answer.model)) == 1
+    x = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
+    expected = x / np.sqrt((x * x).sum(1, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(run(answer.model, {"x": x})["y"], expected, rtol=1e-5)
+
+
+def test_after_the_fusions(convert):
+    """The fusion has made an L2Normalize; the rule changes its epsilon."""
+    answer = convert(
+        "norm.onnx",
+        "- set: {op: 'graft::L2Normalize'}\n  stage: after\n  attributes: {epsilon: 1.0e-2}\n"
+        "  changes_result: true\n  reason: test\n",
+    )
+    assert answer.code == 0, answer.err
+    x = np.full((1, 5), 0.01, "float32")
+    np.testing.assert_allclose(run(answer.model, {"x": x})["y"], x / np.sqrt((x * x).sum() + 1e-2), rtol=1e-5)
+
+
+# ---- Removing, setting
+
+
+def test_removing_what_matters_is_refused_unless_it_is_said(convert):
+    x = np.random.default_rng(0).normal(size=(2, 4, 5, 6)).astype("float32")
+    answer = convert("style.onnx", "- remove: {name: clip}\n")
+    assert answer.code == 1
+    assert "elements differ" in outcome(answer)["notes"][0]
+    clipped = run(answer.model, {"x": x})["y"]
+    answer = convert("style.onnx", "- remove: {name: clip}\n  changes_result: true\n  reason: test\n")
+    assert answer.code == 0, answer.err
+    assert "Clip" not in [n.op_type for n in onnx.load(answer.model).graph.node]
+    assert np.abs(run(answer.model, {"x": x})["y"] - clipped).max() > 0.1
+
+
+def test_removing_what_does_nothing_is_proven(graft, tmp_path):
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="relu"),
+        helper.make_node("Abs", ["r"], ["y"], name="abs"),
+    ]
+    save(tmp_path / "m.onnx", nodes, [("x", ["n", 5])], [("y", ["n", 5])])
+    # Of what comes out of a Relu, Abs changes nothing; of what comes into it alone, it does: the region is Abs alone.
+    for rule, code in [("- remove: {op: Abs}\n", 1), ("- match: y = Abs(Relu(x))\n  with: Relu\n", 0)]:
+        (tmp_path / "r.yaml").write_text(rule)
+        answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml")
+        assert answer.code == code, answer.err
+    assert [n.op_type for n in onnx.load(tmp_path / "o.onnx").graph.node] == ["Relu"]
+
+
+def test_constants_and_attributes(convert):
+    answer = convert(
+        "style.onnx",
+        "- constant: {high: 0.25}\n  changes_result: true\n  reason: test\n",
+    )
+    assert answer.code == 0, answer.err
+    high = [n for n in onnx.load(answer.model).graph.node if n.op_type == "Clip"][0].input[2]
+    values = {i.name: numpy_helper.to_array(i) for i in onnx.load(answer.model).graph.initializer}
+    assert values[high] == 0.25
+    # The same constant again changes nothing, and so needs no changes_result.
+    answer = convert("style.onnx", "- constant: {high: 1.5}\n")
+    assert answer.code == 0, answer.err
+    assert convert("style.onnx", "- constant: {high: 1.25}\n").code == 1
+
+
+# ---- Names, shapes, parts
+
+
+def test_names(convert):
+    x = np.random.default_rng(0).normal(size=(2, 4, 5, 6)).astype("float32")
+    answer = convert(
+        "style.onnx", "- rename: {x: image, y: result, 're:(.*)_out': 'inner_$1'}\n", "--passes=remove_dead"
+    )
+    assert answer.code == 0, answer.err
+    found = run(answer.model, {"image": x})
+    np.testing.assert_allclose(found["result"], style_in_numpy(x), rtol=1e-4, atol=1e-4)
+    assert "inner_relu" in {o for n in onnx.load(answer.model).graph.node for o in n.output}
+
+
+def test_name_that_is_taken(convert):
+    answer = convert("style.onnx", "- rename: {x: y}\n")
+    assert answer.code == 2
+    assert "rules.yaml:1:" in answer.err
+    assert "there is a tensor 'y' already" in answer.err
+    assert not answer.model.exists()
+
+
+def dims(value):
+    return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
+
+
+def test_shapes_and_types(convert):
+    answer = convert("style.onnx", "- shape: {x: [N, 4, 6, W]}\n- fix: {N: 2}\n- dtype: {x: u8}\n")
+    assert answer.code == 0, answer.err
+    graph = onnx.load(answer.model).graph
+    assert dims(graph.input[0]) == [2, 4, 6, "W"]
+    assert dims(graph.output[0]) == [2, 4, 6, "W"]
+    assert graph.input[0].type.tensor_type.elem_type == TensorProto.UINT8
+    x = np.random.default_rng(0).integers(0, 255, (2, 4, 6, 3), "uint8")
+    np.testing.assert_allclose(run(answer.model, {"x": x})["y"], style_in_numpy(x), rtol=1e-4, atol=1e-4)
+
+
+def style_in_numpy(x):
+    scale, bias = np.array([1, 2, 3, 4.0])[:, None, None], np.array([0, 1, 0, 1.0])[:, None, None]
+
+    def normalised(v):
+        return (v - v.mean((2, 3), keepdims=True)) / np.sqrt(v.var((2, 3), keepdims=True) + 1e-5) * scale + bias
+
+    return normalised(np.clip(normalised(x.astype("float64")), 0, 1.5))
+
+
+def test_batch_becomes_dynamic(convert):
+    answer = convert("fixed.onnx", "- dynamic_batch: N\n")
+    assert answer.code == 0, answer.err
+    graph = onnx.load(answer.model).graph
+    assert dims(graph.input[0]) == ["N", 3, 4]
+    x = np.random.default_rng(0).normal(size=(5, 3, 4)).astype("float32")
+    weights = np.random.default_rng(1).normal(size=(12, 3)).astype("float32")
+    found = run(answer.model, {"x": x})["y"]
+    np.testing.assert_allclose(found, np.maximum(x, 0).reshape(5, 12) @ weights, rtol=1e-4, atol=1e-5)
+
+
+def test_batch_that_is_mixed_stays(graft, tmp_path):
+    nodes = [helper.make_node("Softmax", ["x"], ["y"], axis=0)]
+    save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", [2, 3])])
+    (tmp_path / "r.yaml").write_text("- dynamic_batch: N\n")
+    answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml", "--json")
+    assert answer.code == 1
+    assert "differs from two batches of 2" in outcome(answer)["notes"][0]
+    assert dims(onnx.load(tmp_path / "o.onnx").graph.input[0]) == [2, 3]
+
+
+def test_a_part(convert):
+    x = np.random.default_rng(0).normal(size=(2, 4, 5, 6)).astype("float32")
+    answer = convert("style.onnx", "- cut: {from: [norm_out], to: [clip_out]}\n")
+    assert answer.code == 0, answer.err
+    np.testing.assert_allclose(run(answer.model, {"norm_out": x})["clip_out"], np.clip(x, 0, 1.5))
+
+
+def test_part_that_is_not_closed(graft, tmp_path):
+    nodes = [
+        helper.make_node("Relu", ["a"], ["r"]),
+        helper.make_node("Add", ["r", "b"], ["s"]),
+        helper.make_node("Neg", ["s"], ["y"]),
+    ]
+    save(tmp_path / "m.onnx", nodes, [("a", [2]), ("b", [2])], [("y", [2])])
+    (tmp_path / "r.yaml").write_text("- cut: {from: [r]}\n")
+    answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml")
+    assert answer.code == 2
+    assert "it needs 'b' as well" in answer.err
+
+
+def test_outputs(convert):
+    answer = convert("style.onnx", "- add_outputs: ['*_out']\n- drop_outputs: [extra]\n")
+    assert answer.code == 0, answer.err
+    assert [o.name for o in onnx.load(answer.model).graph.output] == ["y", "norm_out", "relu_out", "clip_out"]
+
+
+# ---- What is said
+
+
+NEAR = [
+    (
+        "- set: {op: InstanceNormalization}\n  when: {attributes: {epsilon: 1.0e-3}}\n  attributes: {epsilon: 1.0e-4}\n",
+        "attribute `epsilon` is 1e-05, the rule wants 0.001",
+    ),
+    ("- remove: {op: Clip}\n  when: {rank: 3}\n", "the rule wants rank 3"),
+    ("- remove: {op: Clip}\n  when: {shape: [any, 5, any, any]}\n", "the rule wants [any, 5, any, any]"),
+    ("- remove: {op: Clip, name: clop}\n", "its name is clip, the rule wants clop"),
+    ("- remove: {op: Clipp}\n", "nearest: Clip"),
+    ("- remove: {name: norm_2}\n", "nearest: norm2"),
+    ("- remove: {scope: norm}\n", ""),
+    ("- remove: {layer_type: Convolution}\n", "only networks of Caffe and TensorFlow have layer types"),
+    ("- rename: {xx: image}\n", "there is no tensor 'xx'"),
+    ("- fix: {nn: 3}\n", "did you mean n?"),
+    ("- add_outputs: [norm_ot]\n", "did you mean norm_out?"),
+    (
+        "- match: |\n    y = Clip(Relu(Neg(x)), @a, @b)\n  with: Relu\n  inputs: [x]\n",
+        "(InstanceNormalization): the pattern wants Neg here",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rules", "said"), NEAR)
+def test_rule_that_matches_nothing_is_no_and_says_what_came_nearest(convert, rules, said):
+    answer = convert("style.onnx", rules)
+    assert answer.code == 1, answer.err
+    assert outcome(answer)["failed"]
+    assert said in "\n".join(outcome(answer)["notes"])
+    assert said in answer.err
+    assert answer.model.exists()
+    optional = convert("style.onnx", rules.rstrip() + "\n  optional: true\n")
+    assert optional.code == 0
+    assert not outcome(optional)["failed"]
+
+
+def test_explain_lists_rules(graft, tmp_path):
+    style(tmp_path / "m.onnx")
+    (tmp_path / "r.yaml").write_text("- remove: {op: Dropout}\n  optional: true\n  reason: none here\n")
+    answer = graft(
+        "convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml", "--explain"
+    )
+    assert answer.code == 0
+    (line,) = (line for line in answer.out.splitlines() if "r.yaml:1:3" in line)
+    assert "matched nothing" in line
+    assert "none here" in answer.out
+
+
+BAD = [
+    ("rules: []\n", "rules are a list"),
+    ("- remove: {op: A\n", "this is no YAML"),
+    ("- match: y = Relu(x)\n  with: Identity\n  attributes: {a: @b}\n", "needs quotes"),
+    ("- remvoe: {op: Clip}\n", "did you mean remove?"),
+    ("- remove: {opp: Clip}\n", "did you mean op?"),
+    ("- remove: {op: Clip}\n  optinal: true\n", "did you mean optional?"),
+    ("- remove: {op: Clip}\n  optional: maybe\n", "`optional` is true or false"),
+    ("- remove: {op: Clip}\n  optional: true\n  optional: true\n", "given twice"),
+    ("- remove: {op: Clip}\n  rename: {a: b}\n", "each rule does one thing"),
+    ("- remove: {op: Clip}\n  changes_result: true\n", "needs a `reason`"),
+    ("- remove: {op: 're:('}\n", "no regular expression"),
+    ("- replace: {op: Clip}\n", "`with` is missing"),
+    ("- replace: {op: Clip}\n  with: L2Normalise\n", "did you mean L2Normalize?"),
+    ("- replace: {op: Clip}\n  with: Sigmiod\n", "did you mean Sigmoid?"),
+    ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axis: [1]}\n", "did you mean axes?"),
+    ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axes: channels}\n", 'is "channels"; allowed is ints'),
+    (
+        "- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {epsilon: -1}\n",
+        "allowed is a number at least 0 and finite",
+    ),
+    ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {epsilon_mode: mx}\n", "allowed"),
+    ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alhpa: 1}\n", "did you mean alpha?"),
+    ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alpha: [1.0, 2.0]}\n", "allowed is float"),
+    ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1}\n", "`y_scale` is missing"),
+    ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1, y_scale: 1}\n", "changes_result: true"),
+    ("- replace: {op: Clip}\n  with: Relu\n  int8: {x_scale: 1, y_scale: 1}\n", "does not calculate in int8"),
+    ("- replace: {op: Clip}\n  plugin: {name: A}\n", "write prove: false"),
+    ("- replace: {op: Clip}\n  with: theirs::Thing\n", "write prove: false"),
+    ("- replace: {op: Clip}\n  with: Relu\n", "Say which, and in which order, with `inputs`"),
+    ("- replace: {op: Clip}\n  with: Relu\n  inputs: [relu_ot]\n", "did you mean relu_out?"),
+    ("- replace: {op: Clip}\n  with: Relu\n  inputs: [7]\n", "has no input 7"),
+    (
+        "- replace: {op: Clip}\n  with: LeakyRelu\n  inputs: [0]\n  attributes: {alpha: '@slope'}\n",
+        "nothing is called @slope",
+    ),
+    ("- match: y = Relu(x\n  with: Identity\n", "A pattern is lines such as"),
+    ("- shape: {x: [4, 4]}\n", "its shape has 4 dimensions, not 2"),
+    ("- shape: {x: [1, 0, 1, 1]}\n", "1 is the least"),
+    ("- shape: {x: [n, 3, h, w]}\n", "the network does not go with that shape"),
+    ("- dtype: {x: float17}\n", "there is no type float17"),
+    ("- fix: {'x:9': 2}\n", "it has no axis '9'"),
+    ("- constant: {scale: [1, 2]}\n", "2 numbers; 'scale' holds 4"),
+    ("- cut: {to: [nowhere]}\n", "there is no tensor 'nowhere'"),
+    ("- drop_outputs: ['*']\n", "is the last output"),
+]
+
+
+@pytest.mark.parametrize(("rules", "said"), BAD)
+def test_wrong_rules_name_file_line_and_column(convert, rules, said):
+    answer = convert("style.onnx", rules)
+    assert answer.code == 2, answer.out
+    assert re.search(r"rules\.yaml:\d+:\d+", answer.err), answer.err
+    assert said in answer.err
+    assert not answer.model.exists()
+
+
+def test_regions_that_are_not_closed_name_what_is_missing(graft, tmp_path):
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["q"], name="block/square"),
+        helper.make_node("Add", ["q", "z"], ["s"], name="block/add"),
+        helper.make_node("Sqrt", ["s"], ["r"], name="block/root"),
+        helper.make_node("Neg", ["q"], ["n"], name="elsewhere"),
+    ]
+    save(tmp_path / "m.onnx", nodes, [("x", [2]), ("z", [2])], [("r", [2]), ("n", [2])])
+    for rule, said in [
+        ("  inputs: [x]\n", "it needs 'z' as well"),
+        ("  inputs: [x, z]\n  outputs: [r]\n", "'q' is used elsewhere as well (node 'elsewhere' (Neg))"),
+        ("  inputs: [x, z]\n", "2 of its tensors are used elsewhere, Add gives 1"),
+    ]:
+        (tmp_path / "r.yaml").write_text("- replace: {scope: block}\n  with: Add\n" + rule)
+        answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml")
+        assert answer.code == 2
+        assert said in answer.err
+        assert not os.path.exists(tmp_path / "o.onnx")

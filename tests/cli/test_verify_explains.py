@@ -1,0 +1,150 @@
+# graft verify says what of a node differs, which file is the reference, and which element is how far off.
+import json
+
+import numpy as np
+import onnx
+import pytest
+from conftest import DIGITS, save
+from onnx import TensorProto, helper, numpy_helper
+from test_verify_blame import DAMAGES, change_weight, node_of
+
+
+@pytest.fixture
+def first_of(graft, tmp_path):
+    """The first divergence of a damaged network of digits, and what is printed of it."""
+
+    def run(change):
+        model = onnx.load(DIGITS)
+        change(model)
+        onnx.save(model, tmp_path / "damaged.onnx")
+        files = (DIGITS, tmp_path / "damaged.onnx")
+        result = graft("verify", *files, "--layers", "--json").json
+        return result["first_divergence"], graft("verify", *files, "--layers").out
+
+    return run
+
+
+def test_another_attribute_is_named_with_both_values(first_of):
+    first, text = first_of(DAMAGES["another padding"][0])
+    assert first["differences"] == ["attribute pads: [1, 1, 1, 1] in the reference, [2, 2, 0, 0] in the candidate"]
+    assert "attribute pads: [1, 1, 1, 1] in the reference" in " ".join(text.split())
+
+
+def test_another_weight_is_named_with_its_element(first_of):
+    values = numpy_helper.to_array(next(t for t in onnx.load(DIGITS).graph.initializer if t.name == "conv2.weight"))
+    place = np.unravel_index(np.abs(values).argmax(), values.shape)
+    first, _ = first_of(DAMAGES["one weight"][0])
+    (difference,) = first["differences"]
+    assert difference.startswith("constant 'conv2.weight' (input 1): 1 of 4608 elements differ")
+    assert f"first at [{', '.join(map(str, place))}]" in difference
+    assert f"{values[place]:.9g} in the reference" in difference
+
+
+def test_a_weight_that_is_another_in_whole_is_explained(first_of):
+    for damage, text in (
+        ("output and input channels of a convolution exchanged", "transposed by [1, 0, 2, 3]"),
+        ("rows and columns of a convolution exchanged", "transposed by [0, 1, 3, 2]"),
+        ("biases in the other order", "mirrored along axis 0"),
+        ("a bias", "the reference + 0.5"),
+    ):
+        first, _ = first_of(DAMAGES[damage][0])
+        assert text in first["differences"][0], damage
+    first, _ = first_of(lambda m: change_weight(m, "conv3.weight", lambda w: w * 1.5))
+    assert "1.5 times the reference" in first["differences"][0]
+
+
+def test_another_operator_is_named(first_of):
+    first, _ = first_of(DAMAGES["an activation is missing"][0])
+    assert first["differences"] == ["operator: LeakyRelu in the reference, Identity in the candidate"]
+
+
+def test_an_input_that_is_a_constant_in_one_only_is_named(first_of):
+    def change(model):
+        node = node_of(model, "/classifier/MatMul")
+        shape = helper.make_node("Identity", [node.input[1]], ["copied"], name="copy")
+        twice = helper.make_node("Mul", ["copied", "two"], ["doubled"], name="double")
+        model.graph.initializer.append(numpy_helper.from_array(np.float32(2), "two"))
+        node.input[1] = "doubled"
+        place = list(model.graph.node).index(node)
+        model.graph.node.insert(place, twice)
+        model.graph.node.insert(place, shape)
+
+    first, text = first_of(change)
+    assert first["differences"] is None  # three nodes stand for one: they are listed
+    assert "node 'double' (Mul)" in text
+
+
+def test_the_reference_is_named(graft, tmp_path):
+    model = onnx.load(DIGITS)
+    DAMAGES["a bias"][0](model)
+    onnx.save(model, tmp_path / "damaged.onnx")
+    for layers in ([], ["--layers"]):
+        text = " ".join(graft("verify", DIGITS, tmp_path / "damaged.onnx", *layers).out.split())
+        assert f"reference {DIGITS}, candidate {tmp_path}/damaged.onnx" in text
+        assert "in the reference, " in text
+        assert " against " not in text
+
+
+def test_each_maximum_has_its_own_element(graft, tmp_path):
+    """The largest difference is not where the largest relative one is."""
+
+    def network(name, values):
+        constant = numpy_helper.from_array(np.array(values, np.float32), "k")
+        return save(
+            tmp_path / name,
+            [helper.make_node("Add", ["x", "k"], ["y"], name="add")],
+            [("x", [4])],
+            [("y", [4])],
+            [constant],
+        )
+
+    np.save(tmp_path / "x.npy", np.zeros(4, np.float32))
+    files = network("a.onnx", [100, 1, 0.5, 7]), network("b.onnx", [104, 1, 1.5, 7])
+    data = f"x={tmp_path}/x.npy"
+    for layers in ([], ["--layers"]):
+        result = graft("verify", *files, "--data", data, "--json", *layers).json
+        (row,) = result["layers" if layers else "outputs"]
+        assert (row["max_absolute"], row["max_absolute_at"]) == (4, [0])
+        assert (row["max_relative"], row["max_relative_at"]) == (2, [2])
+        text = " ".join(graft("verify", *files, "--data", data, *layers).out.split())
+        assert "largest difference 4 at [0], relative 2 at [2]" in text
+
+
+def test_a_tensor_of_nan_has_no_largest_difference_of_0(graft, tmp_path):
+    def network(name, factor):
+        constant = numpy_helper.from_array(np.float32(factor), "k")
+        node = helper.make_node("Mul", ["x", "k"], ["y"], name="scale")
+        return save(tmp_path / name, [node], [("x", [4])], [("y", [4])], [constant])
+
+    right = network("a.onnx", 1)
+    for factor, text in ((np.nan, "nan"), (np.inf, "inf")):
+        wrong = network("b.onnx", factor)
+        page = tmp_path / f"{text}.html"
+        for layers in ([], ["--layers"]):
+            answer = graft("verify", right, wrong, "--json", "--report", page, *layers)
+            (row,) = answer.json["layers" if layers else "outputs"]
+            assert row["max_absolute"] == row["max_relative"] == text
+            written = json.loads(page.with_suffix(".html.json").read_text())
+            (table,) = (section for section in written["sections"] if section["title"] == "Tensors")
+            assert table["rows"][0][4] == text
+        (row,) = (line for line in graft("verify", right, wrong, "--layers").out.splitlines() if "f32[4]  " in line)
+        assert row.split()[4:6] == [text, text]
+
+
+def test_sizes_without_a_name_are_question_marks(graft, tmp_path):
+    pads = numpy_helper.from_array(np.array([0, 0, 0, 0, 0, 0, -9, -9]), "pads")
+    path = save(
+        tmp_path / "open.onnx",
+        [helper.make_node("Pad", ["x", "pads"], ["y"], name="crop")],
+        [("x", [1, 3, None, None])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [pads],
+    )
+    page = tmp_path / "page.html"
+    answer = graft("inspect", path, "--report", page, "--json")
+    assert answer.json["outputs"][0]["shape"][2:] == ["?", "?"]
+    written = page.with_suffix(".html.json").read_text()
+    assert "f32[1, 3, ?, ?]" in written
+    assert "?0" not in written
+    graft("verify", path, path, "--input", "x:1x3x32x32", "--report", page)
+    assert "- 9" not in page.with_suffix(".html.json").read_text()
