@@ -1,0 +1,13 @@
+
+B
+xPlaceholder*
+dtype0*#
+shape:
+ÿÿÿÿÿÿÿÿ
+R
+yMaxPoolx*
+ksize
+€€€€€€€€*
+strides
+*
+paddingSAME

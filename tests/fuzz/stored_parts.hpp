@@ -1,0 +1,23 @@
+// The stored cases of an importer as files: what belongs to each case is joined by the caller.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "io/npy.hpp"
+
+namespace graft::fuzz {
+
+/// The bytes under `<case>/<part>` of tests/golden/<folder>/cases.npz, by case.
+inline std::map<std::string, std::string> stored_parts(const std::string& folder, const std::string& part) {
+  std::map<std::string, std::string> result;
+  for (const auto& [name, array] : read_npz(std::filesystem::path(GRAFT_GOLDEN_DIR) / folder / "cases.npz")) {
+    const auto slash = name.find('/');
+    if (name.substr(slash + 1) != part) continue;
+    result[name.substr(0, slash)] = {reinterpret_cast<const char*>(array.data.data()), array.data.size()};
+  }
+  return result;
+}
+
+}  // namespace graft::fuzz

@@ -1,0 +1,46 @@
+// What is fuzzed: a file of one format on the whole way that `graft convert` goes, within bounds of memory and time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "graph/model.hpp"
+
+namespace graft::fuzz {
+
+// Each format defines these two.
+
+/// The reader under test. Errors of the file come out as graft::Error. The model is not to outlive the bytes.
+[[nodiscard]] Model read(std::string_view bytes);
+/// The file with some of its fields changed, or nothing where it cannot be parsed: see mutate.hpp.
+[[nodiscard]] std::string mutate(std::string_view bytes, std::uint64_t seed);
+
+/// What the readers take as the owner of bytes that outlive the model, as a mapped file does: weights then stay where
+/// they are, at any address.
+[[nodiscard]] inline std::shared_ptr<const void> stay(std::string_view bytes) {
+  return {std::shared_ptr<const void>(), bytes.data()};
+}
+
+/// Reads, infers shapes, runs the passes, writes and reads again. Ends the program where the way to the finished model
+/// takes more memory than `memory_limit`, and on any exception but an Error of the file's.
+void run(std::string_view bytes);
+
+/// What a file of that size may take: 4 times its size, and below that a floor. Nodes and values of a graph are larger
+/// than their few bytes in a file; that is bounded by this floor, and data, which large files consist of, by the
+/// factor.
+[[nodiscard]] std::size_t memory_limit(std::size_t file_size);
+/// The same of one allocation. Its floor is what folding may make of nothing.
+[[nodiscard]] std::size_t single_limit(std::size_t file_size);
+
+/// The most bytes that were held at once while `run` ran, and the processor's time it took. Memory is counted in builds
+/// with the address sanitizer; elsewhere it is 0.
+struct Cost {
+  std::size_t peak_bytes = 0;
+  double seconds = 0;
+};
+[[nodiscard]] Cost last_cost();
+
+}  // namespace graft::fuzz
