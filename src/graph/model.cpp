@@ -366,6 +366,7 @@ Node* Graph::insert_node(std::unique_ptr<Node> node, Node* before) {
   node->graph = this;
   Node* raw = node.get();
   raw->position_ = nodes_.insert(before == nullptr ? nodes_.end() : before->position_, std::move(node));
+  if (added_ != nullptr) added_->push_back(raw);
   return raw;
 }
 
@@ -419,7 +420,22 @@ void Graph::remove_node(Node& node) {
     output->producer = nullptr;
     remove_value(*output);
   }
+  if (node.graph->added_ != nullptr) std::erase(*node.graph->added_, &node);
   node.graph->nodes_.erase(node.position_);
+}
+
+std::vector<Node*> Graph::nodes_added_by(const std::function<void()>& edit) {
+  std::vector<Node*> added;
+  std::vector<Node*>* const around = std::exchange(added_, &added);
+  try {
+    edit();
+  } catch (...) {
+    added_ = around;
+    throw;
+  }
+  added_ = around;
+  if (around != nullptr) around->insert(around->end(), added.begin(), added.end());
+  return added;
 }
 
 void Graph::remove_attribute(Node& node, std::string_view attribute_name) {

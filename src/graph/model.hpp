@@ -201,6 +201,8 @@ class Graph {
                               Node* before = nullptr, std::string domain = "");
   /// Sub-graphs in its attributes go with it. Its outputs go too if unused; throws Error if one is used.
   void remove_node(Node& node);
+  /// The nodes of this graph, not of those inside it, that `edit` adds and leaves there, as they were added.
+  std::vector<Node*> nodes_added_by(const std::function<void()>& edit);
   /// Takes a sub-graph out of its node, with the uses it makes of outer values; other attributes are simply erased.
   void remove_attribute(Node& node, std::string_view attribute_name);
 
@@ -240,6 +242,7 @@ class Graph {
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::list<std::unique_ptr<Node>> nodes_;
+  std::vector<Node*>* added_ = nullptr;  // while nodes_added_by runs
   std::list<std::unique_ptr<Value>> values_;
   std::unordered_map<std::string, std::list<std::unique_ptr<Value>>::iterator> by_name_;
   std::unordered_map<std::string, std::size_t> names_;  // of a root: how often a name is used in it and its sub-graphs

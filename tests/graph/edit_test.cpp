@@ -104,6 +104,24 @@ TEST(Edit, RemovingANodeWithSubGraphsFreesWhatTheyUsed) {
   model.graph().check();
 }
 
+TEST(Edit, WhatAnEditAddsAndLeavesIsTold) {
+  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
+  Graph& graph = model.graph();
+  std::vector<Node*> inner;
+  Node* kept = nullptr;
+  const std::vector<Node*> added = graph.nodes_added_by([&] {
+    Node* first = graph.add_node("Abs", {graph.find("x")}, {"p"}, graph.find("y")->producer);
+    inner = graph.nodes_added_by([&] { kept = graph.add_node("Exp", {graph.find("x")}, {"q"}); });
+    graph.remove_node(*first);
+  });
+  EXPECT_EQ(inner, std::vector<Node*>{kept});
+  EXPECT_EQ(added, std::vector<Node*>{kept});
+  EXPECT_NE(error_of([&] { (void)graph.nodes_added_by([] { throw Error("stopped"); }); }), "");
+  graph.add_node("Abs", {graph.find("x")}, {"r"});
+  EXPECT_EQ(added.size(), 1U);
+  graph.check();
+}
+
 TEST(Edit, NamesAreUniqueAcrossSubGraphs) {
   Model model = model_with_branches();
   EXPECT_EQ(model.graph().make_value("r")->name, "r~1");
