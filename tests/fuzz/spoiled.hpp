@@ -16,10 +16,14 @@
 
 namespace graft::fuzz {
 
+/// Of processor time. The fuzzer's own limit is 10 s on a quiet machine (tools/fuzz.py); here tests run side by side on
+/// machines of any speed, where what takes 8 s by itself took 28 s. What hangs takes minutes.
+constexpr double most_seconds = 60;
+
 /// Runs one file. Memory beyond the limit, and undefined behaviour, end the program.
 inline void expect_bounded(const std::string& bytes) {
   run(bytes);
-  EXPECT_LT(last_cost().seconds, 10) << "a file of " << bytes.size() << " bytes";
+  EXPECT_LT(last_cost().seconds, most_seconds) << "a file of " << bytes.size() << " bytes";
 }
 
 /// Every so many, so that a run stays short; the fuzzer itself takes all.
