@@ -47,13 +47,22 @@ void reshape(NodeConverter& node) {
     return;
   }
   Ints wanted = *dims;
-  if (std::count(wanted.begin(), wanted.end(), -1) > 1) {
+  // The highest rank of TensorFlow's own TensorShape.
+  constexpr std::size_t most_dims = 254;
+  if (wanted.size() > most_dims) {
+    node.fail(fmt::format("the shape has {} dimensions; allowed are {}", wanted.size(), most_dims));
+  }
+  auto open_sizes = std::count(wanted.begin(), wanted.end(), -1);
+  if (open_sizes > 1) {
     // Graphs that were frozen with open sizes hold -1 for each of them. Sizes that the input has in the same place are
     // taken from there; ONNX writes that as 0.
-    for (std::size_t i = 0; i < wanted.size() && std::count(wanted.begin(), wanted.end(), -1) > 1; ++i) {
-      if (wanted[i] == -1 && x->shape && i < x->shape->size()) wanted[i] = 0;
+    const std::size_t rank = x->shape ? x->shape->size() : 0;
+    for (std::size_t i = 0; i < std::min(rank, wanted.size()) && open_sizes > 1; ++i) {
+      if (wanted[i] != -1) continue;
+      wanted[i] = 0;
+      --open_sizes;
     }
-    if (std::count(wanted.begin(), wanted.end(), -1) > 1) {
+    if (open_sizes > 1) {
       node.fail(fmt::format("the shape is [{}] with more than one -1; allowed is one", fmt::join(*dims, ", ")));
     }
     node.give(node.add("Reshape", {x, node.ints_of(wanted)}));
