@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
@@ -63,7 +62,7 @@ def check(tidy: str, tree: pathlib.Path, source: pathlib.Path) -> str:
 def main(arguments: list[str]) -> int:
     tree = pathlib.Path(arguments[0]).resolve()
     only = {pathlib.Path(name).resolve() for name in arguments[1:]}
-    tidy = shutil.which("clang-tidy-14") or "clang-tidy"
+    tidy = str(ROOT / ".deps/venv/bin/clang-tidy")
     passed = tree / ".tidy"
     passed.mkdir(exist_ok=True)
     version = subprocess.run([tidy, "--version"], capture_output=True, check=True).stdout

@@ -188,12 +188,14 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   const double limit = arguments.time_limit > 0 ? arguments.time_limit : 5;
   std::vector<double> times;
   Progress progress(console);
-  for (double total = 0; times.size() < most && (times.size() < 3 || total < limit); total += times.back()) {
+  double total = 0;
+  while (times.size() < most && (times.size() < 3 || total < limit)) {
     const auto started = std::chrono::steady_clock::now();
     (void)compiled.run(inputs);
     times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());
     progress.update(fmt::format("run {}", times.size()),
                     std::max(static_cast<double>(times.size()) / most, total / limit));
+    total += times.back();
   }
   progress.clear();
   if (!arguments.report.empty()) {
