@@ -390,6 +390,16 @@ SCATTER = (
             "node 'y' (Conv2DBackpropInput): the size of its result (input 0, 's')",
         ),
         (placeholder("x", 1, 4, 4, 1) + HUGE, "node 'y' (Conv2DBackpropInput): a result of 2147483647 elements"),
+        (
+            placeholder("x", 1, 4)
+            + node(
+                "s",
+                "Const",
+                more='attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 300 } } int_val: -1 } } }',
+            )
+            + node("y", "Reshape", "x", "s"),
+            "node 'y' (Reshape): the shape has 300 dimensions; allowed are 254",
+        ),
         (placeholder("x", -1) + placeholder("z", -1) + SIDES, "([x_batch] and [z_batch])"),
         (placeholder("x", -1, 2) + SCATTER, "node 'filled' (TensorArrayScatterV3): its indices are not 0, 1, 2"),
         (
