@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import pathlib
 import signal
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_named, gpu_seems_present, is_installed
 from graft.engine.shapes import parse_shape_ranges
-from graft.engine.supervisor import run_worker
+from graft.engine.supervisor import LOADING_LIMIT, QUIET_LIMITS, run_worker
 from graft.engine.targets import parse_targets
 from graft.engine.trials import serve_trials
 
@@ -52,8 +53,11 @@ def argument_parser() -> argparse.ArgumentParser:
     build.add_argument("--timing-cache", help="file to read and extend (not with RTX, which keeps none)")
     build.add_argument("--workspace", type=positive_integer, help="largest scratch memory, bytes")
 
+    add_time_limit(build, "build")
+
     parse = commands.add_parser("parse", help="ask TensorRT's parser only, without building")
     add_model_options(parse)
+    add_time_limit(parse, "parse")
 
     trials = commands.add_parser("trials", help="answer questions about many models, one JSON object a line")
     add_parser_options(trials)
@@ -63,6 +67,7 @@ def argument_parser() -> argparse.ArgumentParser:
     plugins.add_argument("libraries", nargs="+", metavar="LIBRARY")
     plugins.add_argument("--tensorrt", choices=["auto", "rtx", "full", "lean"], default="auto")
     plugins.add_argument("--verbose", action="store_true")
+    add_time_limit(plugins, "plugins")
     return parser
 
 
@@ -81,6 +86,22 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help="relay all of TensorRT's messages")
 
 
+def add_time_limit(parser: argparse.ArgumentParser, command: str) -> None:
+    parser.add_argument(
+        "--time-limit",
+        type=positive_number,
+        help="seconds without a sign of life after which TensorRT counts as hanging, "
+        f"{QUIET_LIMITS[command]:g}; and that a plugin library may take to be opened, {LOADING_LIMIT:g}",
+    )
+
+
+def positive_number(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError("must be positive")
+    return value
+
+
 def positive_integer(text: str) -> int:
     value = int(text)
     if value <= 0:
@@ -95,6 +116,7 @@ def model_request(arguments: argparse.Namespace) -> dict[str, Any]:
         "plugin_libraries": arguments.plugin_library,
         "plugin_override": arguments.plugin_override,
         "network_info": arguments.network_info,
+        "time_limit": arguments.time_limit,
     }
 
 
@@ -187,6 +209,7 @@ def run_trials(arguments: argparse.Namespace, events: EventWriter) -> None:
 def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
     flavour = registry_flavour(arguments.tensorrt)
     request = {"command": "plugins", "flavour": flavour.name, "plugin_libraries": arguments.libraries}
+    request["time_limit"] = arguments.time_limit
     events.write(run_worker(request, flavour, events.write, arguments.verbose))
 
 

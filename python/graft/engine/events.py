@@ -28,6 +28,7 @@ EXIT_CODE_OF_KIND: dict[str, int] = {
     "parse": EXIT_ANSWER_IS_NO,  # TensorRT's parser refuses the model
     "build": EXIT_ANSWER_IS_NO,  # TensorRT's builder refuses the network
     "crash": EXIT_ANSWER_IS_NO,  # the TensorRT process died
+    "hang": EXIT_ANSWER_IS_NO,  # it did not come to an end and was killed
     "internal": EXIT_INTERNAL,
 }
 

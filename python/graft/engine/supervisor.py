@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -24,6 +25,11 @@ from graft.engine.libraries import read_library, self_registration
 LAST_MESSAGES = 20
 SHOWN_OUTPUT = 3
 LOADING_LIMIT = 120.0  # seconds that a plugin library may take to be opened
+# Seconds without an event from TensorRT. A build may time one layer's kernels for long without a word.
+QUIET_LIMITS = {"probe": 120.0, "plugins": 120.0, "parse": 600.0, "build": 3600.0}
+POLL_SECONDS = 0.2
+CLOSING_SECONDS = 0.01  # from the end of the pipes to that of the process
+DRAIN_SECONDS = 1.0
 QUIET_SEVERITIES = ("internal_error", "error", "warning")
 
 Relay = Callable[[dict[str, Any]], None]
@@ -36,8 +42,8 @@ class Outcome:
     final: dict[str, Any] | None = None
     return_code: int = 0
     loading: str | None = None  # the plugin library that it was opening
-    loading_since: float = 0.0
-    has_hung: bool = False  # while it opened that library; it was killed
+    since: float = field(default_factory=time.monotonic)  # when it began with that, or its last event
+    hung_after: float | None = None  # the limit that it did not keep; it was killed
     output: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
     last_messages: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
 
@@ -47,8 +53,8 @@ def run_worker(request: dict[str, Any], flavour: Flavour | None, relay: Relay, v
     with tempfile.TemporaryDirectory(prefix="graft-engine-") as links:
         environment = worker_environment(flavour, pathlib.Path(links))
         outcome = watch(request, environment, relay, verbose)
-    if outcome.final is None and outcome.has_hung:
-        raise hang_error(outcome.loading, LOADING_LIMIT, list(outcome.last_messages))
+    if outcome.final is None and outcome.hung_after is not None:
+        raise hang_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))
     if outcome.final is None:
         raise crash_error_after(request["command"], outcome.return_code, list(outcome.last_messages), outcome.loading)
     if outcome.final["event"] == "error":
@@ -80,7 +86,8 @@ def joined_paths(first: str, rest: str | None) -> str:
 
 
 def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], BinaryIO]:
-    """A worker that waits for its request, and the pipe through which it reports events."""
+    """A worker that waits for its request, and the pipe through which it reports events. It leads a group of its own:
+    what a plugin starts belongs to it."""
     read_end, write_end = os.pipe()
     event_pipe = os.fdopen(read_end, "rb", buffering=0)
     try:
@@ -91,6 +98,7 @@ def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], 
             stderr=subprocess.STDOUT,
             pass_fds=(write_end,),
             env=environment,
+            start_new_session=True,
         )
     except BaseException:
         event_pipe.close()
@@ -100,23 +108,40 @@ def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], 
     return worker, event_pipe
 
 
+def has_ended(worker: subprocess.Popen[bytes]) -> bool:
+    """Its pipes do not tell: a process that a plugin started may hold them open. Leaves the exit code where it is, so
+    that no other process gets the number of the group."""
+    if worker.returncode is not None:
+        return True
+    return os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def end_worker(worker: subprocess.Popen[bytes]) -> int:
+    """Kills what there is of it and of what it started. Returns its exit code."""
+    if worker.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+    return worker.wait()
+
+
 def watch(request: dict[str, Any], environment: dict[str, str], relay: Relay, verbose: bool) -> Outcome:
     outcome = Outcome()
     worker, event_pipe = start_worker(environment)
     with event_pipe:
         try:
             send_request(worker, request)
-            assert worker.stdout is not None
-            read_until_closed(event_pipe, worker.stdout, outcome, relay, verbose)
-            if not outcome.has_hung:
-                outcome.return_code = worker.wait()
+            read_until_ended(worker, event_pipe, outcome, limits_of(request), relay, verbose)
         finally:
-            if worker.poll() is None:
-                worker.kill()
-                worker.wait()
+            outcome.return_code = end_worker(worker)
             if worker.stdout is not None:
                 worker.stdout.close()
     return outcome
+
+
+def limits_of(request: dict[str, Any]) -> tuple[float, float]:
+    """For a plugin library to be opened, and between two events after that."""
+    given = request.get("time_limit")
+    return (LOADING_LIMIT, QUIET_LIMITS[request["command"]]) if given is None else (given, given)
 
 
 def send_request(worker: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
@@ -128,18 +153,26 @@ def send_request(worker: subprocess.Popen[bytes], request: dict[str, Any]) -> No
         pass  # it died at once; what it said is read below
 
 
-def read_until_closed(
-    event_pipe: BinaryIO, output_pipe: BinaryIO, outcome: Outcome, relay: Relay, verbose: bool
+def read_until_ended(
+    worker: subprocess.Popen[bytes],
+    event_pipe: BinaryIO,
+    outcome: Outcome,
+    limits: tuple[float, float],
+    relay: Relay,
+    verbose: bool,
 ) -> None:
-    """Reads both pipes line by line until the worker has closed them, or a plugin library hangs while it is opened."""
+    """Reads both pipes line by line until the worker has ended, or hangs."""
 
     def on_event(line: bytes) -> None:
-        event = json.loads(line)
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return  # cut off by its death
+        outcome.since = time.monotonic()
         if event["event"] in ("result", "error"):
             outcome.final = event
         elif event["event"] == "loading":
             outcome.loading = event["library"]
-            outcome.loading_since = time.monotonic()
         elif event["event"] != "log":
             relay(event)
         else:
@@ -157,25 +190,56 @@ def read_until_closed(
         if verbose:
             relay({"event": "log", "severity": "output", "message": text})
 
-    handlers = {event_pipe.fileno(): on_event, output_pipe.fileno(): on_output}
-    pending = dict.fromkeys(handlers, b"")
-    with selectors.DefaultSelector() as selector:
-        for descriptor in handlers:
-            selector.register(descriptor, selectors.EVENT_READ)
-        while selector.get_map():
-            left = None if outcome.loading is None else outcome.loading_since + LOADING_LIMIT - time.monotonic()
-            if left is not None and left <= 0:
-                outcome.has_hung = True
+    assert worker.stdout is not None
+    loading_limit, quiet_limit = limits
+    handlers = {event_pipe.fileno(): on_event, worker.stdout.fileno(): on_output}
+    with contextlib.closing(LineReader(handlers)) as reader:
+        while not has_ended(worker):
+            limit = quiet_limit if outcome.loading is None else loading_limit
+            left = outcome.since + limit - time.monotonic()
+            if left <= 0:
+                outcome.hung_after = limit
                 return
-            for key, _ in selector.select(left):
-                chunk = os.read(key.fd, 65536)
-                *lines, pending[key.fd] = (pending[key.fd] + chunk).split(b"\n")
-                for line in lines:
-                    handlers[key.fd](line)
-                if not chunk:
-                    selector.unregister(key.fd)
-    if pending[output_pipe.fileno()]:
-        on_output(pending[output_pipe.fileno()])
+            reader.read(min(left, POLL_SECONDS))
+        end_worker(worker)
+        reader.drain()
+
+
+class LineReader:
+    """Gives each line that comes through pipes to the handler of its pipe."""
+
+    def __init__(self, handlers: dict[int, Callable[[bytes], None]]) -> None:
+        self._handlers = handlers
+        self._pending = dict.fromkeys(handlers, b"")
+        self._selector = selectors.DefaultSelector()
+        for descriptor in handlers:
+            self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def close(self) -> None:
+        self._selector.close()
+
+    def read(self, timeout: float) -> bool:
+        """Whether anything came."""
+        if not self._selector.get_map():
+            time.sleep(min(timeout, CLOSING_SECONDS))
+            return False
+        ready = self._selector.select(timeout)
+        for key, _ in ready:
+            chunk = os.read(key.fd, 65536)
+            *lines, self._pending[key.fd] = (self._pending[key.fd] + chunk).split(b"\n")
+            if not chunk:
+                self._selector.unregister(key.fd)
+                lines.append(self._pending[key.fd])
+            for line in lines:
+                if line:
+                    self._handlers[key.fd](line)
+        return bool(ready)
+
+    def drain(self) -> None:
+        """Reads what has come so far; not for ever, as what a plugin started may write on."""
+        until = time.monotonic() + DRAIN_SECONDS
+        while self.read(0) and time.monotonic() < until:
+            pass
 
 
 def crash_error_after(command: str, code: int, last: list[str], loading: str | None) -> EngineError:
@@ -208,16 +272,21 @@ def ended_by_library(path: str, how: str, said: str, facts: dict[str, Any]) -> E
     return EngineError("plugin_library", message + said, next_step, library=path, cause=cause, **facts)
 
 
-def hang_error(loading: str | None, limit: float, last: list[str]) -> EngineError:
+def hang_error(command: str, loading: str | None, limit: float, last: list[str]) -> EngineError:
     """Of a worker that was killed because it did not come to an end."""
     said = f"; its last message: {last[-1]}" if last else ""
     if loading is None:
-        message = f"TensorRT was not ready after {limit:g} s{said}"
-        return EngineError("crash", message, "Try again on a machine that is less busy", last_messages=last)
+        return EngineError(
+            "hang",
+            f"the TensorRT process of `{command}` hangs: nothing came of it for {limit:g} s{said}",
+            "A plugin that does not come back is for its author to mend; if it is slow alone, --time-limit SECONDS "
+            "waits longer",
+            last_messages=last,
+        )
     return EngineError(
         "plugin_library",
         f"plugin library {loading}: it was not open after {limit:g} s: code that it runs when it is opened hangs{said}",
-        "Its author has to mend that; if it is slow alone, `graft inspect` waits longer with --time-limit",
+        "Its author has to mend that; if it is slow alone, --time-limit SECONDS waits longer",
         library=loading,
         cause="hang",
         last_messages=last,

@@ -6,9 +6,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
-import os
 import pathlib
-import selectors
 import signal
 import sys
 import tempfile
@@ -25,8 +23,12 @@ from graft.engine.shapes import parse_shape_ranges, profile_ranges
 from graft.engine.supervisor import (
     LAST_MESSAGES,
     LOADING_LIMIT,
+    POLL_SECONDS,
+    LineReader,
     crash_error_after,
+    end_worker,
     hang_error,
+    has_ended,
     start_worker,
     worker_environment,
 )
@@ -118,7 +120,7 @@ class Trials:
         if answer["outcome"] == "error":
             raise EngineError.from_event(answer["error"])
         if answer["outcome"] == "hung":
-            raise hang_error(worker.loading, answer["limit"], answer["last_messages"])
+            raise hang_error(self._request["command"], worker.loading, answer["limit"], answer["last_messages"])
         raise crash_error_after(
             self._request["command"], answer["return_code"], answer["last_messages"], worker.loading
         )
@@ -148,10 +150,9 @@ class TrialWorker:
         self._process, self._events = start_worker(environment)
         assert self._process.stdout is not None
         self._relay = relay
-        self._pending = {self._events.fileno(): b"", self._process.stdout.fileno(): b""}
-        self._selector = selectors.DefaultSelector()
-        for descriptor in self._pending:
-            self._selector.register(descriptor, selectors.EVENT_READ)
+        self._reader = LineReader(
+            {self._events.fileno(): self._on_event, self._process.stdout.fileno(): self._on_output}
+        )
         self.loading: str | None = None
         self._loading_since = 0.0
         self._forget()
@@ -174,40 +175,25 @@ class TrialWorker:
     def read_answer(self, limit: float, loading_limit: float = LOADING_LIMIT) -> dict[str, Any]:
         """Its answer, or how it failed to give one in time; each plugin library that it opens has a time of its own."""
         started = time.monotonic()
-        while self._answer is None and self._selector.get_map():
+        has_hung = False
+        while self._answer is None and not has_hung and not has_ended(self._process):
             since, limit_now = (started, limit) if self.loading is None else (self._loading_since, loading_limit)
             left = since + limit_now - time.monotonic()
-            if left <= 0:
-                limit = limit_now
-                break
-            self._read(left)
-        while self._answer is not None and self._read(0):
-            pass  # what was printed before the answer, through the other pipe
+            has_hung = left <= 0
+            self._reader.read(min(max(left, 0), POLL_SECONDS))
+        if self._answer is None:
+            code = end_worker(self._process)
+        self._reader.drain()  # what was printed before the answer, through the other pipe
         if self._answer is not None:
             answer = self._answer
-        elif self._selector.get_map():
-            self._process.kill()
-            answer = {"outcome": "hung", "limit": limit, "return_code": self._process.wait()}
+        elif has_hung:
+            answer = {"outcome": "hung", "limit": limit_now, "return_code": code}
         else:
-            answer = {"outcome": "crashed", "return_code": self._process.wait()}
-            answer["signal"] = signal.Signals(-answer["return_code"]).name if answer["return_code"] < 0 else None
+            answer = {"outcome": "crashed", "return_code": code}
+            answer["signal"] = signal.Signals(-code).name if code < 0 else None
         answer |= {"messages": self._messages, "output": list(self._output), "last_messages": list(self._last)}
         self._forget()
         return answer
-
-    def _read(self, timeout: float) -> bool:
-        """Whether anything came."""
-        ready = self._selector.select(max(timeout, 0)) if self._selector.get_map() else []
-        for key, _ in ready:
-            chunk = os.read(key.fd, 65536)
-            *lines, self._pending[key.fd] = (self._pending[key.fd] + chunk).split(b"\n")
-            if not chunk:
-                self._selector.unregister(key.fd)
-                lines.append(self._pending[key.fd])
-            for line in lines:
-                if line:
-                    (self._on_event if key.fd == self._events.fileno() else self._on_output)(line)
-        return bool(ready)
 
     def _on_event(self, line: bytes) -> None:
         try:
@@ -235,10 +221,8 @@ class TrialWorker:
             self._last.append(text)
 
     def end(self) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
-        self._selector.close()
+        end_worker(self._process)
+        self._reader.close()
         self._events.close()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:

@@ -92,7 +92,10 @@ def test_a_plugin_gets_the_nodes_attributes(tmp_path: pathlib.Path, fixture_libr
     assert [creator["name"] for creator in library["creators"]][0] == "FixtureIdentity"
 
 
-@pytest.mark.parametrize(("op_type", "signal_name"), [("FixtureAbort", "SIGABRT"), ("FixtureSegfault", "SIGSEGV")])
+@pytest.mark.parametrize(
+    ("op_type", "signal_name"),
+    [("FixtureAbort", "SIGABRT"), ("FixtureSegfault", "SIGSEGV"), ("FixtureFork", "SIGABRT")],
+)
 def test_a_crash_of_tensorrt_is_an_error_event(
     tmp_path: pathlib.Path, fixture_library: pathlib.Path, op_type: str, signal_name: str
 ) -> None:

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -12,7 +13,35 @@ namespace {
 
 using namespace nvinfer1;
 
-enum class Behaviour { kWell, kAbortInBuild, kSegfaultInBuild, kRefuseFormats, kHangInBuild, kAbortInPairs, kStrict };
+enum class Behaviour {
+  kWell,
+  kAbortInBuild,
+  kSegfaultInBuild,
+  kRefuseFormats,
+  kHangInBuild,
+  kAbortInPairs,
+  kStrict,
+  kForkAndAbort,
+  kFussy,
+  kLarge,
+};
+
+/// Leaves a process behind that holds every pipe of this one open; its number goes to the file that FIXTURE_CHILD
+/// names.
+void fork_and_abort() {
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    ::sleep(600);
+    ::_exit(0);
+  }
+  if (char const* path = std::getenv("FIXTURE_CHILD")) {
+    if (std::FILE* file = std::fopen(path, "w")) {
+      std::fprintf(file, "%d", static_cast<int>(child));
+      std::fclose(file);
+    }
+  }
+  std::abort();
+}
 
 int live[3];  // of kAbortInPairs: how many there are with axes of 1 and of 2
 
@@ -73,6 +102,8 @@ class FixturePlugin final : public IPluginV3,
     if (behaviour_ == Behaviour::kSegfaultInBuild) *reinterpret_cast<int volatile*>(std::uintptr_t{8}) = 1;
     if (behaviour_ == Behaviour::kRefuseFormats) return false;
     if (behaviour_ == Behaviour::kHangInBuild) ::pause();
+    if (behaviour_ == Behaviour::kForkAndAbort) fork_and_abort();
+    if (behaviour_ == Behaviour::kLarge && descs[0].desc.dims.d[0] < 2) return false;
     if (behaviour_ == Behaviour::kAbortInPairs && live[1] != 0 && live[2] != 0) std::abort();
     return descs[pos].desc.format == TensorFormat::kLINEAR && descs[pos].desc.type == descs[0].desc.type;
   }
@@ -132,6 +163,10 @@ class FixtureCreator final : public IPluginCreatorV3One {
       }
     }
     if (behaviour_ == Behaviour::kStrict && !has_gain) return nullptr;
+    if (behaviour_ == Behaviour::kFussy && !(gain >= 1.0F)) {
+      std::fprintf(stderr, "FixtureFussy: gain is %g; allowed is 1 and more\n", gain);
+      return nullptr;
+    }
     return new FixturePlugin(name_, behaviour_, gain, axes);
   }
   PluginFieldCollection const* getFieldNames() noexcept override { return &collection_; }
@@ -159,7 +194,11 @@ extern "C" IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
   static FixtureCreator hangs{"FixtureHang", Behaviour::kHangInBuild};
   static FixtureCreator pairs{"FixturePair", Behaviour::kAbortInPairs};
   static FixtureCreator strict{"FixtureStrict", Behaviour::kStrict};
-  static IPluginCreatorInterface* const creators[] = {&well, &aborts, &segfaults, &refuses, &hangs, &pairs, &strict};
-  count = 7;
+  static FixtureCreator forks{"FixtureFork", Behaviour::kForkAndAbort};
+  static FixtureCreator fussy{"FixtureFussy", Behaviour::kFussy};
+  static FixtureCreator large{"FixtureLarge", Behaviour::kLarge};
+  static IPluginCreatorInterface* const creators[] = {&well,  &aborts, &segfaults, &refuses, &hangs,
+                                                      &pairs, &strict, &forks,     &fussy,   &large};
+  count = 10;
   return creators;
 }

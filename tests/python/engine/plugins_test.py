@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
+import time
 from collections.abc import Callable
 
 import pytest
-from conftest import drive, driver_environment
+from conftest import HERE, drive, driver_environment, has_gone
 
 
 def third_party_library() -> pathlib.Path:
@@ -41,7 +42,7 @@ def test_lists_every_creator_with_its_fields(
     assert result["tensorrt"]["flavour"] == flavour
     (library,) = result["plugin_libraries"]
     names = ["FixtureIdentity", "FixtureAbort", "FixtureSegfault", "FixtureRefuse"]
-    names += ["FixtureHang", "FixturePair", "FixtureStrict"]
+    names += ["FixtureHang", "FixturePair", "FixtureStrict", "FixtureFork", "FixtureFussy", "FixtureLarge"]
     assert [creator["name"] for creator in library["creators"]] == names
     for creator in library["creators"]:
         assert (creator["namespace"], creator["version"], creator["generation"]) == ("fixture", "1", "V3")
@@ -106,6 +107,35 @@ class TestFailuresNameTheirCause:
         assert (done.code, done.error["kind"], done.error["signal"]) == (2, "plugin_library", "SIGABRT")
         assert done.error["cause"] == "crash"
         assert done.error["last_messages"][-1] == "dying words"
+
+    def test_a_library_that_leaves_a_process_behind(
+        self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The process holds the pipes of the one that died."""
+        source = tmp_path / "forks.cpp"
+        text = (HERE / "fixture_plugins.cpp").read_text()
+        source.write_text(text + "\n__attribute__((constructor)) static void load() { fork_and_abort(); }\n")
+        library = compile_library(source, "libforks.so")
+        child = tmp_path / "child"
+        monkeypatch.setenv("FIXTURE_CHILD", str(child))
+        started = time.monotonic()
+        done = drive("plugins", library)
+        assert time.monotonic() - started < 20
+        assert (done.code, done.error["cause"], done.error["signal"]) == (2, "crash", "SIGABRT")
+        assert has_gone(int(child.read_text()))
+
+    def test_one_that_hangs_when_it_is_open(
+        self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
+    ) -> None:
+        source = tmp_path / "hangs.cpp"
+        text = (HERE / "fixture_plugins.cpp").read_text()
+        assert "return &collection_; }" in text
+        source.write_text(text.replace("return &collection_; }", "::pause(); return &collection_; }"))
+        started = time.monotonic()
+        done = drive("plugins", compile_library(source, "libhangs.so"), "--time-limit", "3")
+        assert time.monotonic() - started < 20
+        assert (done.code, done.error["kind"]) == (1, "hang")
+        assert "nothing came of it for 3 s" in done.error["message"]
 
 
 def test_driver_environment_has_no_library_path() -> None:

@@ -11,7 +11,7 @@ import models
 import numpy as np
 import onnx
 import pytest
-from conftest import driver_environment
+from conftest import driver_environment, has_gone
 from onnx import TensorProto, helper, numpy_helper
 
 pytestmark = pytest.mark.usefixtures("rtx")
@@ -91,6 +91,21 @@ def test_a_crash_and_a_hang_cost_a_worker_and_no_more(tmp_path: pathlib.Path, fi
     assert 2 <= fourth["seconds"] < 10
     assert second["outcome"] == last["outcome"] == "accepted"
     assert last["workers"] == 4
+
+
+def test_a_crash_that_leaves_a_process_behind(
+    tmp_path: pathlib.Path, fixture_library: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process holds the worker's pipes open, which are no sign of life then."""
+    child = tmp_path / "child"
+    monkeypatch.setenv("FIXTURE_CHILD", str(child))
+    good = models.convolution(tmp_path / "good.onnx")
+    forks = models.fixture(tmp_path / "forks.onnx", "FixtureFork")
+    _, crashed, accepted = ask(build(forks), build(good), libraries=(fixture_library,))
+    assert (crashed["outcome"], crashed["signal"]) == ("crashed", "SIGABRT")
+    assert crashed["seconds"] < 10
+    assert has_gone(int(child.read_text()))
+    assert accepted["outcome"] == "accepted"
 
 
 def test_an_open_size_is_asked_for(tmp_path: pathlib.Path) -> None:
