@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_named, gpu_seems_present, is_installed
+from graft.engine.libraries import check_library
 from graft.engine.shapes import parse_shape_ranges
 from graft.engine.supervisor import LOADING_LIMIT, QUIET_LIMITS, run_worker
 from graft.engine.targets import parse_targets
@@ -120,7 +121,13 @@ def model_request(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def check_libraries(paths: Sequence[str]) -> None:
+    for path in paths:
+        check_library(path)
+
+
 def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
+    check_libraries(arguments.plugin_library)
     targets = parse_targets(arguments.target)
     parse_shape_ranges(arguments.shapes)
     flavour = choose_flavour(arguments.tensorrt, targets, gpu_seems_present())
@@ -188,12 +195,14 @@ class WholeFile:
 
 
 def run_parse(arguments: argparse.Namespace, events: EventWriter) -> None:
+    check_libraries(arguments.plugin_library)
     flavour = choose_flavour(arguments.tensorrt, [], gpu_seems_present())
     request = model_request(arguments) | {"flavour": flavour.name}
     events.write(run_worker(request, flavour, events.write, arguments.verbose))
 
 
 def run_trials(arguments: argparse.Namespace, events: EventWriter) -> None:
+    check_libraries(arguments.plugin_library)
     targets = parse_targets(arguments.target)
     flavour = choose_flavour(arguments.tensorrt, targets, gpu_seems_present())
     request = {
@@ -207,6 +216,7 @@ def run_trials(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 
 def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
+    check_libraries(arguments.libraries)
     flavour = registry_flavour(arguments.tensorrt)
     request = {"command": "plugins", "flavour": flavour.name, "plugin_libraries": arguments.libraries}
     request["time_limit"] = arguments.time_limit

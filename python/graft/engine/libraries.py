@@ -12,6 +12,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
+from graft.engine.events import EngineError
+
 # TensorRT finds a library's creators through the first of these; the second is the list of V2 plugins alone, which
 # TensorRT-RTX and TensorRT 11 do not read.
 ENTRY_POINTS = ("getCreators", "getPluginCreators")
@@ -42,6 +44,15 @@ class Library:
     def registers_itself(self) -> bool:
         """Whether it calls for TensorRT's registry itself, as V2 plugins with REGISTER_TENSORRT_PLUGIN do."""
         return REGISTRY_FUNCTION in self.imports
+
+    @property
+    def has_plugins(self) -> bool:
+        return self.registers_itself or any(name in self.exports for name in ENTRY_POINTS)
+
+    @property
+    def may_bring_plugins(self) -> bool:
+        """Or those of a library that it opens while it is opened itself."""
+        return self.has_plugins or "dlopen" in self.imports
 
 
 def read_library(path: pathlib.Path) -> Library | None:
@@ -128,17 +139,65 @@ def damage(path: pathlib.Path) -> dict[str, str] | None:
     return {"cause": "truncated", "why": why, "next_step": "Copy or download it again"}
 
 
+def check_damage(path: str) -> None:
+    if found := damage(pathlib.Path(path)):
+        message = f"plugin library {path}: {found['why']}"
+        raise EngineError("plugin_library", message, found["next_step"], library=path, cause=found["cause"])
+
+
+def check_library(path: str) -> None:
+    """Raises EngineError for a file that shows by itself that there is no plugin in it: TensorRT need not be started,
+    and none of its code runs."""
+    check_damage(path)
+    library = read_library(pathlib.Path(path))
+    is_openable = library is not None and library.machine == platform.machine() and library.is_shared
+    if library is None or not is_openable or library.is_program or library.may_bring_plugins:
+        return  # the loader says more of what is no library at all
+    found = dependencies(pathlib.Path(path))
+    needed = [read_library(pathlib.Path(name)) for name in found.values() if name is not None]
+    is_known = bool(found or not library.needs) and all(name is not None for name in found.values())
+    if is_known and not any(each is None or each.has_plugins for each in needed):
+        raise without_plugins(path)
+
+
+def without_plugins(path: str) -> EngineError:
+    """Of a library without an entry point that does not register plugins while it is opened either."""
+    library = read_library(pathlib.Path(path))
+    message = (
+        f"plugin library {path}: it exports neither {' nor '.join(ENTRY_POINTS)}, and registers no plugin when it is "
+        "opened"
+    )
+    next_step = 'A TensorRT plugin library exports getCreators and setLoggerFinder as extern "C"'
+    mangled = sorted(name for name in library.exports if ENTRY_POINTS[0] in name) if library is not None else []
+    if mangled:
+        message += f"; it has {mangled[0]}, a function of C++, whose name the compiler changed"
+        next_step = 'Declare it extern "C"'
+    facts = {"cause": "exports", "exports": sorted(library.exports)[:20] if library is not None else []}
+    if library is not None and library.registers_itself:
+        why = self_registration("and that reached another registry than this TensorRT's")
+        message, next_step = f"{message}; {why['why']}", why["next_step"]
+        facts["cause"] = why["cause"]
+    return EngineError("plugin_library", message, next_step, library=path, **facts)
+
+
 def text_at(data: bytes, offset: int) -> str:
     return data[offset : data.index(b"\0", offset)].decode()
 
 
-def missing_libraries(path: pathlib.Path, needs: tuple[str, ...]) -> list[str]:
-    """Those libraries, direct or not, that the loader does not find; what this process has loaded counts as found."""
+def dependencies(path: pathlib.Path) -> dict[str, str | None]:
+    """Of all the libraries that it needs, direct or not: where the loader finds each; None where it does not."""
     tool = shutil.which("ldd")
     if tool is None:
-        return []
+        return {}
     done = subprocess.run([tool, str(path)], capture_output=True, text=True, check=False)
-    missing = re.findall(r"^\s*(\S+) => not found$", done.stdout, re.M)
+    lines = re.findall(r"^\s*(\S+) => (not found|\S+)", done.stdout, re.M)
+    by_path = re.findall(r"^\s*(/\S+) \(", done.stdout, re.M)
+    return {name: None if found == "not found" else found for name, found in lines} | {path: path for path in by_path}
+
+
+def missing_libraries(path: pathlib.Path, needs: tuple[str, ...]) -> list[str]:
+    """Those libraries, direct or not, that the loader does not find; what this process has loaded counts as found."""
+    missing = [name for name, found in dependencies(path).items() if found is None]
     loaded = {
         pathlib.PurePath(line.split()[-1]).name for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
     }

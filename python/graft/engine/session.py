@@ -10,7 +10,7 @@ from typing import Any
 
 from graft.engine.events import EngineError, EventWriter
 from graft.engine.flavours import Flavour, import_flavour
-from graft.engine.libraries import ENTRY_POINTS, damage, read_library, refusal_by_loader, self_registration
+from graft.engine.libraries import ENTRY_POINTS, check_damage, refusal_by_loader, without_plugins
 
 
 class Session:
@@ -39,9 +39,7 @@ class Session:
     def load_plugin_library(self, path: str) -> list[dict[str, Any]]:
         """Loads one library; returns a description of each creator that it added."""
         library = pathlib.Path(path)
-        if found := damage(library):
-            message = f"plugin library {path}: {found['why']}"
-            raise EngineError("plugin_library", message, found["next_step"], library=path, cause=found["cause"])
+        check_damage(path)
         before = {creator_key(creator) for creator in self.registry.all_creators}
         self.events.write({"event": "loading", "library": path})
         handle = open_library(library)
@@ -75,25 +73,6 @@ class Session:
             library=path,
             cause=cause,
         )
-
-
-def without_plugins(path: str) -> EngineError:
-    """Of a library that was opened, without an entry point and without a new creator."""
-    library = read_library(pathlib.Path(path))
-    message = (
-        f"plugin library {path}: it exports neither {' nor '.join(ENTRY_POINTS)}, and opening it registered no plugin"
-    )
-    next_step = 'A TensorRT plugin library exports getCreators and setLoggerFinder as extern "C"'
-    mangled = sorted(name for name in library.exports if ENTRY_POINTS[0] in name) if library is not None else []
-    if mangled:
-        message += f"; it has {mangled[0]}, a function of C++, whose name the compiler changed"
-        next_step = 'Declare it extern "C"'
-    facts = {"cause": "exports", "exports": sorted(library.exports)[:20] if library is not None else []}
-    if library is not None and library.registers_itself:
-        why = self_registration("and that reached another registry than this TensorRT's")
-        message, next_step = f"{message}; {why['why']}", why["next_step"]
-        facts["cause"] = why["cause"]
-    return EngineError("plugin_library", message, next_step, library=path, **facts)
 
 
 def make_logger(trt: ModuleType, events: EventWriter) -> Any:

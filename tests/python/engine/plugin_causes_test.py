@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 import pytest
-from conftest import ROOT, graft, needs_module
+from conftest import ENTRY_POINT, ROOT, graft, needs_module
 from onnx import TensorProto, helper
 
 pytestmark = pytest.mark.usefixtures("rtx")
@@ -281,7 +281,7 @@ class TestTheLibrary:
     ) -> None:
         source = tmp_path / "runs.cpp"
         headers = "".join(f"#include <{name}>\n" for name in ("csignal", "cstdlib", "unistd.h"))
-        source.write_text(headers + f"__attribute__((constructor)) static void load() {{ {body}; }}\n")
+        source.write_text(ENTRY_POINT + headers + f"__attribute__((constructor)) static void load() {{ {body}; }}\n")
         library = compile_library(source, f"lib{body[:4]}_when_opened.so")
         assert words in self.message(library, tmp_path, cause, "--time-limit", "2")
 

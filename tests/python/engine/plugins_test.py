@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from conftest import HERE, drive, driver_environment, has_gone
+from conftest import ENTRY_POINT, HERE, drive, driver_environment, has_gone
 
 
 def third_party_library() -> pathlib.Path:
@@ -83,6 +83,38 @@ class TestFailuresNameTheirCause:
         source.write_text("int answer() { return 42; }\n")
         assert "getCreators" in self.refused(compile_library(source, "libplain.so"))
 
+    def test_no_plugins_can_be_in_it(
+        self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
+    ) -> None:
+        """The file shows that by itself: neither TensorRT is started, nor does code of the library run."""
+        source, package = tmp_path / "plain.cpp", tmp_path / "tensorrt_rtx"
+        started, opened = tmp_path / "started", tmp_path / "opened"
+        source.write_text(
+            "#include <cstdio>\n__attribute__((constructor)) static void load() "
+            f'{{ std::fclose(std::fopen("{opened}", "w")); }}\n'
+        )
+        package.mkdir()
+        (package / "__init__.py").write_text(f"open({str(started)!r}, 'w').close()\nraise ImportError('no')\n")
+        environment = driver_environment(tmp_path)
+        library = compile_library(source, "libno_plugins.so")
+        done = drive("plugins", library, "--tensorrt", "rtx", environment=environment)
+        assert (done.code, done.error["cause"]) == (2, "exports")
+        assert "exports neither getCreators" in done.error["message"]
+        assert not started.exists()
+        assert not opened.exists()
+        source.write_text(ENTRY_POINT)
+        drive("plugins", compile_library(source, "libmay_have.so"), "--tensorrt", "rtx", environment=environment)
+        assert started.exists()
+
+    def test_plugins_of_a_library_that_it_needs(
+        self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path], fixture_library: pathlib.Path
+    ) -> None:
+        source = tmp_path / "wraps.cpp"
+        source.write_text("int answer() { return 42; }\n")
+        flags = ["-Wl,--no-as-needed", str(fixture_library), f"-Wl,-rpath,{fixture_library.parent}"]
+        done = drive("plugins", compile_library(source, "libwraps.so", *flags), "--tensorrt", "rtx")
+        assert len(done.result["plugin_libraries"][0]["creators"]) == 10
+
     def test_missing_dependency(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
         source = tmp_path / "needed.cpp"
         source.write_text("int needed() { return 42; }\n")
@@ -94,13 +126,13 @@ class TestFailuresNameTheirCause:
 
     def test_undefined_symbol(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
         source = tmp_path / "undefined.cpp"
-        source.write_text("extern int nowhere; int* pointer = &nowhere;\n")
+        source.write_text(ENTRY_POINT + "extern int nowhere; int* pointer = &nowhere;\n")
         assert "undefined symbol: nowhere" in self.refused(compile_library(source, "libundefined.so"))
 
     def test_crash_while_loading(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
         source = tmp_path / "aborts.cpp"
         source.write_text(
-            "#include <cstdlib>\n#include <cstdio>\n__attribute__((constructor)) void load() { "
+            ENTRY_POINT + "#include <cstdlib>\n#include <cstdio>\n__attribute__((constructor)) void load() { "
             'std::fputs("dying words", stderr); std::abort(); }\n'
         )
         done = drive("plugins", compile_library(source, "libaborts.so"))
