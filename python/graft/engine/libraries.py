@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import platform
 import re
@@ -19,6 +20,9 @@ from graft.engine.events import EngineError
 ENTRY_POINTS = ("getCreators", "getPluginCreators")
 # REGISTER_TENSORRT_PLUGIN calls it while the library is opened.
 REGISTRY_FUNCTION = "getPluginRegistry"
+
+# What the loader says of symbol versions.
+VERSION_NOT_FOUND = re.compile(r"(\S+): version `([^']+)' not found \(required by ([^)]+)\)")
 
 MACHINES = {3: "x86", 40: "32-bit ARM", 62: "x86_64", 183: "aarch64", 21: "ppc64", 243: "riscv"}
 ELF_MAGIC = b"\x7fELF"
@@ -232,11 +236,33 @@ def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
         return missing_dependencies(library, missing)
     if REGISTRY_FUNCTION in reason:
         return self_registration("and it is linked with no TensorRT that has it")
+    version = VERSION_NOT_FOUND.search(reason)
+    if version:
+        return missing_version(path, *version.groups())
     symbol = re.search(r"undefined symbol: (\w+)", reason)
     return {
         "cause": "symbol" if symbol else "loader",
         "why": f"no library that it is linked with has the symbol {symbol[1]}" if symbol else "",
-        "next_step": "A library that it was built against is missing, or is there in another version",
+        "next_step": "A library that it was built against is missing, or is there in another version"
+        if symbol
+        else "The loader's words say why: `LD_DEBUG=all` makes it tell more",
+    }
+
+
+def missing_version(path: pathlib.Path, provider: str, version: str, needing: str) -> dict[str, Any]:
+    """Of a symbol version that the library, or one that it needs, was linked against and that is not there."""
+    itself = os.path.realpath(needing) == os.path.realpath(path)
+    who = "it needs" if itself else f"{needing}, which it needs, itself needs"
+    name = pathlib.PurePath(provider).name
+    return {
+        "cause": "library_version",
+        "why": f"{who} the version {version} of {name}, and {provider} does not have it: it is older than the one that "
+        "the library was built with",
+        "next_step": f"Install a {name} that has {version}, or build the library on a system as old as this one; "
+        f"`strings {provider} | grep {re.split(r'[_.0-9]', version)[0]}_` lists the versions that are there",
+        "needed_by": needing,
+        "provider": provider,
+        "version": version,
     }
 
 

@@ -247,6 +247,44 @@ class TestTheLibrary:
         assert "Install libneeded_here.so" in message
         assert "a library that it needs itself needs libneeded_here.so" in self.message(through, tmp_path, "dependency")
 
+    def test_an_older_version_of_a_dependency(
+        self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
+    ) -> None:
+        """The symbol is there, and not in the version that the library was linked with."""
+        source, script = tmp_path / "provider.cpp", tmp_path / "versions"
+
+        def provider(version: str) -> pathlib.Path:
+            source.write_text('extern "C" int needed() { return 42; }\n')
+            script.write_text(f"{version} {{ global: needed; local: *; }};\n")
+            flags = ["-Wl,-soname,libprovider.so", f"-Wl,--version-script={script}"]
+            return compile_library(source, "libprovider.so", *flags)
+
+        new = provider("PROVIDER_2.0")
+        source.write_text(ENTRY_POINT + 'extern "C" int needed(); int use() { return needed(); }\n')
+        library = compile_library(source, "libuser.so", str(new), f"-Wl,-rpath,{new.parent}")
+        source.write_text("int use(); int use_more() { return use(); }\n")
+        through = compile_library(source, "libuser_of_user.so", str(library), f"-Wl,-rpath,{new.parent}")
+        old = provider("PROVIDER_1.0")
+        message = self.message(library, tmp_path, "library_version")
+        assert f"it needs the version PROVIDER_2.0 of libprovider.so, and {old} does not have it" in message
+        assert "Install a libprovider.so that has PROVIDER_2.0" in message
+        message = self.message(through, tmp_path, "library_version")
+        assert f"{library}, which it needs, itself needs the version PROVIDER_2.0" in message
+
+    def test_one_that_the_loader_and_one_that_tensorrt_refuses(
+        self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
+    ) -> None:
+        source = tmp_path / "large.cpp"
+        text = (HERE / "fixture_plugins.cpp").read_text()
+        memory = '__attribute__((tls_model("initial-exec"))) thread_local char large[1 << 20];\nint use(int i) '
+        source.write_text(f"{text}\n{memory} {{ return large[i]; }}\n")
+        message = self.message(compile_library(source, "liblarge.so"), tmp_path, "loader")
+        assert "cannot allocate memory in static TLS block" in message
+        assert "LD_DEBUG=all" in message
+        source.write_text(text.replace("return creators;", "count = 0; return nullptr;"))
+        message = self.message(compile_library(source, "libnone.so"), tmp_path, "refused")
+        assert "refuses to load it" in message
+
     def test_no_exports(self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]) -> None:
         source = tmp_path / "plain.cpp"
         source.write_text("int answer() { return 42; }\n")
