@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 
@@ -24,14 +25,14 @@ constexpr std::string_view namespace_attribute = "plugin_namespace";
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// The same of a name, which other characters of names do not lengthen.
-bool contains_word(std::string_view text, std::string_view word) {
+/// Where a name stands in a text, and no part of a longer one; npos if nowhere.
+std::size_t find_word(std::string_view text, std::string_view word) {
   const auto lengthens = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
-    if ((at == 0 || !lengthens(text[at - 1])) && (end == text.size() || !lengthens(text[end]))) return true;
+    if ((at == 0 || !lengthens(text[at - 1])) && (end == text.size() || !lengthens(text[end]))) return at;
   }
-  return false;
+  return std::string_view::npos;
 }
 
 std::string text_of(const json& object, const char* name) { return object.value(name, ""); }
@@ -171,10 +172,12 @@ std::string_view family_of_attribute(std::string_view kind) {
 }
 
 struct FieldReport {
+  std::vector<std::string> given;  // those of another type than the plugin's are not among them
   std::vector<std::string> unknown;
   std::vector<std::string> ill_typed;
-  std::vector<std::string> missing;  // with their types
-  std::vector<std::string> absent;   // the same, names alone
+  std::vector<std::string> of_wrong_type;  // the same, names alone
+  std::vector<std::string> missing;        // with their types
+  std::vector<std::string> absent;         // the same, names alone
   std::vector<std::string> hints;
   std::string type_hint;  // what to do about the first that is ill-typed
 };
@@ -198,7 +201,11 @@ FieldReport compare_fields(const Node& node, const json& creator) {
     }
     const std::string_view wanted = family_of_field(type);
     const std::string_view given = family_of_attribute(attribute->kind());
-    if (wanted.empty() || given.empty() || wanted == given) continue;
+    if (wanted.empty() || given.empty() || wanted == given) {
+      report.given.push_back(name);
+      continue;
+    }
+    report.of_wrong_type.push_back(name);
     if (report.type_hint.empty()) report.type_hint = type_hint_for(wanted);
     report.ill_typed.push_back(fmt::format("{} is {}, and the plugin takes {}", name, attribute->kind(), type));
   }
@@ -214,37 +221,76 @@ FieldReport compare_fields(const Node& node, const json& creator) {
   return report;
 }
 
-/// The creator was found and gave no plugin. Many fields have a default, so what the plugin printed counts for more
-/// than that one is missing.
+/// Whose fault a refusal is. What the plugin printed counts most: it names a field, and many fields have a default, so
+/// that one is missing or unknown says little.
+enum class FieldFault : std::uint8_t { type, value, missing, name };
+
+FieldFault fault_of(const FieldReport& fields, const std::string& printed) {
+  std::size_t first = std::string::npos;
+  FieldFault named = FieldFault::value;
+  const auto look_for = [&](const std::vector<std::string>& names, FieldFault fault) {
+    for (const std::string& name : names) {
+      const std::size_t at = find_word(printed, name);
+      if (at < first) named = fault;
+      first = std::min(first, at);
+    }
+  };
+  look_for(fields.of_wrong_type, FieldFault::type);
+  look_for(fields.given, FieldFault::value);
+  look_for(fields.unknown, FieldFault::name);
+  look_for(fields.absent, fields.hints.empty() ? FieldFault::missing : FieldFault::name);
+  if (first != std::string::npos) return named;
+  if (!fields.ill_typed.empty()) return FieldFault::type;
+  if (!fields.unknown.empty() && (!fields.hints.empty() || printed.empty()) && !fields.missing.empty()) {
+    return FieldFault::name;
+  }
+  return printed.empty() && !fields.missing.empty() ? FieldFault::missing : FieldFault::value;
+}
+
+std::string unknown_text(const FieldReport& fields) {
+  return fmt::format("has no field {}, so that never reached it", fmt::join(fields.unknown, ", "));
+}
+
+PluginCause missing_field(const FieldReport& fields, const std::string& who, const std::string& printed) {
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < fields.absent.size(); ++i) {
+    if (find_word(printed, fields.absent[i]) != std::string::npos) named.push_back(fields.missing[i]);
+  }
+  if (named.empty()) named = fields.missing;
+  return {"field_missing",
+          fmt::format("{} refused the node, which does not give {}{}", who, fmt::join(named, ", "),
+                      named.size() > 1 ? "; which of them it requires TensorRT cannot tell" : ""),
+          "give the node the attribute that the plugin requires"};
+}
+
+PluginCause fault_in_fields(const FieldReport& fields, const std::string& who, const std::string& printed) {
+  const std::string missing = fmt::format("{}", fmt::join(fields.missing, ", "));
+  switch (fault_of(fields, printed)) {
+    case FieldFault::type:
+      return {"field_type", fmt::format("{}: {}", who, fmt::join(fields.ill_typed, "; ")), fields.type_hint};
+    case FieldFault::missing: return missing_field(fields, who, printed);
+    case FieldFault::name:
+      return {"plugin_field",
+              fmt::format("{} {}{}", who, unknown_text(fields),
+                          fields.missing.empty() ? "" : "; of its fields the node does not give " + missing),
+              fields.hints.empty() ? "give the node the fields that the plugin has"
+                                   : fmt::format("did you mean {}?", fmt::join(fields.hints, ", "))};
+    case FieldFault::value: break;
+  }
+  return {
+      "field_value", fmt::format("{} refused the values that the node gives", who),
+      printed.empty() ? "ask the plugin's documentation which values it takes" : "what the plugin printed says why"};
+}
+
+/// The creator was found and gave no plugin.
 PluginCause refused_by_creator(const Node& node, const json& creator, const std::string& printed) {
   const FieldReport fields = compare_fields(node, creator);
-  const std::string who = describe_creator(creator);
-  const std::string missing = fmt::format("{}", fmt::join(fields.missing, ", "));
-  if (!fields.unknown.empty() && !fields.missing.empty()) {
-    return {"plugin_field",
-            fmt::format("{} has no field {}, so that never reached it; of its fields the node does not give {}", who,
-                        fmt::join(fields.unknown, ", "), missing),
-            fields.hints.empty() ? "give the node the fields that the plugin has"
-                                 : fmt::format("did you mean {}?", fmt::join(fields.hints, ", "))};
+  PluginCause cause = fault_in_fields(fields, describe_creator(creator), printed);
+  if (!printed.empty()) cause.reason += fmt::format("; it printed: {}", printed);
+  if (cause.cause != "plugin_field" && !fields.unknown.empty()) {
+    cause.reason += fmt::format("; it {}", unknown_text(fields));
   }
-  if (!fields.ill_typed.empty()) {
-    return {"field_type", fmt::format("{}: {}", who, fmt::join(fields.ill_typed, "; ")), fields.type_hint};
-  }
-  const bool is_named = std::any_of(fields.absent.begin(), fields.absent.end(),
-                                    [&](const std::string& name) { return contains_word(printed, name); });
-  if (!fields.missing.empty() && (printed.empty() || is_named)) {
-    std::vector<std::string> named;
-    for (std::size_t i = 0; i < fields.absent.size(); ++i) {
-      if (contains_word(printed, fields.absent[i])) named.push_back(fields.missing[i]);
-    }
-    if (named.empty()) named = fields.missing;
-    return {"field_missing",
-            fmt::format("{} refused the node, which does not give {}{}", who, fmt::join(named, ", "),
-                        named.size() > 1 ? "; which of them it requires TensorRT cannot tell" : ""),
-            "give the node the attribute that the plugin requires"};
-  }
-  return {"field_value", fmt::format("{} refused the values that the node gives", who),
-          "what the plugin printed says why, if it printed something; otherwise ask its documentation"};
+  return cause;
 }
 
 /// "3 inputs (f32, f32, i64)"

@@ -23,7 +23,8 @@ struct PluginCause {
   std::optional<MeantPlugin> meant = {};  ///< The registered plugin that the node was probably to be.
 };
 
-/// `error` is the parser's, `creators` are all that are registered, `printed` is what the process printed meanwhile.
+/// `error` is the parser's, `creators` are all that are registered, `printed` is what the process printed while it made
+/// the node.
 /// Nothing where the refusal has nothing to do with plugins.
 [[nodiscard]] std::optional<PluginCause> cause_of_refusal(const Node& node, const nlohmann::json& error,
                                                           const nlohmann::json& creators, const std::string& printed);

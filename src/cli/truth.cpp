@@ -111,10 +111,14 @@ std::string words_of_messages(const json& answer) {
   return fmt::format("{}", fmt::join(said.empty() ? of_the_gpu : said, "; "));
 }
 
+std::string printed_in(const json& answer) {
+  return fmt::format("{}", fmt::join(answer.value("output", std::vector<std::string>()), "; "));
+}
+
 std::string with_output(std::string words, const json& answer) {
-  const auto output = answer.value("output", std::vector<std::string>());
-  if (output.empty()) return words;
-  return fmt::format("{}{}printed: {}", words, words.empty() ? "" : "; ", fmt::join(output, "; "));
+  const std::string printed = printed_in(answer);
+  if (printed.empty()) return words;
+  return fmt::format("{}{}printed: {}", words, words.empty() ? "" : "; ", printed);
 }
 
 std::string words_of(const Trial& trial) {
@@ -522,11 +526,20 @@ Finding TruthSearch::refusal(const Node& node, const Node* inside, const json& e
       .nodes = {&node}, .inside = inside, .outcome = Outcome::refused, .words = words_of_error(error), .cause = {}};
   if (answer["errors"].size() == 1) finding.words += words_beside_the_error(answer);
   const Node& refused = inside == nullptr ? node : *inside;
-  finding.cause = cause_of_refusal(refused, error, trials_.creators(), with_output({}, answer));
-  if (finding.cause) finding.words = with_output(finding.words, answer);
+  const bool is_creators = error.value("message", "").find("Could not create the plugin") != std::string::npos;
+  const std::string printed = is_creators ? printed_of(node, answer) : "";
+  finding.cause = cause_of_refusal(refused, error, trials_.creators(), printed);
+  if (finding.cause && !is_creators) finding.words = with_output(finding.words, answer);
   const bool has_wrong_inputs = finding.cause && finding.cause->cause == "plugin_inputs";
   if (has_wrong_inputs && inside == nullptr) find_number_of_inputs(node, *finding.cause);
   return finding;
+}
+
+/// What the plugin of a node printed. Where the parser found more than one error, it may have been another's: the node
+/// is asked about alone.
+std::string TruthSearch::printed_of(const Node& node, const json& answer) {
+  const bool is_alone = answer["errors"].size() == 1;
+  return printed_in(is_alone || printed_in(answer).empty() ? answer : trials_.parse(part_of({&node})).answer);
 }
 
 /// The plugin itself knows how many inputs it takes: it is tried with fewer, and with the last one more often.

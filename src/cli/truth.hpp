@@ -102,6 +102,7 @@ class TruthSearch {
   [[nodiscard]] std::pair<const Node*, const Node*> named_by(const nlohmann::json& error) const;
   [[nodiscard]] Finding refusal(const Node& node, const Node* inside, const nlohmann::json& error,
                                 const nlohmann::json& answer);
+  [[nodiscard]] std::string printed_of(const Node& node, const nlohmann::json& answer);
   void find_number_of_inputs(const Node& node, PluginCause& cause);
 
   Model& model_;

@@ -81,7 +81,7 @@ def unnamed(tmp_path_factory: Any, compile_library: Callable[..., pathlib.Path])
 
 
 REGISTERED = "FixtureIdentity 1 of namespace fixture, from libfixture_plugins.so"
-FIXTURE, STRICT = "FixtureIdentity", "FixtureStrict"
+FIXTURE, STRICT, FUSSY = "FixtureIdentity", "FixtureStrict", "FixtureFussy"
 # Of nodes asked with the fixture plugins loaded: name, node, verdict, cause, words in reason or advice.
 WITH_LIBRARY = [
     (node("right", FIXTURE, gain=2.0, axes=[1]), "plugin", "", [REGISTERED]),
@@ -107,6 +107,20 @@ WITH_LIBRARY = [
     (node("required", STRICT, axes=[1]), "refused", "field_missing", ["does not give gain (float32)"]),
     (node("two_outputs", FIXTURE, outputs=2), "refused", "plugin_outputs", ["expected output size is 1", "size is 2"]),
     (node("two_inputs", STRICT, inputs=2, gain=1.0), "refused", "plugin_inputs", ["2 inputs (f32, f32)", "takes 1"]),
+    # A field that the plugin does not have is the lesser fault beside one of a wrong type, or with a wrong value.
+    (
+        node("type_and_field", STRICT, gain=2, colour=1),
+        "refused",
+        "field_type",
+        ["gain is int, and the plugin takes float32", "it has no field colour", "as a float: 2.0"],
+    ),
+    (
+        node("value_and_field", FUSSY, gain=0.5, colour=1),
+        "refused",
+        "field_value",
+        ["it printed: FixtureFussy: gain is 0.5; allowed is 1 and more", "it has no field colour"],
+    ),
+    (node("value", FUSSY, gain=0.25), "refused", "field_value", ["it printed: FixtureFussy: gain is 0.25"]),
     # A plugin with defaults is made all the same, from other values than the model has; TensorRT says little or nothing.
     (node("silent_field", FIXTURE, gian=2.0), "plugin", "plugin_field", ["no field gian", "mean gain for gian?"]),
     (node("silent_type", FIXTURE, gain=2), "plugin", "field_type", ["gain is int, and the plugin takes float32"]),
