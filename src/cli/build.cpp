@@ -31,6 +31,7 @@ struct Arguments {
   std::string tensorrt = "auto";
   std::string timing_cache;
   std::string plugins = "auto";
+  std::string time_limit;
 };
 
 /// A node that becomes a plugin of Graft's.
@@ -82,6 +83,7 @@ std::vector<std::string> driver_command(const Arguments& arguments, const std::s
   add("--shapes", arguments.shapes);
   add("--plugin-library", libraries);
   if (!arguments.timing_cache.empty()) add("--timing-cache", {arguments.timing_cache});
+  if (!arguments.time_limit.empty()) add("--time-limit", {arguments.time_limit});
   return command;
 }
 
@@ -196,6 +198,12 @@ void add_build(Program& program) {
       ->check(CLI::IsMember({"auto", "rtx", "full"}));
   command->add_option("--timing-cache", arguments->timing_cache, "file to read and extend; TensorRT-RTX keeps none")
       ->type_name("FILE");
+  command
+      ->add_option("--time-limit", arguments->time_limit,
+                   "a build that says nothing for longer counts as hanging (3600), as does a plugin library that takes "
+                   "longer to be opened (120)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
 }
 
 }  // namespace graft::cli

@@ -12,6 +12,7 @@ namespace {
 struct Arguments {
   std::string library;
   std::string tensorrt = "auto";
+  std::string time_limit;
 };
 
 std::string fields_text(const nlohmann::json& creator) {
@@ -24,8 +25,9 @@ std::string fields_text(const nlohmann::json& creator) {
 }
 
 Exit plugins(const Console& console, const Arguments& arguments) {
-  const nlohmann::json answer =
-      ask_engine_driver(console, {"plugins", arguments.library, "--tensorrt", arguments.tensorrt});
+  std::vector<std::string> question{"plugins", arguments.library, "--tensorrt", arguments.tensorrt};
+  if (!arguments.time_limit.empty()) question.insert(question.end(), {"--time-limit", arguments.time_limit});
+  const nlohmann::json answer = ask_engine_driver(console, question);
   std::size_t count = 0;
   Table table;
   for (const auto& library : answer["plugin_libraries"]) {
@@ -62,6 +64,9 @@ void add_plugins(Program& program) {
   command->add_option("--tensorrt", arguments->tensorrt, "whose registry: auto, rtx, full, lean (auto)")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"auto", "rtx", "full", "lean"}));
+  command->add_option("--time-limit", arguments->time_limit, "a library that takes longer counts as hanging (120)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
 }
 
 }  // namespace graft::cli

@@ -336,6 +336,9 @@ class TestTheLibrary:
         source.write_text(ENTRY_POINT + headers + f"__attribute__((constructor)) static void load() {{ {body}; }}\n")
         library = compile_library(source, f"lib{body[:4]}_when_opened.so")
         assert words in self.message(library, tmp_path, cause, "--time-limit", "2")
+        answer = graft("plugins", library, "--tensorrt", "rtx", "--time-limit", "2")
+        assert answer.code == 2
+        assert words in answer.err
 
     def test_cut_off(self, tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
         """The loader opens some such files, and the process ends by SIGBUS."""
