@@ -12,7 +12,21 @@ namespace graft::cli {
 /// operators that its parser refuses, and forms that its parser or builder refuses of operators it has otherwise.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const Node& node);
 
+/// Whether a node does not run whatever it is fed with: that, or there is something wrong in it.
+[[nodiscard]] bool fails_by_rule(const Node& node);
+
 /// Something to know about a node that TensorRT runs; empty for most.
 [[nodiscard]] std::string remark_on_native(const Node& node);
+
+/// What to do about a node of the standard domain that TensorRT does not run.
+[[nodiscard]] std::string advice_on_refusal(const Node& node);
+
+struct RefusalHint {
+  std::string reason;
+  std::string advice;
+};
+
+/// What TensorRT's words do not say of a node that it refused or failed on; nothing for most.
+[[nodiscard]] std::optional<RefusalHint> hint_on_refusal(const Node& node);
 
 }  // namespace graft::cli

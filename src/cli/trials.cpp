@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/engine_session.hpp"
+#include "cli/tensorrt_support.hpp"
 #include "graft/error.hpp"
 #include "graph/onnx_io.hpp"
 
@@ -26,6 +27,15 @@ Outcome outcome_of(const std::string& word) {
   if (word == "failed") return Outcome::failed;
   if (word == "crashed") return Outcome::crashed;
   return Outcome::hung;
+}
+
+/// The TopK whose number of results is no constant, which is why TensorRT asks for values.
+std::string open_counts(const Model& model) {
+  std::string text;
+  model.graph().for_each_node([&](const Node& node) {
+    if (const auto hint = hint_on_refusal(node)) text += fmt::format("; {}: {}", describe(node), hint->reason);
+  });
+  return text;
 }
 
 }  // namespace
@@ -70,8 +80,11 @@ Trial Trials::ask(std::string_view action, const Model& model, const std::vector
   console_.detail(fmt::format("{} of {}: {}, {:.2f} s", action, count_text(model.graph().node_count(), "node"), outcome,
                               answer.value("seconds", 0.0)));
   if (outcome == "shapes") {
-    throw Error(fmt::format("{}\nGive them with --shapes NAME=MIN..OPT..MAX, or one size with --input NAME:1x3x224x224",
-                            answer.value("message", "")));
+    const std::string how =
+        answer.value("values", false)
+            ? answer.value("next_step", "")
+            : "Give them with --shapes NAME=MIN..OPT..MAX, or one size with --input NAME:1x3x224x224";
+    throw Error(fmt::format("{}{}\n{}", answer.value("message", ""), open_counts(model), how));
   }
   return {outcome_of(outcome), std::move(answer)};
 }

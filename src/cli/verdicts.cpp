@@ -134,8 +134,7 @@ class Judge {
       if (replaced != forecast_.becomes.end()) {
         return {Verdict::lowered, *refusal, replaced->second};
       }
-      return {Verdict::unsupported, *refusal,
-              "no operator of Graft stands in for it; write one: graft's guide \"add an operator\""};
+      return {Verdict::unsupported, *refusal, advice_on_refusal(node)};
     }
     if (const auto kept = node.metadata.find(keep_note); kept != node.metadata.end()) {
       return {Verdict::plugin, kept->second, "the library that has it: graft build --plugin-lib LIB.so"};

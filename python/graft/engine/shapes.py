@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -78,7 +79,10 @@ def parse_shape_ranges(texts: Iterable[str]) -> dict[str, ShapeRange]:
 
 
 def example_flag(network_input: NetworkInput) -> str:
-    """A flag that would do for this input: 1, 4 and 8 for the batch, 1, 224 and 512 for other sizes."""
+    """A flag that would do for this input: 1, 4 and 8 for the batch and for values, 1, 224 and 512 for other sizes."""
+    if network_input.is_shape_tensor:
+        count = math.prod(network_input.shape)
+        return f"--shapes {network_input.name}=" + "..".join(dims_text([value] * count) for value in (1, 4, 8))
 
     def sizes(batch: int, other: int) -> str:
         return dims_text(
@@ -121,6 +125,27 @@ def check_order(found: ShapeRange) -> None:
             )
 
 
+def missing_ranges(missing: list[NetworkInput]) -> EngineError:
+    """Of inputs with open sizes, and of those whose values TensorRT calculates sizes from."""
+    with_sizes = "; ".join(f"{i.name} is {i.text()}" for i in missing if not i.is_shape_tensor)
+    with_values = ", ".join(i.name for i in missing if i.is_shape_tensor)
+    said = []
+    if with_sizes:
+        said.append(f"the model has inputs of dynamic shape without --shapes: {with_sizes}")
+    if with_values:
+        said.append(
+            f"sizes depend on the values of {with_values}, which is no constant, and --shapes does not tell which "
+            "values there may be"
+        )
+    return EngineError(
+        "shapes",
+        "; ".join(said),
+        "Give minimum, optimum and maximum, for example " + " ".join(map(example_flag, missing)),
+        inputs=[i.name for i in missing],
+        values=bool(with_values),
+    )
+
+
 def profile_ranges(inputs: list[NetworkInput], given: dict[str, ShapeRange]) -> dict[str, ShapeRange]:
     """The ranges to put in the profile: those given, checked. Empty: the network needs no profile."""
     known = {network_input.name: network_input for network_input in inputs}
@@ -134,13 +159,7 @@ def profile_ranges(inputs: list[NetworkInput], given: dict[str, ShapeRange]) -> 
             )
     missing = [i for i in inputs if (i.is_dynamic or i.is_shape_tensor) and i.name not in given]
     if missing:
-        described = "; ".join(f"{i.name} is {i.text()}" for i in missing)
-        raise EngineError(
-            "shapes",
-            f"the model has inputs of dynamic shape without --shapes: {described}",
-            "Give minimum, optimum and maximum, for example " + " ".join(map(example_flag, missing)),
-            inputs=[i.name for i in missing],
-        )
+        raise missing_ranges(missing)
     for name, found in given.items():
         if known[name].is_shape_tensor:
             check_order(found)

@@ -75,7 +75,7 @@ def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
     except EngineError as error:
         if error.kind not in outcomes:
             raise
-        return {"outcome": outcomes[error.kind], "message": error.message, **error.facts}
+        return {"outcome": outcomes[error.kind], "message": error.message, "next_step": error.next_step, **error.facts}
 
 
 def build_once(session: Session, network: Any, question: dict[str, Any]) -> None:
