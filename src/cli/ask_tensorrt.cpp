@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/engine_session.hpp"
+#include "cli/tensorrt_support.hpp"
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
 #include "graph/faults.hpp"
@@ -109,10 +110,12 @@ std::string sentence(const std::string& first, const std::string& second) {
 }
 
 /// What to do about a part that TensorRT does not take, where nothing better is known.
-std::string general_advice(Outcome outcome, const std::string& words) {
+std::string general_advice(const Node& node, Outcome outcome, const std::string& words) {
   if (words.find("CUDA driver version is insufficient") != std::string::npos) {
     return "it calls CUDA while it is made: ask on a machine with a GPU";
   }
+  if (const auto hint = hint_on_refusal(node)) return hint->advice;
+  if (fails_by_rule(node)) return advice_on_refusal(node);
   if (outcome == Outcome::refused) {
     return "`graft convert` rewrites what Graft can; otherwise a plugin: docs/guide/add_an_operator.md";
   }
@@ -172,13 +175,19 @@ struct Answers {
   const json& creators;
 };
 
+/// ", as with node 'top_1' (TopK), which is alike"
+std::string alike_text(const Finding& finding) {
+  return finding.as == nullptr ? "" : fmt::format(", as with {}, which is alike", describe(*finding.as));
+}
+
 void apply(const Finding& finding, const Node& node, const Answers& answers, NodeVerdict& verdict) {
   const json* layer = finding.outcome == Outcome::refused ? nullptr : plugin_layer(answers.asked, answers.report, node);
   std::string rule = verdict.verdict == Verdict::plugin ? "" : verdict.reason;
   if (layer != nullptr) rule = verdict.plugin = describe_layer(*layer, answers.creators);
   verdict.truth = std::string(name_of(finding.outcome == Outcome::refused ? Truth::parser : answers.level));
   verdict.tensorrt = finding.words;
-  verdict.reason = fmt::format("{}: {}", what_happened(finding.outcome), finding.words);
+  if (finding.as != nullptr) verdict.as = finding.as->name;
+  verdict.reason = fmt::format("{}{}: {}", what_happened(finding.outcome), alike_text(finding), finding.words);
   if (finding.nodes.size() > 1) {
     verdict.reason = fmt::format("{} (by these together: {})", verdict.reason, names_of(finding.nodes));
   }
@@ -187,10 +196,11 @@ void apply(const Finding& finding, const Node& node, const Answers& answers, Nod
     verdict.reason = finding.cause->reason + "; " + verdict.reason;
     verdict.advice = finding.cause->advice;
   }
+  const Node& refused = finding.inside == nullptr ? node : *finding.inside;
+  if (const auto hint = hint_on_refusal(refused)) verdict.reason = hint->reason + "; " + verdict.reason;
   if (finding.inside != nullptr && finding.inside != &node) {
     verdict.reason = fmt::format("inside it, {}: {}", describe(*finding.inside), verdict.reason);
   }
-  const Node& refused = finding.inside == nullptr ? node : *finding.inside;
   const bool has_fault = refused.metadata.contains(fault_note);
   if (!finding.cause || has_fault) verdict.reason = sentence(rule, verdict.reason);
   if (const auto supposed = answers.report.supposed.find(&node); supposed != answers.report.supposed.end()) {
@@ -199,7 +209,7 @@ void apply(const Finding& finding, const Node& node, const Answers& answers, Nod
   if (verdict.verdict == Verdict::lowered) return;
   const bool rule_knows = verdict.verdict == Verdict::unsupported && layer == nullptr && !verdict.advice.empty();
   if (!rule_knows && !finding.cause) {
-    verdict.advice = has_fault ? advice_on_fault : general_advice(finding.outcome, finding.words);
+    verdict.advice = has_fault ? advice_on_fault : general_advice(refused, finding.outcome, finding.words);
   }
   verdict.verdict = verdict_of(finding.outcome);
 }
@@ -275,8 +285,13 @@ void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
 
 /// Of a node in a sub-graph, or of the one that holds it: the finding on it, or that which keeps it from being asked.
 const Finding* finding_on(const Node& node, const std::vector<const Finding*>& of_outer, const Node& outer) {
+  if (&node == &outer) {
+    return *std::max_element(of_outer.begin(), of_outer.end(), [](const Finding* a, const Finding* b) {
+      return verdict_of(a->outcome) < verdict_of(b->outcome);
+    });
+  }
   for (const Finding* finding : of_outer) {
-    if (&node == &outer || finding->inside == nullptr || finding->inside == &node) return finding;
+    if (finding->inside == nullptr || finding->inside == &node) return finding;
     const std::vector<Graph*> inner = node.subgraphs();
     const bool holds_it = std::any_of(inner.begin(), inner.end(), [&](const Graph* graph) {
       bool found = false;
@@ -308,6 +323,16 @@ std::vector<Placed> placed_nodes(const Model& model) {
   return ordered;
 }
 
+/// Of a node with more than one in its branches that does not run.
+void count_others(const std::vector<const Finding*>& findings, const Finding* told, NodeVerdict& verdict) {
+  if (findings.size() < 2) return;
+  std::vector<std::string> names;
+  for (const Finding* finding : findings) {
+    if (finding != told && finding->inside != nullptr) names.push_back(finding->inside->name);
+  }
+  if (!names.empty()) verdict.reason += fmt::format("; nor run inside it: {}", fmt::join(names, ", "));
+}
+
 void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
   std::map<const Node*, std::vector<const Finding*>> found;
   for (const Finding& finding : answers.report.findings) {
@@ -321,9 +346,11 @@ void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
     if (const auto findings = found.find(outer); findings != found.end()) {
       if (const Finding* finding = finding_on(*node, findings->second, *outer)) {
         apply(*finding, *node, answers, verdict);
+        if (node == outer) count_others(findings->second, finding, verdict);
+      } else if (answers.report.runs_inside.contains(node)) {
+        accept(*node, answers, verdict);
       } else {
-        leave_out(*node, fmt::format("it lies in '{}', of which TensorRT takes nothing", outer->name), answers,
-                  verdict);
+        leave_out(*node, fmt::format("it lies in '{}', which does not run", outer->name), answers, verdict);
       }
     } else if (const auto blocked = answers.report.not_asked.find(outer); blocked != answers.report.not_asked.end()) {
       leave_out(*node, blocked->second, answers, verdict);
@@ -336,34 +363,118 @@ void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
   }
 }
 
-/// The worst of the findings, the first of those that are as bad.
-const Finding* worst(const TruthReport& report) {
-  const Finding* chosen = nullptr;
-  for (const Finding& finding : report.findings) {
-    if (chosen == nullptr || verdict_of(finding.outcome) > verdict_of(chosen->outcome)) chosen = &finding;
-  }
-  return chosen;
+/// A finding, and those that were found to be like it without being asked about.
+struct Failure {
+  const Finding* finding = nullptr;
+  std::vector<const Finding*> alike;
+};
+
+const Node& failing_node(const Finding& finding) {
+  return finding.inside == nullptr ? *finding.nodes.front() : *finding.inside;
 }
 
-/// Writes the smallest part of the worst finding.
-void reduce(const Console& console, const TruthSearch& search, const TruthReport& report, const SizeRanges& ranges,
-            const std::string& file, TruthAnswer& answer) {
-  const Finding* finding = worst(report);
-  if (finding == nullptr) {
-    console.warn(fmt::format("--reduce {}: nothing is written, as TensorRT takes the whole model", file));
-    return;
+/// The worst first.
+std::vector<Failure> failures_of(const TruthReport& report) {
+  std::vector<Failure> failures;
+  for (const Finding& finding : report.findings) {
+    if (finding.as == nullptr) failures.push_back({&finding, {}});
   }
-  const Model part = search.part_of(finding->nodes);
+  for (const Finding& finding : report.findings) {
+    const auto same = std::find_if(failures.begin(), failures.end(), [&](const Failure& failure) {
+      return finding.as != nullptr && &failing_node(*failure.finding) == finding.as;
+    });
+    if (same != failures.end()) same->alike.push_back(&finding);
+  }
+  std::stable_sort(failures.begin(), failures.end(), [](const Failure& a, const Failure& b) {
+    return verdict_of(a.finding->outcome) > verdict_of(b.finding->outcome);
+  });
+  return failures;
+}
+
+/// smallest.onnx, smallest.2.onnx ...
+std::string numbered(const std::string& file, std::size_t number) {
+  if (number == 1) return file;
+  const std::filesystem::path path(file);
+  const std::string name = fmt::format("{}.{}{}", path.stem().string(), number, path.extension().string());
+  return (path.parent_path() / name).string();
+}
+
+std::string few_names(const std::vector<const Node*>& nodes) {
+  constexpr std::size_t few = 8;
+  const std::vector<const Node*> first(nodes.begin(),
+                                       nodes.begin() + static_cast<std::ptrdiff_t>(std::min(few, nodes.size())));
+  const std::string names = names_of(first);
+  return nodes.size() <= few ? names : fmt::format("{} and {} more", names, nodes.size() - few);
+}
+
+std::vector<const Node*> alike_nodes(const Failure& failure) {
+  std::vector<const Node*> nodes;
+  for (const Finding* finding : failure.alike) nodes.push_back(&failing_node(*finding));
+  return nodes;
+}
+
+/// Writes one failure, and says which it is.
+Json write_part(const Console& console, const TruthSearch& search, const Failure& failure, const SizeRanges& ranges,
+                const std::string& file, TruthAnswer& answer) {
+  const Finding& finding = *failure.finding;
+  const Model part = search.smallest_part(finding);
   write_onnx(part, file);
   const std::vector<std::string> shapes = ranges.of(part);
-  const std::string count = count_text(part.graph().node_count(), "node");
-  answer.lines.push_back(
-      fmt::format("wrote {}: {}; {}{}", console.paint(file, Colour::strong), count, what_happened(finding->outcome),
-                  shapes.empty() ? "" : fmt::format("; --shapes {}", fmt::join(shapes, " --shapes "))));
-  answer.facts["reduced"] = {{"file", file},
-                             {"nodes", part.graph().node_count()},
-                             {"verdict", name_of(verdict_of(finding->outcome))},
-                             {"shapes", shapes}};
+  const std::vector<const Node*> alike = alike_nodes(failure);
+  const bool is_one = finding.nodes.size() == 1;
+  const std::string who = is_one ? describe(failing_node(finding)) : "these together: " + names_of(finding.nodes);
+  const bool is_inside = finding.inside != nullptr;
+  std::string line = fmt::format("wrote {}: {}; {}, {}", console.paint(file, Colour::strong),
+                                 count_text(part.graph().node_count(), "node"), who, what_happened(finding.outcome));
+  if (is_inside) line += fmt::format(", inside {}", describe(*finding.nodes.front()));
+  if (!alike.empty()) line += fmt::format("; {} alike: {}", alike.size(), few_names(alike));
+  if (!shapes.empty()) line += fmt::format("; --shapes {}", fmt::join(shapes, " --shapes "));
+  answer.lines.push_back(line);
+  std::vector<std::string> alike_names;
+  for (const Node* node : alike) alike_names.push_back(node->name);
+  return {{"file", file},
+          {"nodes", part.graph().node_count()},
+          {"node", failing_node(finding).name},
+          {"inside", is_inside ? Json(finding.nodes.front()->name) : Json()},
+          {"alike", alike_names},
+          {"verdict", name_of(verdict_of(finding.outcome))},
+          {"shapes", shapes}};
+}
+
+/// Writes the smallest part of each failure: the worst to the file that was named, the others beside it, numbered.
+void reduce(const Console& console, const TruthSearch& search, const Answers& answers, const SizeRanges& ranges,
+            const std::string& file, const std::vector<NodeVerdict>& nodes, TruthAnswer& answer) {
+  constexpr std::size_t most = 20;
+  const std::vector<Failure> failures = failures_of(answers.report);
+  if (failures.empty()) {
+    const bool by_parser = answers.level == Truth::parser;
+    const auto bad =
+        std::count_if(nodes.begin(), nodes.end(), [](const NodeVerdict& node) { return is_bad(node.verdict); });
+    console.warn(fmt::format("--reduce {}: nothing is written, as TensorRT{} takes the whole model{}", file,
+                             by_parser ? "'s parser" : "",
+                             bad == 0 ? ""
+                                      : fmt::format("; its builder does not, the rule says of {}: --truth builder asks",
+                                                    count_text(static_cast<std::size_t>(bad), "node"))));
+    return;
+  }
+  Json others = Json::array();
+  std::vector<const Node*> not_written;
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    if (i >= most) {
+      not_written.push_back(&failing_node(*failures[i].finding));
+      continue;
+    }
+    Json written = write_part(console, search, failures[i], ranges, numbered(file, i + 1), answer);
+    if (i == 0) {
+      answer.facts["reduced"] = std::move(written);
+    } else {
+      others.push_back(std::move(written));
+    }
+  }
+  answer.facts["reduced"]["others"] = std::move(others);
+  if (not_written.empty()) return;
+  answer.lines.push_back(fmt::format("not written: {}; {} are enough to begin with, mend those and ask again",
+                                     few_names(not_written), most));
 }
 
 }  // namespace
@@ -398,7 +509,8 @@ void add_truth_options(CLI::App& command, TruthOptions& options) {
       ->check(CLI::PositiveNumber);
   command
       .add_option("--reduce", options.reduce,
-                  "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with")
+                  "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
+                  "where there are several, the worst, and beside it FILE.2.onnx, FILE.3.onnx ...")
       ->type_name("FILE");
 }
 
@@ -424,13 +536,14 @@ TruthAnswer ask_tensorrt(const Console& console, const Model& model, const Truth
   Trials trials(console, trial_options);
   TruthSearch search(asked, trials, ranges);
   const TruthReport report = search.run(level);
-  correct({asked, level, report, trials.creators()}, nodes);
+  const Answers answers{asked, level, report, trials.creators()};
+  correct(answers, nodes);
 
   TruthAnswer answer;
   answer.facts["truth"] = name_of(level);
   answer.facts["tensorrt"] = trials.tensorrt();
   answer.facts["trials"] = trials.summary();
-  if (!options.reduce.empty()) reduce(console, search, report, ranges, options.reduce, answer);
+  if (!options.reduce.empty()) reduce(console, search, answers, ranges, options.reduce, nodes, answer);
   answer.lines.push_back(trials.summary_text());
   return answer;
 }

@@ -206,7 +206,8 @@ Exit inspect(const Console& console, const Arguments& options) {
                       {"truth", node.truth},
                       {"tensorrt", node.tensorrt},
                       {"plugin", node.plugin},
-                      {"cause", node.cause}});
+                      {"cause", node.cause},
+                      {"as", node.as}});
   }
   const std::string was = origin_text(origin);
   console.print(fmt::format("{}: {}opset {}, {}", console.paint(arguments.model, Colour::strong),

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/alike_nodes.hpp"
+#include "cli/branch_model.hpp"
 #include "cli/tensorrt_support.hpp"
 #include "engine/smallest_failing.hpp"
 #include "graft/error.hpp"
@@ -170,15 +172,6 @@ std::string words_beside_the_error(const json& answer) {
   return words;
 }
 
-/// Whether TensorRT refuses a node like this whatever it is fed with.
-bool is_refused_by_rule(const Node& node) {
-  try {
-    return node.metadata.contains(fault_note) || refusal_of_tensorrt(node);
-  } catch (const Error&) {  // an attribute of the wrong type
-    return true;
-  }
-}
-
 bool is_part_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 /// Whether the text has the name as a word; TensorRT puts _0, _1 ... behind names of its own.
@@ -296,6 +289,16 @@ TruthReport TruthSearch::run(Truth level) {
   return report_;
 }
 
+Model TruthSearch::smallest_part(const Finding& finding) const {
+  if (finding.part != nullptr) return finding.part->clone();
+  if (finding.inside != nullptr && finding.nodes.size() == 1) {
+    if (auto found = alone(*finding.nodes.front(), *finding.inside)) {
+      if (trials_.parse(*found).outcome == finding.outcome) return std::move(*found);
+    }
+  }
+  return part_of(finding.nodes);
+}
+
 Model TruthSearch::part_of(const Nodes& nodes) const {
   const Nodes needed = with_sizes(nodes);
   Model part = needed.size() == nodes_.size() ? model_.clone() : extract_nodes(model_, needed);
@@ -335,7 +338,7 @@ bool TruthSearch::is_certain(const Finding& finding) const {
   if (!is_supposed || finding.nodes.size() != 1) return true;
   if (finding.outcome == Outcome::crashed || finding.outcome == Outcome::hung) return true;
   if (finding.cause) return finding.cause->cause != "plugin_inputs";
-  return is_refused_by_rule(finding.inside == nullptr ? *finding.nodes.front() : *finding.inside);
+  return fails_by_rule(finding.inside == nullptr ? *finding.nodes.front() : *finding.inside);
 }
 
 bool TruthSearch::suppose_outputs() {
@@ -502,8 +505,138 @@ void TruthSearch::ask_builder() {
   for (Nodes nodes = left(); !nodes.empty(); nodes = left()) {
     Trial trial = try_nodes(Truth::builder, nodes);
     if (trial.outcome == Outcome::accepted) return;
-    for (Finding& finding : locate(Truth::builder, nodes, std::move(trial))) add(std::move(finding));
+    for (Finding& found : locate(Truth::builder, nodes, std::move(trial))) {
+      for (Finding& finding : look_inside(std::move(found))) {
+        add(finding);
+        for (Finding& alike : findings_alike(finding)) add(std::move(alike));
+      }
+    }
   }
+}
+
+std::vector<Finding> TruthSearch::findings_alike(const Finding& finding) {
+  std::vector<Finding> findings;
+  if (finding.nodes.size() != 1 || finding.inside != nullptr) return findings;
+  const Node& first = *finding.nodes.front();
+  const auto wanted = likeness_of(first, can_be_input);
+  if (!wanted) return findings;
+  struct Asked {
+    Finding finding;
+    Likeness likeness;
+  };
+  std::vector<Asked> asked{{finding, *wanted}};
+  // Where the rule knows why the first one fails, it knows which others do.
+  const auto by_rule = [](const Node& node) { return fails_by_rule(node) && !node.metadata.contains(fault_note); };
+  bool is_asking = true;
+  for (const Node* node : left()) {
+    auto likeness = node->op_type == first.op_type ? likeness_of(*node, can_be_input) : std::nullopt;
+    if (!likeness || likeness->kind != wanted->kind) continue;
+    const auto same = std::find_if(asked.begin(), asked.end(),
+                                   [&](const Asked& each) { return each.likeness.exact == likeness->exact; });
+    const Asked* as = same == asked.end() ? nullptr : &*same;
+    if (as == nullptr && by_rule(first)) {
+      if (!by_rule(*node)) continue;
+      as = &asked.front();
+    }
+    if (as != nullptr) {
+      Finding& alike = findings.emplace_back(as->finding);
+      alike.as = as->finding.nodes.front();
+      alike.nodes = {node};
+      continue;
+    }
+    // Of other sizes: they fail one after the other; or the first was an exception, and the rest builds at once.
+    if (!is_asking) continue;
+    Trial trial = try_nodes(Truth::builder, {node});
+    is_asking = fails(Truth::builder, trial.outcome);
+    if (!is_asking) continue;
+    asked.push_back({finding_of({node}, trial), std::move(*likeness)});
+    findings.push_back(asked.back().finding);
+  }
+  return findings;
+}
+
+std::optional<Model> TruthSearch::inside_of(const Node& node, std::size_t subgraph) const {
+  auto model = branch_as_model(part_of(Nodes{&node}), node.name, subgraph);
+  if (!model) return std::nullopt;
+  infer_around_faults(*model, [](const Node&, const Error&) {});
+  declare_outputs(*model);
+  return model;
+}
+
+std::vector<Finding> TruthSearch::look_inside(Finding finding) {
+  std::vector<Finding> findings;
+  if (finding.nodes.size() == 1 && finding.inside == nullptr) {
+    for (std::size_t i = 0; i < finding.nodes.front()->subgraphs().size(); ++i) {
+      try {
+        for (Finding& found : ask_inside(*finding.nodes.front(), i)) findings.push_back(std::move(found));
+      } catch (const Error&) {  // alone, it needs values that nobody knows
+        continue;
+      }
+    }
+  }
+  if (findings.empty()) findings.push_back(std::move(finding));
+  return findings;
+}
+
+std::vector<Finding> TruthSearch::ask_inside(const Node& node, std::size_t subgraph) {
+  auto model = inside_of(node, subgraph);
+  if (!model) return {};
+  TruthSearch search(*model, trials_, ranges_);
+  TruthReport report = search.run(Truth::builder);
+  std::map<std::string, const Node*, std::less<>> own;  // by the names that they kept
+  node.subgraphs().at(subgraph)->for_each_node([&](const Node& inner) { own.emplace(inner.name, &inner); });
+  const auto own_of = [&](const Node* copy) {
+    const auto found = copy == nullptr ? own.end() : own.find(copy->name);
+    return found == own.end() ? nullptr : found->second;
+  };
+  std::vector<Finding> findings;
+  std::set<const Node*> bad;
+  for (Finding& found : report.findings) {
+    const Node* outermost = own_of(found.nodes.front());
+    if (outermost == nullptr) return {};  // what gives the branch its sizes
+    const Node* innermost = own_of(found.inside);
+    for (const Node* each : found.nodes) bad.insert(own_of(each));
+    Finding& finding = findings.emplace_back();
+    finding.nodes = {&node};
+    finding.inside = innermost == nullptr ? outermost : innermost;
+    finding.outcome = found.outcome;
+    finding.words = found.words;
+    if (found.nodes.size() > 1) finding.words += fmt::format(" (by {} nodes together)", found.nodes.size());
+    finding.cause = found.cause;
+    finding.as = own_of(found.as);
+    finding.part = std::make_shared<const Model>(search.smallest_part(found));
+  }
+  for (const Node* copy : model->graph().nodes()) {
+    const Node* inner = own_of(copy);
+    const bool runs = inner != nullptr && !bad.contains(inner) && !report.not_asked.contains(copy);
+    if (!runs) continue;
+    report_.runs_inside.insert(inner);
+    for (const Graph* innermost : inner->subgraphs()) {
+      innermost->for_each_node([&](const Node& each) { report_.runs_inside.insert(&each); });
+    }
+  }
+  for (const Node* copy : report.runs_inside) report_.runs_inside.insert(own_of(copy));
+  for (auto& [layer, plugin] : report.plugins) report_.plugins[layer] = std::move(plugin);
+  return findings;
+}
+
+/// A node in a branch or a body, however deep, as a model of its own.
+std::optional<Model> TruthSearch::alone(const Node& outer, const Node& inside) const {
+  const std::vector<Graph*> subgraphs = outer.subgraphs();
+  for (std::size_t i = 0; i < subgraphs.size(); ++i) {
+    bool holds_it = false;
+    subgraphs[i]->for_each_node([&](const Node& node) { holds_it = holds_it || &node == &inside; });
+    auto model = holds_it ? inside_of(outer, i) : std::nullopt;
+    if (!model) continue;
+    const TruthSearch search(*model, trials_, ranges_);
+    const Node* copy = model->graph().find_node(inside.name);
+    if (copy != nullptr) return search.part_of(Nodes{copy});
+    const auto is_it = [&](const Node& node) { return node.name == inside.name; };
+    for (const Node* node : search.nodes_) {
+      if (const Node* deeper = find_inside(*model, *node, is_it)) return search.alone(*node, *deeper);
+    }
+  }
+  return std::nullopt;
 }
 
 std::pair<const Node*, const Node*> TruthSearch::named_by(const json& error) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,10 +42,12 @@ class SizeRanges {
 /// A part of the model that TensorRT does not take, as small as it was found.
 struct Finding {
   std::vector<const Node*> nodes;
-  const Node* inside = nullptr;  ///< The one in a branch, a body or the function of `nodes` that TensorRT names.
+  const Node* inside = nullptr;  ///< The one in a branch, a body or the function of `nodes` that does not run.
   Outcome outcome = Outcome::refused;
   std::string words;  ///< TensorRT's own.
   std::optional<PluginCause> cause;
+  const Node* as = nullptr;  ///< The node that was asked about in the place of this one, which is the same.
+  std::shared_ptr<const Model> part = {};  ///< The smallest that does it, where `inside` is in a branch or a body.
 };
 
 struct TruthReport {
@@ -52,6 +55,7 @@ struct TruthReport {
   std::map<const Node*, std::string> not_asked;   ///< Why TensorRT could not be asked about a node.
   std::map<const Node*, std::string> supposed;    ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
   std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the node.
+  std::set<const Node*> runs_inside;              ///< Nodes in branches and bodies that run, beside one that does not.
 };
 
 /// A node in a sub-graph or the function of another one, however deep, that `fits`; null if there is none.
@@ -69,10 +73,12 @@ class TruthSearch {
   [[nodiscard]] TruthReport run(Truth level);
 
   using Nodes = std::vector<const Node*>;
-  /// Nodes as a model of their own, with what they need to have their sizes.
-  [[nodiscard]] Model part_of(const Nodes& nodes) const;
+  /// The smallest model that shows a finding.
+  [[nodiscard]] Model smallest_part(const Finding& finding) const;
 
  private:
+  /// Nodes as a model of their own, with what they need to have their sizes.
+  [[nodiscard]] Model part_of(const Nodes& nodes) const;
   void ask_parser();
   void ask_builder();
   [[nodiscard]] Nodes left() const;
@@ -94,6 +100,13 @@ class TruthSearch {
   [[nodiscard]] Nodes with_sizes(const Nodes& nodes) const;
   [[nodiscard]] Trial try_nodes(Truth level, const Nodes& nodes);
   [[nodiscard]] std::vector<Finding> locate(Truth level, const Nodes& nodes, Trial whole);
+  /// What the builder says of the nodes alike to one that it does not take, most of which it need not be asked about.
+  [[nodiscard]] std::vector<Finding> findings_alike(const Finding& finding);
+  /// The same finding, or those in the branches or the body of its node, each of which is asked about as a model.
+  [[nodiscard]] std::vector<Finding> look_inside(Finding finding);
+  [[nodiscard]] std::vector<Finding> ask_inside(const Node& node, std::size_t subgraph);
+  [[nodiscard]] std::optional<Model> alone(const Node& outer, const Node& inside) const;
+  [[nodiscard]] std::optional<Model> inside_of(const Node& node, std::size_t subgraph) const;
   [[nodiscard]] Nodes suspects(const Nodes& nodes, const nlohmann::json& answer) const;
   [[nodiscard]] Finding finding_of(const Nodes& part, const Trial& trial) const;
   /// The creator of a node, or of one inside it; null where it is no plugin.

@@ -55,6 +55,7 @@ struct NodeVerdict {
   std::string tensorrt = {};   ///< TensorRT's own words.
   std::string plugin = {};     ///< Whose plugin TensorRT makes of it.
   std::string cause = {};      ///< A word for what is wrong with a plugin node.
+  std::string as = {};         ///< The node that TensorRT was asked about in its place, which is the same.
 };
 
 /// What `graft convert` will do, by the descriptions of nodes.

@@ -122,6 +122,7 @@ RELU: tuple[str, dict[str, Any]] = ("Relu", {})
     [
         ("FixtureAbort", (), "crashes", "plugin_crash", "by SIGABRT"),
         ("FixtureSegfault", (), "crashes", "plugin_crash", "by SIGSEGV"),
+        ("FixtureFork", ("--time-limit", "60"), "crashes", "plugin_crash", "by SIGABRT"),
         ("FixtureRefuse", (), "fails", "plugin_formats", "Failed to find any supported plugin"),
         ("FixtureHang", ("--time-limit", "4"), "hangs", "plugin_hang", "no answer within 4 s"),
     ],
@@ -147,7 +148,10 @@ def test_one_node_ends_tensorrt_and_the_others_do_not_suffer(
     if verdict == "hangs":
         assert answer.json["trials"]["processes"] == 2  # the limit was waited for once
     assert {node["truth"] for node in answer.json["nodes"]} == {"builder"}  # those behind it were asked too
-    assert answer.json["reduced"] == {"file": str(smallest), "nodes": 1, "verdict": verdict, "shapes": []}
+    reduced = answer.json["reduced"]
+    assert (reduced["file"], reduced["nodes"], reduced["verdict"]) == (str(smallest), 1, verdict)
+    assert (reduced["node"], reduced["inside"], reduced["shapes"]) == (f"n{at}", None, [])
+    assert reduced["alike"] == reduced["others"] == []
     assert [node.op_type for node in onnx.load(smallest).graph.node] == [plugin]
     again = inspect(smallest, "builder", "--plugin-lib", fixture_library, *flags)
     assert kinds(again) == {f"n{at}": verdict}
@@ -215,6 +219,194 @@ def test_a_node_in_a_branch_and_one_in_a_function(tmp_path: pathlib.Path) -> Non
     answer = inspect(write(tmp_path / "m.onnx", nodes, inputs, outputs, functions=(function,)), "builder")
     found = kinds(answer)
     assert (found["relu"], found["if"], found["yes_node"], found["call"]) == ("native", "refused", "refused", "refused")
+
+
+def graph(name: str, nodes: list[Any], inputs: tuple[Any, ...] = ()) -> Any:
+    """A sub-graph that gives the first output of its last node."""
+    ends = [helper.make_tensor_value_info(*end) for end in inputs]
+    return helper.make_graph(nodes, name, ends, [helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)])
+
+
+def top_k(name: str, source: str = "x", k: str = "k") -> Any:
+    return helper.make_node("TopK", [source, k], [f"{name}_values", f"{name}_indices"], name=name)
+
+
+def builds(model: pathlib.Path) -> bool:
+    """TensorRT itself, without Graft."""
+    trt = pytest.importorskip("tensorrt_rtx")
+    logger = trt.Logger(trt.Logger.ERROR)
+    builder = trt.Builder(logger)
+    network = builder.create_network(0)
+    assert trt.OnnxParser(network, logger).parse(model.read_bytes())
+    return builder.build_serialized_network(network, builder.create_builder_config()) is not None
+
+
+def test_a_node_that_fails_in_a_branch(tmp_path: pathlib.Path) -> None:
+    """The others in the branches are asked about by themselves, and the smallest part is that node."""
+    inner = helper.make_node(
+        "If",
+        ["c"],
+        ["deep_y"],
+        name="inner_if",
+        then_branch=graph("deep", [helper.make_node("Sigmoid", ["x"], ["s"], name="deep_sigmoid"), top_k("deep", "s")]),
+        else_branch=graph("flat", [helper.make_node("Slice", ["x", "zero", "k"], ["f"], name="deep_slice")]),
+    )
+    yes = [helper.make_node("Relu", ["x"], ["r"], name="yes_relu"), top_k("yes", "r")]
+    yes += [helper.make_node("Neg", ["yes_values"], ["n"], name="yes_neg")]
+    no = [helper.make_node("Slice", ["x", "zero", "k"], ["no_y"], name="no_slice"), inner]
+    no += [helper.make_node("Add", ["no_y", "deep_y"], ["added"], name="no_add")]
+    nodes = [
+        helper.make_node("If", ["c"], ["y"], name="if", then_branch=graph("yes", yes), else_branch=graph("no", no)),
+        helper.make_node("Abs", ["x"], ["z"], name="beside"),
+    ]
+    inputs = [("x", FLOAT, [8000]), ("c", TensorProto.BOOL, [])]
+    outputs = [("y", FLOAT, None), ("z", FLOAT, None)]
+    model = write(tmp_path / "m.onnx", nodes, inputs, outputs, {"k": [5000], "zero": [0]})
+    assert not builds(model)
+    smallest = tmp_path / "smallest.onnx"
+    answer = inspect(model, "builder", "--reduce", smallest)
+    found = verdicts(answer)
+    bad = {name: node["verdict"] for name, node in found.items() if node["verdict"] != "native"}
+    assert bad == dict.fromkeys(("if", "yes", "inner_if", "deep"), "fails")
+    assert {found[name]["truth"] for name in ("yes_relu", "yes_neg", "no_slice", "no_add", "deep_sigmoid")} == {
+        "builder"
+    }
+    assert found["if"]["reason"].startswith("inside it, node 'deep' (TopK): TensorRT's builder fails")
+    assert "nor run inside it: yes" in found["if"]["reason"]
+    assert found["inner_if"]["reason"].startswith("inside it, node 'deep' (TopK)")
+    reduced = answer.json["reduced"]
+    assert (reduced["node"], reduced["inside"], reduced["nodes"]) == ("deep", "if", 1)
+    (other,) = reduced["others"]
+    assert (other["node"], other["inside"], other["file"]) == ("yes", "if", str(tmp_path / "smallest.2.onnx"))
+    for file in (smallest, tmp_path / "smallest.2.onnx"):
+        assert [node.op_type for node in onnx.load(file).graph.node] == ["TopK"]
+        assert not builds(file)
+
+
+def test_a_node_that_fails_in_the_body_of_a_loop(tmp_path: pathlib.Path) -> None:
+    body = [
+        helper.make_node("Identity", ["going"], ["go_on"], name="go_on"),
+        helper.make_node("Relu", ["state"], ["r"], name="body_relu"),
+        top_k("body", "r", "all"),
+    ]
+    ends = [("step", INT64, []), ("going", TensorProto.BOOL, []), ("state", FLOAT, [4000])]
+    inner = helper.make_graph(
+        body,
+        "body",
+        [helper.make_tensor_value_info(*end) for end in ends],
+        [
+            helper.make_tensor_value_info(*end)
+            for end in (("go_on", TensorProto.BOOL, []), ("body_values", FLOAT, None))
+        ],
+    )
+    nodes = [helper.make_node("Loop", ["times", "always", "x"], ["y"], name="loop", body=inner)]
+    constants = {"all": [4000], "times": 3, "always": True}
+    model = write(tmp_path / "m.onnx", nodes, [("x", FLOAT, [4000])], [("y", FLOAT, None)], constants)
+    assert not builds(model)
+    found = verdicts(inspect(model, "builder", "--reduce", tmp_path / "smallest.onnx"))
+    bad = {name for name, node in found.items() if node["verdict"] == "fails"}
+    assert bad == {"loop", "body"}
+    assert found["body_relu"]["truth"] == "builder"
+    assert not builds(tmp_path / "smallest.onnx")
+
+
+def test_a_node_that_is_refused_in_a_branch_is_reduced_to_itself(tmp_path: pathlib.Path) -> None:
+    yes = [helper.make_node("Relu", ["x"], ["r"], name="relu"), helper.make_node("Det", ["r"], ["d"], name="det")]
+    no = [helper.make_node("ReduceSum", ["x"], ["s"], name="sum", keepdims=0)]
+    branches = {"then_branch": graph("yes", yes), "else_branch": graph("no", no)}
+    nodes = [helper.make_node("If", ["c"], ["y"], name="if", **branches)]
+    inputs = [("x", FLOAT, [2, 2]), ("c", TensorProto.BOOL, [])]
+    model = write(tmp_path / "m.onnx", nodes, inputs, [("y", FLOAT, None)])
+    smallest = tmp_path / "smallest.onnx"
+    reduced = inspect(model, "parser", "--reduce", smallest).json["reduced"]
+    assert (reduced["node"], reduced["inside"], reduced["verdict"]) == ("det", "if", "refused")
+    assert [node.op_type for node in onnx.load(smallest).graph.node] == ["Det"]
+
+
+def test_nodes_alike_are_asked_about_once(tmp_path: pathlib.Path) -> None:
+    """Those that differ in nothing but the name fail together; of those with other sizes, the ones that build are not
+    taken for failing."""
+    nodes = [top_k(f"same_{i}", f"x_{i}") for i in range(6)]
+    nodes += [top_k("shorter", "short", "less"), top_k("fits", "short", "few"), top_k("wide", "x_wide", "less")]
+    inputs = [(f"x_{i}", FLOAT, [1, 8000]) for i in range(6)]
+    inputs += [("short", FLOAT, [1, 4500]), ("x_wide", FLOAT, [2, 4500])]
+    outputs = [(name, FLOAT if name.endswith("values") else INT64, None) for node in nodes for name in node.output]
+    model = write(tmp_path / "m.onnx", nodes, inputs, outputs, {"k": [5000], "less": [4200], "few": [100]})
+    smallest = tmp_path / "smallest.onnx"
+    answer = inspect(model, "builder", "--reduce", smallest)
+    found = verdicts(answer)
+    assert {name for name, node in found.items() if node["verdict"] == "fails"} == {
+        node.name for node in nodes if node.name != "fits"
+    }
+    assert found["fits"]["verdict"] == "native"
+    assert answer.json["trials"]["builds"] <= 3
+    as_others = {name: node["as"] for name, node in found.items() if node["as"]}
+    (first,) = set(as_others.values())
+    assert len(as_others) == 7
+    other = next(iter(as_others))
+    assert f"as with node '{first}' (TopK), which is alike" in found[other]["reason"]
+    reduced = answer.json["reduced"]
+    assert (reduced["node"], reduced["others"]) == (first, [])
+    assert set(reduced["alike"]) == set(as_others)
+    assert "at most 3840" in found[first]["advice"]
+
+
+def test_plugins_of_a_kind_fail_for_their_own_sizes(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    """No rule knows of them: each of other sizes is asked about until one builds."""
+    sizes = [[1, 3], [1, 3], [2, 3], [1, 3], [3, 3, 3]]
+    nodes = [
+        helper.make_node("FixtureLarge", [f"x_{i}"], [f"y_{i}"], name=f"n{i}", domain="fixture", gain=float(gain))
+        for i, gain in enumerate((1.0, 1.0, 1.0, 1.0, 1.0))
+    ]
+    ends = [[(f"{side}_{i}", FLOAT, size) for i, size in enumerate(sizes)] for side in "xy"]
+    model = write(tmp_path / "m.onnx", nodes, *ends)
+    answer = inspect(model, "builder", "--plugin-lib", fixture_library)
+    assert kinds(answer) == {"n0": "fails", "n1": "fails", "n2": "plugin", "n3": "fails", "n4": "plugin"}
+
+
+def test_a_k_that_is_no_constant(tmp_path: pathlib.Path) -> None:
+    node = top_k("top_k", "x", "n")
+    outputs = [("top_k_values", FLOAT, None), ("top_k_indices", INT64, None)]
+    model = write(tmp_path / "m.onnx", [node], [("x", FLOAT, [1, 100]), ("n", INT64, [1])], outputs)
+    refused = graft("inspect", model, "--truth", "builder", "--target", "sm89")
+    assert refused.code == 2
+    assert "its K is not a constant: 'n' comes from an input" in refused.err
+    assert "--shapes n=1..4..8" in refused.err
+    assert kinds(inspect(model, "builder", "--shapes", "n=1..4..8")) == {"top_k": "native"}
+
+    cast = helper.make_node("Cast", ["f"], ["n"], name="cast", to=INT64)
+    model = write(tmp_path / "c.onnx", [cast, node], [("x", FLOAT, [1, 100]), ("f", FLOAT, [1])], outputs)
+    found = verdicts(inspect(model, "parser"))["top_k"]
+    assert found["verdict"] == "refused"
+    assert "its K is not a constant: 'n' comes from node 'cast' (Cast)" in found["reason"]
+    assert "make K a constant" in found["advice"]
+
+
+def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
+    nodes = [
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "three"], ["chosen"], name="nms"),
+        helper.make_node("Unique", ["x"], ["u"], name="unique"),
+        helper.make_node("MatMulInteger", ["a", "a"], ["m"], name="integer"),
+        helper.make_node("Identity", ["text"], ["t"], name="text"),
+        top_k("big"),
+    ]
+    inputs = [("boxes", FLOAT, [1, 10, 4]), ("scores", FLOAT, [1, 2, 10]), ("x", FLOAT, [8000])]
+    inputs += [("a", TensorProto.INT8, [2, 2]), ("text", TensorProto.STRING, [4])]
+    outputs = [("chosen", INT64, None), ("u", FLOAT, None), ("m", TensorProto.INT32, None)]
+    outputs += [("t", TensorProto.STRING, None), ("big_values", FLOAT, None), ("big_indices", INT64, None)]
+    model = write(tmp_path / "m.onnx", nodes, inputs, outputs, {"three": [3], "k": [5000]})
+    words = {
+        "nms": "let the network end with its boxes and scores",
+        "unique": "the size of its output depends on the data",
+        "integer": "(QDQ)",
+        "text": "turn texts into numbers before the network",
+        "big": "split its axis into parts of at most 3840",
+    }
+    for level in ("rule", "parser", "builder"):
+        found = verdicts(inspect(model, level))
+        for name, advice in words.items():
+            assert found[name]["verdict"] in ("unsupported", "refused", "fails"), (level, name)
+            assert advice in found[name]["advice"], (level, name)
 
 
 def nested(path: pathlib.Path, in_branch: Any, in_function: Any) -> pathlib.Path:
@@ -447,3 +639,9 @@ def test_options_that_need_a_truth(tmp_path: pathlib.Path) -> None:
     assert answer.code == 0
     assert "TensorRT takes the whole model" in answer.err
     assert not whole.exists()
+    outputs = [("big_values", FLOAT, None), ("big_indices", INT64, None)]
+    model = write(tmp_path / "big.onnx", [top_k("big")], [("x", FLOAT, [8000])], outputs, {"k": [5000]})
+    answer = graft("inspect", model, "--truth", "parser", "--reduce", whole)
+    assert answer.code == 1
+    assert "TensorRT's parser takes the whole model; its builder does not, the rule says of 1 node" in answer.err
+    assert "--truth builder asks" in answer.err

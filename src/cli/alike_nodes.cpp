@@ -1,0 +1,111 @@
+// Writes down all that a node is but its name.
+#include "cli/alike_nodes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <type_traits>
+#include <variant>
+
+#include "graph/text.hpp"
+
+namespace graft::cli {
+namespace {
+
+constexpr std::int64_t few_elements = 64;
+
+/// Throws it where there is something in a node that cannot be compared.
+struct Incomparable {};
+
+/// Of large constants, which are weights, the sizes alone.
+std::string tensor_text(const TensorData& tensor) {
+  if (tensor.strings != nullptr) throw Incomparable{};
+  std::string text = fmt::format("{}{}", to_string(tensor.type), tensor.dims);
+  if (tensor.element_count() > few_elements) return text;
+  for (const char c : tensor.bytes.view()) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+std::string attribute_text(const NodeAttribute& attribute) {
+  return std::visit(
+      [](const auto& value) -> std::string {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, TensorData>) {
+          return tensor_text(value);
+        } else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, std::int64_t> ||
+                             std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<float>> ||
+                             std::is_same_v<T, std::vector<std::int64_t>> ||
+                             std::is_same_v<T, std::vector<std::string>>) {
+          return fmt::format("{}", value);
+        } else {
+          throw Incomparable{};
+        }
+      },
+      attribute.data);
+}
+
+std::string kind_of(const Value& value) {
+  if (!value.type) throw Incomparable{};
+  return fmt::format("{} of rank {}", to_string(*value.type),
+                     value.shape ? fmt::format("{}", value.shape->size()) : std::string("?"));
+}
+
+bool is_open(const Value& value) {
+  if (!value.shape) return true;
+  bool open = false;
+  for (const Dim& dim : *value.shape) open = open || !dim.is_constant();
+  return open;
+}
+
+class Description {
+ public:
+  explicit Description(bool (*can_be_input)(const Value&)) : can_be_input_(can_be_input) {}
+
+  Likeness of(const Node& node) {
+    constexpr int most = 32;
+    if (++nodes_ > most) throw Incomparable{};
+    Likeness text{.kind = fmt::format("{}:{}:{}<", node.domain, node.op_type, node.overload), .exact = {}};
+    for (const auto& [name, attribute] : node.attributes) {
+      text.kind += fmt::format("{}={} ", name, attribute_text(attribute));
+    }
+    text.exact = text.kind;
+    for (const Value* input : node.inputs) {
+      text.kind += input == nullptr ? ",-" : "," + kind_of(*input);
+      text.exact += "," + input_text(input);
+    }
+    for (const Value* output : node.outputs) {
+      text.exact += output == nullptr ? ";-" : output->is_unused() ? ";unused" : ";used";
+    }
+    text.kind += ">";
+    text.exact += ">";
+    return text;
+  }
+
+ private:
+  std::string input_text(const Value* input) {
+    if (input == nullptr) return "-";
+    if (const auto constant = input->constant()) return tensor_text(*constant);
+    if (!input->opaque.empty()) throw Incomparable{};
+    if (input->producer != nullptr && !can_be_input_(*input)) {
+      return fmt::format("{}.{}", of(*input->producer).exact, input->output_index);
+    }
+    // The range of an input's open sizes goes by its name.
+    const bool has_range = input->producer == nullptr && is_open(*input);
+    return has_range ? fmt::format("{} {}", type_text(*input), input->name) : type_text(*input);
+  }
+
+  bool (*can_be_input_)(const Value&);
+  int nodes_ = 0;
+};
+
+}  // namespace
+
+std::optional<Likeness> likeness_of(const Node& node, bool (*can_be_input)(const Value&)) {
+  try {
+    return Description(can_be_input).of(node);
+  } catch (const Incomparable&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace graft::cli
