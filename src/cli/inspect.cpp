@@ -168,6 +168,14 @@ void print_nodes(const Console& console, const std::vector<NodeVerdict>& nodes) 
   console.print(plain);
 }
 
+/// A plugin that TensorRT makes of a node, from other values than the model has.
+void warn_of_fields(const Console& console, const std::vector<NodeVerdict>& nodes) {
+  for (const NodeVerdict& node : nodes) {
+    if (node.verdict != Verdict::plugin || node.cause.empty()) continue;
+    console.warn(fmt::format("node '{}' ({}): {}\n{}", node.node, node.op, node.reason, node.advice));
+  }
+}
+
 report::Report page_of(const Model& model, const std::vector<NodeVerdict>& nodes, const Arguments& arguments,
                        const std::string& origin) {
   report::Report page = new_model_report("inspect", arguments.model.model);
@@ -216,6 +224,7 @@ Exit inspect(const Console& console, const Arguments& options) {
   console.print();
   print_counts(console, nodes);
   print_nodes(console, nodes);
+  warn_of_fields(console, nodes);
   for (const std::string& line : truth.lines) console.print(line);
   if (!options.report.empty()) write_report(console, page_of(model, nodes, options, was), options.report);
   Json result = {{"schema", "graft.inspect"},

@@ -146,6 +146,16 @@ def test_the_node(with_library: dict[str, Any], case: Any, kind: str, cause: str
     check(with_library[case.name], kind, cause, words)
 
 
+def test_a_misspelt_field_is_a_warning(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    """The plugin is made, with its default, and the exit code is 0."""
+    model = write(tmp_path / "m.onnx", [node("custom", FIXTURE, gian=2.0, axes=[1])])
+    answer = graft("inspect", model, "--truth", "parser", "--plugin-lib", fixture_library)
+    assert answer.code == 0
+    assert "warning" in answer.err
+    assert "node 'custom' (fixture::FixtureIdentity): the plugin has no field gian" in answer.err
+    assert "did you mean gain for gian?" in answer.err
+
+
 def test_a_version_that_is_no_text(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
     """TensorRT passes over it and looks for version 1."""
     nodes = [node("custom", FIXTURE, plugin_version=2)]
