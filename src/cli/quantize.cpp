@@ -9,6 +9,7 @@
 
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
@@ -68,8 +69,8 @@ Json to_json(const OutputFigures& output) {
     json["differing"] = output.differing;
     return json;
   }
-  json["snr_db"] = output.snr_db ? Json(*output.snr_db) : Json();
-  json["largest_error"] = output.largest_error;
+  json["snr_db"] = number(output.snr_db);
+  json["largest_error"] = number(output.largest_error);
   json["not_finite"] = output.not_finite;
   json["rows"] = output.rows;
   json["same_top"] = output.same_top;
@@ -83,19 +84,19 @@ Json to_json(const std::vector<OutputFigures>& outputs) {
 }
 
 Json to_json(const ChosenNode& node, Precision precision) {
-  Json json = {{"node", node.node.node},
+  Json json = {{"node", name_in(node.node.node)},
                {"operator", node.node.op},
                {"output", node.node.key},
                {"type", type_name(node, precision)},
                {"why", node.why ? Json(to_string(*node.why)) : Json()},
                {"reason", explanation(node)}};
   if (node.has_figures) {
-    json["lowest"] = node.range.lowest ? Json(*node.range.lowest) : Json();
-    json["highest"] = node.range.highest ? Json(*node.range.highest) : Json();
+    json["lowest"] = number(node.range.lowest);
+    json["highest"] = number(node.range.highest);
     json["overflow"] = node.rounding.overflow;
     json["underflow"] = node.rounding.underflow;
     json["subnormal"] = node.rounding.subnormal;
-    json["rounding_snr_db"] = node.rounding.snr_db ? Json(*node.rounding.snr_db) : Json();
+    json["rounding_snr_db"] = number(node.rounding.snr_db);
   }
   return json;
 }
@@ -200,7 +201,9 @@ Exit quantize(const Console& console, const Arguments& arguments) {
   for (const AdjustedConstant& constant : chosen.typed.adjusted) {
     adjusted.push_back({{"name", constant.name}, {"change", constant.change}});
   }
-  console.result({{"model", arguments.model},
+  console.result({{"schema", "graft.quantize"},
+                  {"version", 1},
+                  {"model", arguments.model},
                   {"output", arguments.output},
                   {"precision", to_string(precision)},
                   {"data", arguments.data.empty() ? "made up" : "given"},

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/dimensions.hpp"
+#include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
@@ -40,8 +41,6 @@ struct Arguments {
   const CLI::Option* relative_option = nullptr;
   const CLI::Option* absolute_option = nullptr;
 };
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
 
 Json to_json(const OutputReport& output) {
   const Difference& worst = output.worst;
@@ -403,7 +402,9 @@ Exit verify(const Console& console, const Arguments& arguments) {
     add_comparison(page, candidate, tensors_of(report), report.problems);
     write_report(console, page, arguments.report);
   }
-  console.result({{"equal", equal},
+  console.result({{"schema", "graft.verify"},
+                  {"version", 1},
+                  {"equal", equal},
                   {"reference", files.reference.model},
                   {"candidate", files.candidate.model},
                   {"runs", report.runs},

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "cli/json_values.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
 #include "graph/onnx_io.hpp"
@@ -17,10 +18,7 @@ namespace graft::cli {
 namespace {
 
 constexpr std::string_view schema = "graft.verify.layers";
-constexpr int schema_version = 1;
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
-Json number(const std::optional<double>& value) { return value ? number(*value) : Json(); }
+constexpr int schema_version = 2;
 
 Json to_json(const TensorRange& range) {
   return {{"lowest", number(range.lowest)},
@@ -62,10 +60,10 @@ Json to_json(const LayerComparison& layer) {
                {"candidate", layer.candidate},
                {"matched_by", to_string(layer.matched_by)},
                {"op", layer.op},
-               {"reference_node", layer.reference_node},
-               {"candidate_node", layer.candidate_node},
-               {"reference_nodes", layer.reference_nodes},
-               {"candidate_nodes", layer.candidate_nodes},
+               {"reference_node", name_in(layer.reference_node)},
+               {"candidate_node", name_in(layer.candidate_node)},
+               {"reference_nodes", names_in(layer.reference_nodes)},
+               {"candidate_nodes", names_in(layer.candidate_nodes)},
                {"is_output", layer.is_output},
                {"reference_type", layer.reference_type},
                {"candidate_type", layer.candidate_type},
@@ -254,7 +252,9 @@ Json to_json(const LayerReport& report) {
   for (const LayerComparison& layer : report.layers) layers.push_back(to_json(layer));
   Json failure;
   if (report.failure) {
-    failure = {{"node", report.failure->node}, {"nodes", report.failure->nodes}, {"message", report.failure->message}};
+    failure = {{"node", name_in(report.failure->node)},
+               {"nodes", names_in(report.failure->nodes)},
+               {"message", report.failure->message}};
   }
   Json first;
   if (report.first) {
@@ -262,9 +262,10 @@ Json to_json(const LayerReport& report) {
     first = {{"layer", report.first->layer},
              {"reference", layer.reference},
              {"candidate", layer.candidate},
-             {"reference_node", layer.reference_node},
-             {"candidate_node", layer.candidate_node},
-             {"candidate_nodes", layer.candidate_nodes},
+             {"op", layer.op},
+             {"reference_node", name_in(layer.reference_node)},
+             {"candidate_node", name_in(layer.candidate_node)},
+             {"candidate_nodes", names_in(layer.candidate_nodes)},
              {"layout", report.first->order ? Json(to_string(*report.first->order)) : Json()},
              {"why", report.first->why},
              {"differences", report.first->differences ? Json(*report.first->differences) : Json()}};

@@ -218,3 +218,34 @@ def test_an_antialiased_resize_that_enlarges_is_lowered(graft, tmp_path):
     answer = graft("inspect", model, "--json")
     assert answer.code == 0, answer.err
     assert verdicts(answer)["n"]["verdict"] == "lowered"
+
+
+def test_results_are_versioned_and_name_nodes_alike(graft, tmp_path):
+    """A name is that of the file or of the first output, in every command; numbers that JSON lacks are texts."""
+
+    def network(name, divisor):
+        nodes = [
+            helper.make_node("Relu", ["x"], ["r"], name="first"),
+            helper.make_node("Div", ["r", "d"], ["y"]),
+        ]
+        constant = helper.make_tensor("d", TensorProto.FLOAT, [1], [divisor])
+        return save(tmp_path / name, nodes, [("x", [1, 64])], [("y", [1, 64])], [constant])
+
+    right, wrong = network("right.onnx", 2.0), network("wrong.onnx", 0.0)
+    inspected = graft("inspect", right, "--json").json
+    quantized = graft("quantize", right, "-o", tmp_path / "f16.onnx", "--precision", "f16", "--json").json
+    layers = graft("verify", right, wrong, "--layers", "--json").json
+    plain = graft("verify", right, wrong, "--json").json
+    found = [(answer["schema"], answer["version"]) for answer in (inspected, quantized, plain, layers)]
+    assert found == [("graft.inspect", 2), ("graft.quantize", 1), ("graft.verify", 1), ("graft.verify.layers", 2)]
+    names = ["first", "y"]
+    assert [node["node"] for node in inspected["nodes"]] == names
+    assert [node["node"] for node in quantized["nodes"]] == names
+    assert {layer["candidate_node"] for layer in layers["layers"]} == set(names)
+    first = layers["first_divergence"]
+    assert (first["op"], first["candidate_node"], first["candidate_nodes"]) == ("Div", "y", ["y"])
+    (output,) = plain["outputs"]
+    assert output["max_absolute"] in ("inf", "nan")
+    (layer,) = (layer for layer in layers["layers"] if layer["candidate"] == "y")
+    for key in ("max_absolute", "max_relative", "snr_db", "cosine", "excess"):
+        assert layer[key] is None or layer[key] in ("inf", "-inf", "nan") or isinstance(layer[key], (int, float))

@@ -112,7 +112,7 @@ def test_only_the_damaged_node_is_blamed(graft, data, tmp_path, damage):
         if first is None:
             assert tolerance or not guilty
             continue
-        assert any(f"'{name}'" in node for name in guilty for node in first["candidate_nodes"]), (tolerance, first)
+        assert any(name in first["candidate_nodes"] for name in guilty), (tolerance, first)
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "int8"])
@@ -130,7 +130,7 @@ def test_the_damage_is_found_under_emulation_too(graft, data, tmp_path):
         change(model)
         onnx.save(model, tmp_path / "damaged.onnx")
         answer = graft("verify", DIGITS, tmp_path / "damaged.onnx", "--emulate", "int8", "--json", "--data", data)
-        assert any(f"'{guilty[0]}'" in node for node in answer.json["first_divergence"]["candidate_nodes"]), damage
+        assert guilty[0] in answer.json["first_divergence"]["candidate_nodes"], damage
 
 
 def numbered(path, shifted, damaged=None, name="{1}"):
@@ -168,8 +168,8 @@ def test_numbers_for_names_are_not_trusted(graft, tmp_path, shifted):
     assert len(answer.json["layers"]) == 12
     wrong = numbered(tmp_path / "c.onnx", shifted, damaged=3)
     first = graft("verify", reference, wrong, "--layers", "--json").json["first_divergence"]
-    assert first["reference_node"] == "node 'Conv_6' (Conv)"
-    assert first["candidate_node"] == f"node 'Conv_{6 if shifted > 3 else 7}' (Conv)"
+    assert first["reference_node"] == "Conv_6"
+    assert first["candidate_node"] == f"Conv_{6 if shifted > 3 else 7}"
 
 
 def test_numbers_in_names_are_not_trusted_either(graft, tmp_path):

@@ -51,7 +51,7 @@ def test_damage_is_seen_through_another_layout(graft, images, tmp_path):
     data = f"image={images['NCHW']}"
     assert graft("verify", *TENSORFLOW, tmp_path / "wrong.onnx", "--data", data).code == 1
     answer = graft("verify", *TENSORFLOW, tmp_path / "wrong.onnx", "--data", data, "--layers", "--json")
-    assert "node '/conv2/Conv' (Conv)" in answer.json["first_divergence"]["candidate_nodes"]
+    assert "/conv2/Conv" in answer.json["first_divergence"]["candidate_nodes"]
 
 
 def test_data_that_fits_neither_is_refused_with_what_both_want(graft, tmp_path):

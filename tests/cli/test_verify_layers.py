@@ -322,7 +322,7 @@ def test_renamed_tensors_are_paired_by_structure_and_by_values(graft, sixty, tmp
     position = next(i for i, node in enumerate(nodes) if node.op_type == "Div")
     onnx.save(seeded(model, position, True), wrong)
     first = graft("verify", path, wrong, "--layers", "--json").json["first_divergence"]
-    assert first["candidate_node"].startswith("node 'seeded'")
+    assert first["candidate_node"] == "seeded"
 
 
 def test_a_changed_weight_is_pinned_to_its_layer(graft, tmp_path):
@@ -532,7 +532,7 @@ def test_a_model_that_does_not_run_is_reduced_to_the_node(graft, tmp_path, op, d
     out = tmp_path / "small.onnx"
     answer = graft("verify", reference, candidate, "--reduce", out, "--json")
     assert answer.code == 1, answer.err
-    assert answer.json["failure"]["node"] == f"node 'pick' ({domain + '::' if domain else ''}{op})"
+    assert answer.json["failure"]["node"] == "pick"
     assert [node.name for node in onnx.load(out).graph.node] == ["pick"]
     done = subprocess.run(
         answer.json["reduced"]["command"].replace("graft ", f"{PROGRAM} ", 1).split(),
@@ -573,4 +573,4 @@ def test_the_same_network_in_three_formats(graft, tmp_path, files):
     onnx.save(model, tmp_path / "wrong.onnx")
     wrong = graft("verify", *candidate, tmp_path / "wrong.onnx", "--layers", "--json")
     assert wrong.code == 1
-    assert "node '/conv2/Conv' (Conv)" in wrong.json["first_divergence"]["candidate_nodes"]
+    assert "/conv2/Conv" in wrong.json["first_divergence"]["candidate_nodes"]
