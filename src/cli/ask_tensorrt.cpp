@@ -510,7 +510,7 @@ void add_truth_options(CLI::App& command, TruthOptions& options) {
   command
       .add_option("--reduce", options.reduce,
                   "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
-                  "where there are several, the worst, and beside it FILE.2.onnx, FILE.3.onnx ...")
+                  "of several the worst, and the others beside it: out.onnx, out.2.onnx ...")
       ->type_name("FILE");
 }
 
