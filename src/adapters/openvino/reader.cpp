@@ -11,11 +11,16 @@
 #include <limits>
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 #include <openvino/frontend/onnx/frontend.hpp>
+#include <openvino/op/add.hpp>
 #include <openvino/op/constant.hpp>
 #include <openvino/op/convert.hpp>
 #include <openvino/op/divide.hpp>
+#include <openvino/op/greater.hpp>
+#include <openvino/op/less.hpp>
 #include <openvino/op/not_equal.hpp>
 #include <openvino/op/op.hpp>
+#include <openvino/op/select.hpp>
+#include <openvino/op/subtract.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 #include <set>
 #include <streambuf>
@@ -24,6 +29,7 @@
 #include <vector>
 
 #include "adapters/openvino/element_types.hpp"
+#include "adapters/openvino/keep_nan.hpp"
 #include "adapters/openvino/message.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
@@ -281,6 +287,28 @@ class RoundingNode : public ov::op::Op {
   std::int64_t to_ = 0;
 };
 
+/// OpenVINO's own reader multiplies with 0, which makes NaN of an infinity, where these two select.
+ov::OutputVector make_thresholded_relu(const ov::frontend::NodeContext& node) {
+  const ov::Output<ov::Node> x = node.get_input(0);
+  const auto number = [&](float value) { return ov::op::v0::Constant::create(x.get_element_type(), {}, {value}); };
+  const auto above = std::make_shared<ov::op::v1::Greater>(x, number(node.get_attribute<float>("alpha", 1.0F)));
+  return std::make_shared<ov::op::v1::Select>(above, x, number(0))->outputs();
+}
+
+ov::OutputVector make_shrink(const ov::frontend::NodeContext& node) {
+  const ov::Output<ov::Node> x = node.get_input(0);
+  const auto number = [&](float value) { return ov::op::v0::Constant::create(x.get_element_type(), {}, {value}); };
+  constexpr float usual_limit = 0.5F;
+  const auto limit = node.get_attribute<float>("lambd", usual_limit);
+  const auto bias = number(node.get_attribute<float>("bias", 0.0F));
+  const auto above = std::make_shared<ov::op::v1::Greater>(x, number(limit));
+  const auto below = std::make_shared<ov::op::v1::Less>(x, number(-limit));
+  const auto lower = std::make_shared<ov::op::v1::Subtract>(x, bias);
+  const auto higher = std::make_shared<ov::op::v1::Add>(x, bias);
+  const auto outside = std::make_shared<ov::op::v1::Select>(above, lower, number(0));
+  return std::make_shared<ov::op::v1::Select>(below, higher, outside)->outputs();
+}
+
 /// A stream over bytes that stay where they are; a string stream would copy them.
 class MemoryBuffer : public std::streambuf {
  public:
@@ -371,6 +399,10 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
           return std::make_shared<RoundingNode>(node.get_input(0), node.get_attribute<std::int64_t>("to"))->outputs();
         }));
 
+    reader.add_extension(
+        std::make_shared<ov::frontend::onnx::ConversionExtension>("ThresholdedRelu", make_thresholded_relu));
+    reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>("Shrink", make_shrink));
+
     std::shared_ptr<ov::Model> result;
     constexpr std::size_t largest_message = std::size_t{3} << 29;
     if (constant_bytes(model) > largest_message) {
@@ -385,6 +417,7 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
       result = reader.convert(reader.load(static_cast<std::istream*>(&stream)));
     }
     divide_towards_zero(*result);
+    keep_nan(*result);
     return result;
   } catch (const ov::Exception& refused) {
     throw Error(model.source + ": the CPU engine cannot read this model: " + shorten_openvino_message(refused.what()) +
