@@ -56,16 +56,21 @@ void place_operators(PreparedModel& prepared) {
   if (!prepared.operators.empty()) prepared.model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
-/// OpenVINO 2026.4 reads Softmax, LogSoftmax and Hardmax of operator sets 11 and 12 as if they were those of 13, which
-/// run over one axis alone; so they become those of 13 before it sees them.
-void raise_softmax(Model& model) {
-  const std::int64_t opset = model.graph().opset();
-  if (opset != 11 && opset != 12) return;
-  bool found = false;
-  std::as_const(model.graph()).for_each_node([&](const Node& node) {
-    found = found || node.is("Softmax") || node.is("LogSoftmax") || node.is("Hardmax");
-  });
-  if (found) raise_opset(model, 13);
+/// What OpenVINO 2026.4 misreads in some operator sets becomes that of the next one in which it is right: Softmax,
+/// LogSoftmax and Hardmax of 11 and 12, taken for those of 13, which run over one axis alone; in 13 to 17 three
+/// reductions, whose `axes` it does not see.
+void raise_what_is_misread(Model& model) {
+  const auto has = [&](const std::set<std::string_view>& names) {
+    bool found = false;
+    std::as_const(model.graph()).for_each_node([&](const Node& node) {
+      found = found || (node.domain.empty() && names.contains(node.op_type));
+    });
+    return found;
+  };
+  std::int64_t opset = model.graph().opset();
+  if ((opset == 11 || opset == 12) && has({"Softmax", "LogSoftmax", "Hardmax"})) opset = 13;
+  if (opset >= 13 && opset <= 17 && has({"ReduceL1", "ReduceLogSum", "ReduceLogSumExp"})) opset = 18;
+  if (opset != model.graph().opset()) raise_opset(model, opset);
 }
 
 /// Nodes that only move elements: what was rounded before them still is.
@@ -116,7 +121,7 @@ PreparedModel prepare(const Model& model, const CpuOptions& options) {
   if (options.round_inside) round_narrow_types(copy);
   place_operators(prepared);
   inline_functions(copy);
-  raise_softmax(copy);
+  raise_what_is_misread(copy);
   copy.graph().remove_dead();
   refuse_known_faults(copy);
   return prepared;

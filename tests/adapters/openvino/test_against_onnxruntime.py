@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 golden = Path(os.environ["GRAFT_GOLDEN_DIR"])
 source = Path(os.environ["GRAFT_SOURCE_DIR"])
@@ -164,6 +164,20 @@ def test_integers_that_the_engine_calculates_in_f32_are_exact_or_refused(op, tmp
         done = subprocess.run([runner, "functions", *paths], capture_output=True, text=True, timeout=120)
         assert done.returncode != 0
         assert "calculates such integers in f32" in done.stderr
+
+
+@pytest.mark.parametrize("opset", [11, 13, 17, 18])
+@pytest.mark.parametrize("op", ["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"])
+def test_reductions_of_every_opset_see_their_axes(op, opset, tmp_path):
+    x = np.arange(1, 13, dtype="f4").reshape(3, 4)
+    as_input = opset >= 18
+    node = helper.make_node(op, ["x", "axes"] if as_input else ["x"], ["y"], **({} if as_input else {"axes": [1]}))
+    constants = {"axes": np.array([1])} if as_input else {}
+    path = tmp_path / "model.onnx"
+    initializer = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    outputs = [("y", TensorProto.FLOAT, None)]
+    save(path, [node], [("x", TensorProto.FLOAT, x.shape)], outputs, opset=opset, initializer=initializer)
+    assert_same(run_graft("functions", path, {"x": x}, tmp_path), run_onnxruntime(path, {"x": x}))
 
 
 def test_integers_and_booleans(tmp_path):
