@@ -141,7 +141,10 @@ Exit quantize(const Console& console, const Arguments& arguments) {
   options.only = arguments.only;
   options.shapes = parse_shapes("--input", arguments.inputs, false);
   if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;
-  if (!arguments.data.empty()) options.data = read_tensors("--data", arguments.data);
+  if (!arguments.data.empty()) {
+    options.data = read_tensors("--data", arguments.data);
+    warn_of_nan(console, "--data", *options.data);
+  }
   if (!arguments.data.empty() && !arguments.inputs.empty()) {
     throw Error("--input: it gives made-up inputs a shape, and there are none with --data\nGive one of the two");
   }

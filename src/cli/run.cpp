@@ -30,6 +30,7 @@ std::string type_text(const TensorData& tensor) {
 Exit run(const Console& console, const Arguments& arguments) {
   check_tensor_file(arguments.output);
   const TensorMap inputs = read_tensors("--input", arguments.inputs);
+  warn_of_nan(console, "--input", inputs);
   const Model model = read(arguments.model, shapes_of(inputs));
   CpuModel compiled(model, {.kernels = arguments.kernels == "own" ? OperatorKernels::own : OperatorKernels::functions,
                             .extra_outputs = {},

@@ -8,6 +8,7 @@
 
 #include "graft/error.hpp"
 #include "io/npy.hpp"
+#include "verify/figures.hpp"
 
 namespace graft::cli {
 namespace {
@@ -75,6 +76,15 @@ TensorMap read_tensors(const std::string& option, const std::vector<std::string>
     }
   }
   return tensors;
+}
+
+void warn_of_nan(const Console& console, const std::string& option, const TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    const TensorRange range = range_of(tensor);
+    if (range.nan == 0) continue;
+    console.warn(fmt::format("{}: {} of {} elements of input '{}' are NaN, and so is what is calculated from them",
+                             option, range.nan, range.count, name));
+  }
 }
 
 std::map<std::string, Shape, std::less<>> shapes_of(const TensorMap& tensors) {

@@ -345,7 +345,8 @@ Exit verify(const Console& console, const Arguments& arguments) {
   check_report(arguments.report);
   const bool layers = arguments.layers || !arguments.reduce.empty() || !arguments.emulate.empty();
   if (!arguments.reduce.empty()) static_cast<void>(reduced_files(arguments.reduce));
-  VerifyOptions options = options_of<VerifyOptions>(arguments);
+  auto options = options_of<VerifyOptions>(arguments);
+  for (const TensorMap& data : options.data) warn_of_nan(console, "--data", data);
   options.across_formats = true;
   const Pair files = pair_of(arguments);
   const auto [reference, candidate] = read_models(files, options);

@@ -212,6 +212,16 @@ void say_first(const Console& console, const LayerReport& report) {
   console.say(table);
 }
 
+void say_nan(const Console& console, const LayerReport& report) {
+  if (!report.nan_begins) return;
+  const LayerComparison& layer = report.layers[*report.nan_begins];
+  console.say(
+      fmt::format("{}: '{}', by {}: {} in the reference and {} in the candidate of {} elements, made of tensors "
+                  "without NaN",
+                  console.paint("NaN begins", Colour::bad), name_of(layer), layer.candidate_node,
+                  layer.reference_range.nan, layer.candidate_range.nan, layer.reference_range.count));
+}
+
 void say_failure(const Console& console, const Failure& failure) {
   console.say(fmt::format("{}: {}", console.paint("the candidate does not run", Colour::bad),
                           failure.node.empty() ? "no node of it fails by itself" : failure.node));
@@ -279,6 +289,7 @@ Json to_json(const LayerReport& report) {
           {"reference_tensors", report.reference_tensors},
           {"candidate_tensors", report.candidate_tensors},
           {"first_divergence", std::move(first)},
+          {"nan_begins", report.nan_begins ? Json(report.layers[*report.nan_begins].candidate) : Json()},
           {"weakest", report.weakest ? Json(report.layers[*report.weakest].candidate) : Json()},
           {"failure", std::move(failure)},
           {"layers", std::move(layers)}};
@@ -334,6 +345,7 @@ void say(const Console& console, const LayerReport& report) {
   }
   console.say(fmt::format("{} on {} ({})", count_text(report.layers.size(), "tensor"), count_text(report.runs, "run"),
                           fmt::join(report.inputs, ", ")));
+  say_nan(console, report);
   say_first(console, report);
   say_losses(console, report);
   Table table;

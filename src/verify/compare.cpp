@@ -46,6 +46,7 @@ class Comparison {
       ++result_.count;
       finite_ = false;
     } else if (std::isnan(reference) || (std::isinf(reference) && reference == candidate)) {
+      if (std::isnan(reference)) ++result_.nan_agreements;
       ++result_.count;
       finite_ = false;
     } else if (std::isinf(reference) || std::isinf(candidate)) {
@@ -203,14 +204,16 @@ std::string Difference::to_string() const {
     return fmt::format("largest difference {:.2g}{}, relative {:.2g}{}", max_absolute, same ? "" : at(max_absolute_at),
                        max_relative, at(max_relative_at));
   };
-  if (equal()) return max_absolute == 0 ? "no difference" : largest();
+  const std::string both_nan =
+      nan_agreements == 0 ? "" : fmt::format("; {} of {} elements are NaN on both sides", nan_agreements, count);
+  if (equal()) return (max_absolute == 0 ? "no difference" : largest()) + both_nan;
   std::string text =
       fmt::format("{} of {} elements differ{}: {:.9g} in the reference, {:.9g} in the candidate", mismatched, count,
                   first_index.empty() ? "" : ", first at " + text_of(first_index), first_reference, first_candidate);
   if (nan_disagreements != 0) text += fmt::format("; {} are NaN on one side only", nan_disagreements);
   if (infinity_disagreements != 0) text += fmt::format("; {} are infinite on one side only", infinity_disagreements);
   if (max_absolute != 0) text += "; " + largest();
-  return text;
+  return text + both_nan;
 }
 
 Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance) {

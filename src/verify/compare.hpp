@@ -45,6 +45,7 @@ struct Difference {
   std::int64_t mismatched = 0;                ///< Of those, outside the tolerance; what is counted next is among them.
   std::int64_t nan_disagreements = 0;         ///< One is NaN and the other is not.
   std::int64_t infinity_disagreements = 0;    ///< One is infinite and the other is finite or of the other sign.
+  std::int64_t nan_agreements = 0;            ///< Both are NaN; these are no mismatch.
   double max_absolute = 0;                    ///< Largest |reference - candidate| where both are finite.
   double max_relative = 0;                    ///< Largest of that divided by |reference|, where reference is not 0.
   std::vector<std::int64_t> max_absolute_at;  ///< Of which element; empty where it is 0.
@@ -62,7 +63,7 @@ struct Difference {
   [[nodiscard]] double worst_absolute() const;
   [[nodiscard]] double worst_relative() const;
   /// "largest difference 2.4e-06 at [0, 4], relative 3.1e-05 at [1, 2]" or "3 of 20 elements differ, first at [0, 4]:
-  /// 1.5 in the reference, 1.25 in the candidate; largest ...".
+  /// 1.5 in the reference, 1.25 in the candidate; largest ...". Where elements are NaN on both sides it says so.
   [[nodiscard]] std::string to_string() const;
 };
 

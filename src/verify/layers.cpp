@@ -102,6 +102,7 @@ class Layers {
         return std::move(report_);
       }
       measure_losses();
+      if (!report_.nan_begins) find_nan(inputs);
       if (!report_.first && report_.first_different() != nullptr) find_divergence(inputs);
       report_.runs = run + 1;
     }
@@ -114,7 +115,9 @@ class Layers {
     GraphRegion reference_region;
     GraphRegion candidate_region;
     bool has_other_dims = false;
-    bool is_arranged = false;  ///< The candidate may have it in another order, and was compared in that.
+    bool is_arranged = false;        ///< The candidate may have it in another order, and was compared in that.
+    std::int64_t reference_nan = 0;  ///< In the latest run.
+    std::int64_t candidate_nan = 0;
   };
 
   // Inputs.
@@ -326,6 +329,10 @@ class Layers {
     Row& row = rows_[index];
     LayerComparison& layer = report_.layers[index];
     const Tolerance tolerance = tolerance_for(row, reference.type, candidate.type);
+    const TensorRange reference_range = range_of(reference);
+    const TensorRange candidate_range = range_of(candidate);
+    row.reference_nan = reference_range.nan;
+    row.candidate_nan = candidate_range.nan;
     Difference difference = compare(reference, candidate, tolerance);
     std::optional<Rearrangement> layout;
     TensorData arranged = reference;
@@ -352,8 +359,8 @@ class Layers {
     layer.tolerance = tolerance;
     layer.reference_type = text_of(reference);
     layer.candidate_type = text_of(candidate);
-    layer.reference_range = range_of(reference);
-    layer.candidate_range = range_of(candidate);
+    layer.reference_range = reference_range;
+    layer.candidate_range = candidate_range;
     layer.layout = std::move(layout);
     if (difference.incomparable.empty() && is_real(reference.type)) {
       layer.error = error_figures(arranged, candidate);
@@ -395,6 +402,39 @@ class Layers {
   }
 
   // Where it begins.
+
+  /// An operator that makes NaN of numbers: the logarithm of a negative one, 0 / 0.
+  [[nodiscard]] bool makes_nan(std::size_t index) const {
+    const auto& made_of = rows_[index].candidate_region.inputs;
+    return rows_[index].candidate_nan + rows_[index].reference_nan != 0 &&
+           std::all_of(made_of.begin(), made_of.end(), [&](const Value* input) {
+             const auto row = rows_by_candidate_.find(input);
+             return row == rows_by_candidate_.end() ||
+                    (rows_[row->second].candidate_nan == 0 && rows_[row->second].reference_nan == 0);
+           });
+  }
+
+  void find_nan(const TensorMap& inputs) {
+    const auto has_nan = [](const auto& input) { return range_of(input.second).nan != 0; };
+    if (std::any_of(inputs.begin(), inputs.end(), has_nan)) return;
+    for (std::size_t i = 0; i < rows_.size() && !report_.nan_begins; ++i) {
+      if (makes_nan(i)) report_.nan_begins = i;
+    }
+  }
+
+  /// The candidate's node makes NaN of what differs from the reference's tensors only by rounding, and not of those
+  /// themselves: it is on the edge of what it is defined for.
+  bool blame_for_nan(std::size_t index, const TensorMap& inputs) {
+    const Row& row = rows_[index];
+    if (report_.nan_begins != index || row.candidate_nan <= row.reference_nan) return false;
+    conclude(
+        index,
+        fmt::format("right; given its own, which have no NaN, it gives {} NaN where the reference has {}: rounding "
+                    "brings them to the edge of what the operator is defined for",
+                    row.candidate_nan, row.reference_nan),
+        inputs, candidate_values(row.candidate_region.inputs, for_candidate(inputs)));
+    return true;
+  }
 
   /// The candidate's numbers are the reference's, under the reference's name, in another order: right only if what
   /// comes after expects that.
@@ -472,7 +512,7 @@ class Layers {
       }
       const TensorMap expected = reference_values({needed.begin(), needed.end()}, inputs);
       for (std::size_t i = begin; i < next; ++i) {
-        if (is_wrong_by_itself(indices[i], expected, inputs)) return true;
+        if (is_wrong_by_itself(indices[i], expected, inputs) || blame_for_nan(indices[i], inputs)) return true;
       }
     }
     return false;
@@ -488,6 +528,15 @@ class Layers {
   }
 
   [[nodiscard]] TensorMap reference_values(const std::vector<const Value*>& values, const TensorMap& inputs) const {
+    return values_of(reference_, values, inputs);
+  }
+
+  [[nodiscard]] TensorMap candidate_values(const std::vector<const Value*>& values, const TensorMap& inputs) const {
+    return values_of(candidate_, values, inputs);
+  }
+
+  static TensorMap values_of(const PartialRuns& model, const std::vector<const Value*>& values,
+                             const TensorMap& inputs) {
     std::vector<const Value*> calculated;
     TensorMap result;
     for (const Value* value : values) {
@@ -498,7 +547,7 @@ class Layers {
         calculated.push_back(value);
       }
     }
-    if (!calculated.empty()) result.merge(reference_.run(calculated, inputs));
+    if (!calculated.empty()) result.merge(model.run(calculated, inputs));
     return result;
   }
 
@@ -611,7 +660,9 @@ class Layers {
     return "flattened in the wrong order" + layout.text.substr(neutral.size());
   }
 
-  void conclude(std::size_t index, std::string why, const TensorMap& inputs) {
+  /// `own` is what the candidate's node is given; without it the reduced case has what the reference has there.
+  void conclude(std::size_t index, std::string why, const TensorMap& inputs,
+                const std::optional<TensorMap>& own = std::nullopt) {
     Divergence& first = report_.first.emplace();
     first.layer = index;
     first.why = std::move(why);
@@ -626,15 +677,15 @@ class Layers {
       first.differences =
           part_differences(calculating(rows_[index].reference_region), calculating(rows_[index].candidate_region));
     }
-    first.reduced = reduce(rows_[index], inputs);
+    first.reduced = reduce(rows_[index], inputs, own);
   }
 
   /// Both parts by themselves. An input that only one of them has, or that they have in different forms, is a constant
   /// there.
-  [[nodiscard]] ReducedCase reduce(const Row& row, const TensorMap& inputs) const {
+  [[nodiscard]] ReducedCase reduce(const Row& row, const TensorMap& inputs, const std::optional<TensorMap>& own) const {
     const std::vector<const Value*> needed = needed_for(row);
     const TensorMap expected = reference_values(needed, inputs);
-    const TensorMap feeds = candidate_feeds(row, expected, Order::of_candidate);
+    const TensorMap feeds = own ? *own : candidate_feeds(row, expected, Order::of_candidate);
     ReducedCase reduced;
     reduced.reference = extract(reference_.model(), row.reference_region.inputs, {row.match.reference});
     reduced.candidate = extract(candidate_.model(), row.candidate_region.inputs, {row.match.candidate});

@@ -101,8 +101,10 @@ struct LayerReport {
   std::optional<std::size_t> weakest;   ///< The layer that loses most, if it is more than half of the signal (6 dB).
   std::optional<Failure> failure;       ///< Of the candidate; then there are no layers.
   std::optional<Divergence> first;      ///< Nothing where no tensor is worse than what it is made of.
-  std::vector<std::string> problems;    ///< Inputs or outputs that one of the models lacks.
-  std::vector<std::string> inputs;      ///< "image: f32[2, 1, 8, 8]", of the first run.
+  std::optional<std::size_t>
+      nan_begins;                     ///< The first layer with NaN in either model, where what it is made of has none.
+  std::vector<std::string> problems;  ///< Inputs or outputs that one of the models lacks.
+  std::vector<std::string> inputs;    ///< "image: f32[2, 1, 8, 8]", of the first run.
   std::size_t runs = 0;
   std::size_t reference_tensors = 0;  ///< Calculated by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;

@@ -1,0 +1,141 @@
+# graft verify and graft quantize show NaN where it is, and say where it begins. ONNX Runtime judges what is NaN.
+import numpy as np
+import onnxruntime as ort
+import pytest
+from conftest import save
+from onnx import helper, numpy_helper
+
+
+def node(op, inputs, output, **attributes):
+    return helper.make_node(op, inputs.split(), [output], name=output, **attributes)
+
+
+def constant(name, values):
+    return numpy_helper.from_array(np.asarray(values, np.float32), name)
+
+
+def network(path, *nodes, **constants):
+    weights = [constant(name, values) for name, values in constants.items()]
+    return save(path, list(nodes), [("x", ["n", 8])], [(nodes[-1].output[0], None)], weights)
+
+
+def run(path, x):
+    return ort.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+
+
+@pytest.fixture
+def data(tmp_path):
+    def write(values):
+        x = np.zeros((1, 8), np.float32)
+        x[0, : len(values)] = values
+        np.save(tmp_path / "x.npy", x)
+        return x, f"x={tmp_path / 'x.npy'}"
+
+    return write
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_nan_that_ends_in_relu_is_not_the_same_as_zero(graft, data, tmp_path, layers):
+    reference = network(tmp_path / "relu.onnx", node("Sqrt", "x", "r"), node("Relu", "r", "y"))
+    candidate = network(
+        tmp_path / "where.onnx",
+        node("Sqrt", "x", "r"),
+        node("Greater", "r zero", "truth"),
+        node("Where", "truth r zero", "y"),
+        zero=0,
+    )
+    x, argument = data([-1, 4, -9, 1])
+    assert np.isnan(run(reference, x)).sum() == 2
+    assert np.isnan(run(candidate, x)).sum() == 0
+    answer = graft("verify", reference, candidate, "--data", argument, *layers)
+    assert answer.code == 1
+    assert "NaN" in answer.out
+    assert graft("verify", reference, reference, "--data", argument, *layers).code == 0
+
+
+def test_the_same_nan_is_said(graft, data, tmp_path):
+    path = network(tmp_path / "root.onnx", node("Sqrt", "x", "r"), node("Relu", "r", "y"))
+    x, argument = data([-1, 4, -9, 1])
+    answer = graft("verify", path, path, "--data", argument)
+    assert answer.code == 0
+    assert f"{np.isnan(run(path, x)).sum()} of 8 elements are NaN on both sides" in answer.out
+
+
+def test_nan_of_the_users_own_is_counted(graft, data, tmp_path):
+    path = network(tmp_path / "m.onnx", node("Neg", "x", "y"))
+    _, argument = data([1, np.nan, 3, np.nan])
+    warning = "2 of 8 elements of input 'x' are NaN"
+    for command in (
+        ["verify", path, path, "--data", argument],
+        ["verify", path, path, "--layers", "--data", argument],
+        ["quantize", path, "-o", tmp_path / "q.onnx", "--precision", "f16", "--data", argument],
+        ["run", path, "-o", tmp_path / "y.npz", "--input", argument],
+    ):
+        assert warning in graft(*command).err, command[0]
+    _, argument = data([1, 2])
+    assert graft("verify", path, path, "--data", argument).err == ""
+
+
+def behind(first, last, **constants):
+    """Some nodes, and a layer and an activation behind them."""
+    random = np.random.default_rng(5)
+    return (
+        [*first, node("MatMul", f"{last} w", "layer"), node("Relu", "layer", "y")],
+        {"w": random.standard_normal((8, 8)), **constants},
+    )
+
+
+def test_a_node_on_the_edge_of_what_it_is_defined_for_is_the_first(graft, data, tmp_path):
+    """What is before the root differs by rounding alone, and the root of 0 and of -1e-6 are no neighbours."""
+    nodes, constants = behind([node("Abs", "x", "sizes"), node("Sqrt", "sizes", "roots")], "roots")
+    reference = network(tmp_path / "reference.onnx", *nodes, **constants)
+    nodes, constants = behind(
+        [node("Abs", "x", "raw"), node("Sub", "raw little", "sizes"), node("Sqrt", "sizes", "roots")],
+        "roots",
+        little=1e-6,
+    )
+    candidate = network(tmp_path / "candidate.onnx", *nodes, **constants)
+    x, argument = data([0, 1, 2, 3, 4, 5, 6, 7])
+    assert np.isfinite(run(reference, x)).all()
+    assert np.isnan(run(candidate, x)).all()
+    answer = graft("verify", reference, candidate, "--layers", "--data", argument, "--json")
+    assert answer.code == 1
+    assert answer.json["nan_begins"] == "roots"
+    assert answer.json["first_divergence"]["candidate"] == "roots"
+    assert "1 NaN where the reference has 0" in answer.json["first_divergence"]["why"]
+    text = graft("verify", reference, candidate, "--layers", "--data", argument).out
+    assert "NaN begins: 'roots', by node 'roots' (Sqrt)" in text
+    assert "first divergence: 'roots', by node 'roots' (Sqrt)" in text
+    small = tmp_path / "small.onnx"
+    reduced = graft("verify", reference, candidate, "--data", argument, "--reduce", small, "--json").json["reduced"]
+    assert graft(*reduced["command"].split()[1:]).code == 1
+
+
+def test_zero_divided_by_zero_in_f16(graft, data, tmp_path):
+    nodes, constants = behind([node("Neg", "x", "a"), node("Div", "a a", "ratios")], "ratios")
+    path = network(tmp_path / "ratio.onnx", *nodes, **constants)
+    _, argument = data([1e-9, 2, 3, 4, 5, 6, 7, 8])
+    answer = graft("verify", path, "--emulate", "f16", "--data", argument, "--json")
+    assert answer.code == 1
+    assert answer.json["nan_begins"] == "ratios"
+    assert answer.json["first_divergence"]["candidate"] == "ratios"
+    layer = next(layer for layer in answer.json["layers"] if layer["candidate"] == "y")
+    assert layer["candidate_range"]["nan"] == 8
+
+
+def test_quantize_counts_what_ends_in_relu(graft, data, tmp_path):
+    """Too large in f16, the same minus the same, and an activation that must not hide it."""
+    path = network(
+        tmp_path / "large.onnx",
+        node("Mul", "x many", "a"),
+        node("Mul", "a a", "squares"),
+        node("Sub", "squares squares", "nothing"),
+        node("Add", "nothing x", "sum"),
+        node("Relu", "sum", "y"),
+        many=300,
+    )
+    _, argument = data([1, 2, 3, 4, 0.1, 0.2, 0.3, 0.4])
+    arguments = ["--precision", "f16", "--data", argument, "--json"]
+    result = graft("quantize", path, "-o", tmp_path / "out.onnx", *arguments).json
+    assert result["plain_outputs"][0]["not_finite"] == 4
+    assert result["outputs"][0]["not_finite"] == 0
