@@ -233,6 +233,11 @@ void say_failure(const Console& console, const Failure& failure) {
 
 /// What the emulated type does: the first tensor that is beyond its range, and the layer that loses most.
 void say_losses(const Console& console, const LayerReport& report) {
+  for (const LargeConstant& constant : report.large_constants) {
+    console.say(fmt::format("{}: the constant '{}' that {} reads: {} of {} elements, up to {:.4g}",
+                            console.paint("beyond the range of the type", Colour::bad), constant.name, constant.node,
+                            constant.overflow, constant.elements, constant.largest));
+  }
   std::size_t overflowing = 0;
   const LayerComparison* first = nullptr;
   bool emulated = false;
@@ -258,6 +263,14 @@ void say_losses(const Console& console, const LayerReport& report) {
 }  // namespace
 
 Json to_json(const LayerReport& report) {
+  Json constants = Json::array();
+  for (const LargeConstant& constant : report.large_constants) {
+    constants.push_back({{"name", constant.name},
+                         {"node", constant.node},
+                         {"largest", number(constant.largest)},
+                         {"overflow", constant.overflow},
+                         {"elements", constant.elements}});
+  }
   Json layers = Json::array();
   for (const LayerComparison& layer : report.layers) layers.push_back(to_json(layer));
   Json failure;
@@ -292,6 +305,7 @@ Json to_json(const LayerReport& report) {
           {"nan_begins", report.nan_begins ? Json(report.layers[*report.nan_begins].candidate) : Json()},
           {"weakest", report.weakest ? Json(report.layers[*report.weakest].candidate) : Json()},
           {"failure", std::move(failure)},
+          {"large_constants", std::move(constants)},
           {"layers", std::move(layers)}};
 }
 

@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graph/functions.hpp"
 #include "graph/opset.hpp"
 #include "graph/shape_inference.hpp"
+#include "verify/compare.hpp"
 #include "verify/match_tensors.hpp"
 #include "verify/partial_runs.hpp"
 #include "verify/pieces.hpp"
@@ -100,10 +102,27 @@ std::optional<TensorData> rounded_weight(const Value& value, const TensorData& t
   return std::nullopt;
 }
 
+/// Calls `visit` for each graph: the main one, and those inside nodes.
+template <class AnyGraph, class Visit>
+void for_each_graph(AnyGraph& graph, const Visit& visit) {
+  visit(graph);
+  for (const Node* node : graph.nodes()) {
+    for (Graph* body : node->subgraphs()) for_each_graph(*body, visit);
+  }
+}
+
+/// That a type may round: of f32, and read by something.
+std::optional<TensorData> weight_of(const Value& value) {
+  if (value.uses.empty()) return std::nullopt;
+  auto constant = value.constant();
+  if (constant && constant->type != ElementType::f32) constant.reset();
+  return constant;
+}
+
 void round_weights(Graph& graph, Precision precision) {
   for (Value* value : graph.values()) {
-    const auto constant = value->constant();
-    if (!constant || constant->type != ElementType::f32 || value->uses.empty()) continue;
+    const auto constant = weight_of(*value);
+    if (!constant) continue;
     auto rounded = rounded_weight(*value, *constant, precision);
     if (!rounded) continue;
     if (value->producer == nullptr) {
@@ -134,6 +153,46 @@ Value* add_rounding(Graph& graph, Value& value, Precision precision, double scal
       graph.add_node("Clip", {whole->output(), constant("lowest", lowest_step), constant("highest", highest_step)},
                      {value.name + "/int8"});
   return graph.add_node("Mul", {clipped->output(), step}, {value.name})->output();
+}
+
+/// What a model is given, and what nodes calculate.
+std::vector<Value*> tensors_to_round(const Graph& graph) {
+  std::vector<Value*> tensors;
+  for (Value* input : graph.inputs()) {
+    if (graph.parent() == nullptr && is_f32(*input) && !input->initializer) tensors.push_back(input);
+  }
+  for (const Node* node : graph.nodes()) {
+    if (only_moves(*node)) continue;
+    for (Value* output : node->outputs) {
+      if (output != nullptr && is_f32(*output) && !output->constant()) tensors.push_back(output);
+    }
+  }
+  return tensors;
+}
+
+void round_tensors(Graph& graph, Precision precision, const Scales& scales) {
+  const std::vector<Node*> calculating = graph.nodes();
+  for (Value* value : tensors_to_round(graph)) {
+    if (std::any_of(value->uses.begin(), value->uses.end(), is_size)) continue;
+    const auto scale = scales.find(value->name);
+    if (precision == Precision::int8 && scale == scales.end()) {
+      throw Error(Error::Kind::internal, fmt::format("no scale for '{}'", value->name));
+    }
+    const std::string name = value->name;
+    const bool is_input = value->is_input;
+    Node* first = nullptr;
+    Value* rounded = add_rounding(graph, *value, precision, scale == scales.end() ? 1 : scale->second, first);
+    graph.replace_all_uses(*value, *rounded, first);
+    if (!is_input && rounded->name != name) {
+      graph.rename(*value, graph.unique_name(name + "/exact"));
+      graph.rename(*rounded, name);
+    }
+  }
+  const std::set<const Node*> known(calculating.begin(), calculating.end());
+  for (Node* node : graph.nodes()) {
+    if (!known.contains(node)) node->metadata.emplace(rounding_note, to_string(precision));
+  }
+  graph.topological_sort();
 }
 
 }  // namespace
@@ -179,46 +238,47 @@ Scales int8_scales(const Model& model, const TensorMap& inputs, OperatorKernels 
   return scales;
 }
 
+Model with_open_functions(const Model& model) {
+  Model opened = model.clone();
+  raise_opset(opened, std::max(opened.graph().opset(), oldest_opset));
+  inline_functions(opened, {.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }});
+  infer_shapes(opened);
+  return opened;
+}
+
 Model emulate(const Model& model, Precision precision, const Scales& scales) {
-  Model emulated = model.clone();
+  Model emulated = with_open_functions(model);
   emulated.source = fmt::format("{} in {}", model.source, to_string(precision));
-  raise_opset(emulated, std::max(emulated.graph().opset(), oldest_opset));
-  infer_shapes(emulated);
-  Graph& graph = emulated.graph();
-  round_weights(graph, precision);
-  std::vector<Value*> tensors;
-  for (Value* input : std::vector<Value*>(graph.inputs())) {
-    if (is_f32(*input) && !input->initializer) tensors.push_back(input);
+  if (precision == Precision::int8) {
+    round_weights(emulated.graph(), precision);
+    round_tensors(emulated.graph(), precision, scales);
+  } else {
+    for_each_graph(emulated.graph(), [&](Graph& graph) {
+      round_weights(graph, precision);
+      round_tensors(graph, precision, scales);
+    });
   }
-  for (const Node* node : graph.nodes()) {
-    if (only_moves(*node)) continue;
-    for (Value* output : node->outputs) {
-      if (output != nullptr && is_f32(*output) && !output->constant()) tensors.push_back(output);
-    }
-  }
-  const std::vector<Node*> calculating = graph.nodes();
-  for (Value* value : tensors) {
-    if (std::any_of(value->uses.begin(), value->uses.end(), is_size)) continue;
-    const auto scale = scales.find(value->name);
-    if (precision == Precision::int8 && scale == scales.end()) {
-      throw Error(Error::Kind::internal, fmt::format("{}: no scale for '{}'", model.source, value->name));
-    }
-    const std::string name = value->name;
-    const bool is_input = value->is_input;
-    Node* first = nullptr;
-    Value* rounded = add_rounding(graph, *value, precision, scale == scales.end() ? 1 : scale->second, first);
-    graph.replace_all_uses(*value, *rounded, first);
-    if (!is_input && rounded->name != name) {
-      graph.rename(*value, graph.unique_name(name + "/exact"));
-      graph.rename(*rounded, name);
-    }
-  }
-  const std::set<const Node*> known(calculating.begin(), calculating.end());
-  for (Node* node : graph.nodes()) {
-    if (!known.contains(node)) node->metadata.emplace(rounding_note, to_string(precision));
-  }
-  graph.topological_sort();
   return emulated;
+}
+
+std::vector<LargeConstant> large_constants(const Model& model, Precision precision) {
+  std::vector<LargeConstant> found;
+  if (precision == Precision::int8) return found;
+  const Model opened = with_open_functions(model);
+  for_each_graph(opened.graph(), [&](const Graph& graph) {
+    for (const Value* value : graph.values()) {
+      const auto constant = weight_of(*value);
+      if (!constant || std::any_of(value->uses.begin(), value->uses.end(), is_size)) continue;
+      const std::int64_t overflow = rounding_effect(*constant, precision).overflow;
+      if (overflow == 0) continue;
+      found.push_back({.name = value->name,
+                       .node = describe(*value->uses.front().node),
+                       .largest = largest_finite(*constant),
+                       .overflow = overflow,
+                       .elements = constant->element_count()});
+    }
+  });
+  return found;
 }
 
 const Node& calculating_node(const Node& node) {

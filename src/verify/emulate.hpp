@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
@@ -29,12 +30,29 @@ using Scales = std::map<std::string, double, std::less<>>;
 [[nodiscard]] Scales int8_scales(const Model& model, const TensorMap& inputs, OperatorKernels kernels, int threads,
                                  std::int64_t memory);
 
-/// The model as it would run in that type, in standard operators: every f32 tensor of the main graph is rounded where
-/// it is made, and so are inputs and weights; operators calculate in f32 inside, as Graft's and TensorRT's do. In f16
-/// and bf16 by a Cast there and one back, so that numbers beyond the range become infinite. In int8 to one of 255 steps
-/// of the tensor's own scale, saturating; weights of Conv, ConvTranspose, Gemm and MatMul have one for each channel,
-/// other constants stay as they are. A tensor keeps its name for what it is after rounding.
+/// A copy in an operator set that `emulate` works in, with the bodies of local functions in the place of their calls,
+/// so that each tensor of theirs can be looked at. Graft's operators stay single nodes.
+[[nodiscard]] Model with_open_functions(const Model& model);
+
+/// The model as it would run in that type, in standard operators and with open functions: every f32 tensor, also in the
+/// bodies of If, Loop and Scan, is rounded where it is made, and so are inputs and weights; operators calculate in f32
+/// inside, as Graft's and TensorRT's do. In f16 and bf16 by a Cast there and one back, so that numbers beyond the range
+/// become infinite. In int8 to one of 255 steps of the tensor's own scale, saturating; weights of Conv, ConvTranspose,
+/// Gemm and MatMul have one for each channel, other constants stay as they are, and so do bodies, whose tensors have no
+/// scales. A tensor keeps its name for what it is after rounding.
 [[nodiscard]] Model emulate(const Model& model, Precision precision, const Scales& scales = {});
+
+/// A constant with numbers that the type alone makes infinite.
+struct LargeConstant {
+  std::string name;
+  std::string node;  ///< One that reads it.
+  double largest = 0;
+  std::int64_t overflow = 0;
+  std::int64_t elements = 0;
+};
+
+/// Those of f32, in sub-graphs too; none in int8, whose steps reach as far as the numbers do.
+[[nodiscard]] std::vector<LargeConstant> large_constants(const Model& model, Precision precision);
 
 /// The node whose result an emulated model rounds here; the node itself in any other place.
 [[nodiscard]] const Node& calculating_node(const Node& node);

@@ -811,6 +811,7 @@ LayerReport compare_layers(const Model& reference, const Model& candidate, const
     LayerReport other = Layers(reference, candidate, options, {}, false).run();
     return explains_more(other, report, reference) ? std::move(other) : std::move(report);
   }
+  const Model opened = with_open_functions(candidate);
   Scales scales;
   if (*options.emulated == Precision::int8) {
     std::vector<std::string> problems;
@@ -827,11 +828,12 @@ LayerReport compare_layers(const Model& reference, const Model& candidate, const
       TensorMap ignored;
       inputs = MadeUpInputs().inputs(compiled, reference, made_up, true, ignored);
     }
-    scales =
-        int8_scales(candidate, inputs_for(pairs, inputs), options.candidate_kernels, options.threads, options.memory);
+    scales = int8_scales(opened, inputs_for(pairs, inputs), options.candidate_kernels, options.threads, options.memory);
   }
-  const Model emulated = emulate(candidate, *options.emulated, scales);
-  return Layers(reference, emulated, options, std::move(scales), true).run();
+  const Model emulated = emulate(opened, *options.emulated, scales);
+  LayerReport report = Layers(with_open_functions(reference), emulated, options, std::move(scales), true).run();
+  report.large_constants = large_constants(opened, *options.emulated);
+  return report;
 }
 
 }  // namespace graft

@@ -101,10 +101,11 @@ struct LayerReport {
   std::optional<std::size_t> weakest;   ///< The layer that loses most, if it is more than half of the signal (6 dB).
   std::optional<Failure> failure;       ///< Of the candidate; then there are no layers.
   std::optional<Divergence> first;      ///< Nothing where no tensor is worse than what it is made of.
-  std::optional<std::size_t>
-      nan_begins;                     ///< The first layer with NaN in either model, where what it is made of has none.
-  std::vector<std::string> problems;  ///< Inputs or outputs that one of the models lacks.
-  std::vector<std::string> inputs;    ///< "image: f32[2, 1, 8, 8]", of the first run.
+  /// The first layer with NaN in either model, where what it is made of has none.
+  std::optional<std::size_t> nan_begins;
+  std::vector<LargeConstant> large_constants;  ///< Of the candidate, beyond the range of the emulated type.
+  std::vector<std::string> problems;           ///< Inputs or outputs that one of the models lacks.
+  std::vector<std::string> inputs;             ///< "image: f32[2, 1, 8, 8]", of the first run.
   std::size_t runs = 0;
   std::size_t reference_tensors = 0;  ///< Calculated by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;
