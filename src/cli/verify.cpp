@@ -54,7 +54,8 @@ Json to_json(const OutputReport& output) {
           {"tolerance",
            {{"relative", output.tolerance.relative},
             {"absolute", output.tolerance.absolute},
-            {"of_largest", output.tolerance.of_largest}}},
+            {"of_largest", output.tolerance.of_largest},
+            {"why", output.why_tolerance}}},
           {"elements", worst.count},
           {"mismatched", worst.mismatched},
           {"max_absolute", number(worst.worst_absolute())},
@@ -348,6 +349,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
   auto options = options_of<VerifyOptions>(arguments);
   for (const TensorMap& data : options.data) warn_of_nan(console, "--data", data);
   options.across_formats = true;
+  options.may_be_narrower = true;
   const Pair files = pair_of(arguments);
   const auto [reference, candidate] = read_models(files, options);
   fix_open_sizes(reference, candidate, arguments, options.shapes);
@@ -382,8 +384,8 @@ Exit verify(const Console& console, const Arguments& arguments) {
                output.reference_type,
                was_run ? output.worst.to_string() : ""});
     if (!output.note.empty()) table.add({"", "", "", {output.note, Colour::faint}});
-    if (!output.equal() || console.verbose)
-      table.add({"", "", "", {"allowed: " + tolerance_text(output.tolerance), Colour::faint}});
+    if (was_run && (!output.equal() || console.verbose || !output.why_tolerance.empty()))
+      table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Colour::faint}});
     outputs.push_back(to_json(output));
   }
   for (const std::string& problem : report.problems) table.add({Cell("differs", Colour::bad), problem});

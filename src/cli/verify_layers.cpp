@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <numeric>
 
 #include "cli/json_values.hpp"
@@ -73,7 +74,8 @@ Json to_json(const LayerComparison& layer) {
                {"tolerance",
                 {{"relative", layer.tolerance.relative},
                  {"absolute", layer.tolerance.absolute},
-                 {"of_largest", layer.tolerance.of_largest}}}};
+                 {"of_largest", layer.tolerance.of_largest},
+                 {"why", layer.why_tolerance}}}};
   json.update(to_json(layer.difference));
   json.update({{"snr_db", number(layer.error.snr_db)},
                {"root_mean_square_error", number(layer.error.root_mean_square)},
@@ -260,6 +262,17 @@ void say_losses(const Console& console, const LayerReport& report) {
   }
 }
 
+/// Those that are not of a tensor's own type.
+void say_tolerances(const Console& console, const LayerReport& report) {
+  std::map<std::string, std::size_t> counts;
+  for (const LayerComparison& layer : report.layers) {
+    if (!layer.why_tolerance.empty()) ++counts[allowed_text(layer.tolerance, layer.why_tolerance)];
+  }
+  for (const auto& [text, count] : counts) {
+    console.say(console.paint(fmt::format("{} ({})", text, count_text(count, "tensor")), Colour::faint));
+  }
+}
+
 }  // namespace
 
 Json to_json(const LayerReport& report) {
@@ -373,6 +386,7 @@ void say(const Console& console, const LayerReport& report) {
     console.say(fmt::format("{} more: -v shows them, --json all figures of each",
                             count_text(report.layers.size() - rows.size(), "tensor")));
   }
+  say_tolerances(console, report);
   for (const std::string& problem : report.problems)
     console.say(console.paint("differs", Colour::bad) + ": " + problem);
 }

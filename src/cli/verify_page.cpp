@@ -174,6 +174,10 @@ std::string tolerance_text(const Tolerance& tolerance) {
   return text;
 }
 
+std::string allowed_text(const Tolerance& tolerance, const std::string& why) {
+  return "allowed: " + tolerance_text(tolerance) + (why.empty() ? "" : ", since " + why);
+}
+
 std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
   std::vector<ComparedTensor> tensors;
   for (const OutputReport& output : report.outputs) {

@@ -30,6 +30,8 @@ struct ComparedTensor {
 
 /// "relative 0.00012 + 3.1e-05 of the largest".
 [[nodiscard]] std::string tolerance_text(const Tolerance& tolerance);
+/// "allowed: relative 0.016 + 0.016 of the largest, since it is calculated from f16 in the candidate".
+[[nodiscard]] std::string allowed_text(const Tolerance& tolerance, const std::string& why);
 
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const VerifyReport& report);
 

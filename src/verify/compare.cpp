@@ -16,6 +16,8 @@ namespace graft {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::array<std::string_view, 4> rounding_operators = {"QuantizeLinear", "DynamicQuantizeLinear",
+                                                                "QLinearConv", "QLinearMatMul"};
 
 std::vector<std::int64_t> index_of(std::int64_t position, const std::vector<std::int64_t>& dims) {
   std::vector<std::int64_t> index(dims.size());
@@ -152,16 +154,96 @@ const Value* before_movements(const Value& value) {
   return at;
 }
 
+/// Also where the file does not say it: f16 comes from inputs, from constants and from casts.
+std::optional<ElementType> type_of(const Value& value) {
+  if (value.type) return value.type;
+  if (value.initializer) return value.initializer->type;
+  if (value.producer == nullptr) return std::nullopt;
+  constexpr std::int64_t unknown = 0;
+  if (value.producer->is("Cast")) return static_cast<ElementType>(value.producer->int_or("to", unknown));
+  const auto constant = value.constant();
+  return constant ? std::optional(constant->type) : std::nullopt;
+}
+
+/// f32 stands for every type that is not narrow.
+ElementType narrow_or_f32(std::optional<ElementType> type) {
+  return type == ElementType::f16 || type == ElementType::bf16 ? *type : ElementType::f32;
+}
+
+ElementType coarser(ElementType a, ElementType b) { return epsilon_of(b) > epsilon_of(a) ? b : a; }
+
+class NarrowTypeFinder {
+ public:
+  explicit NarrowTypeFinder(const Model& model) : model_(model) {}
+
+  NarrowTypes run() {
+    for (const Value* value : model_.graph().values()) {
+      if (value->producer == nullptr) add(*value, narrow_or_f32(type_of(*value)));
+    }
+    for (const Node* node : model_.graph().nodes()) {
+      const ElementType inside = type_in(*node);
+      for (const Value* output : node->outputs) {
+        if (output != nullptr) add(*output, coarser(inside, narrow_or_f32(type_of(*output))));
+      }
+    }
+    return std::move(narrow_);
+  }
+
+ private:
+  void add(const Value& value, ElementType type) {
+    if (type != ElementType::f32) narrow_.emplace(&value, type);
+  }
+
+  /// Of what a node reads, and of what is calculated in its bodies and in the function that it calls.
+  [[nodiscard]] ElementType type_in(const Node& node) const {
+    ElementType type = ElementType::f32;
+    for (const Value* input : node.inputs) {
+      if (input == nullptr) continue;
+      const auto found = narrow_.find(input);
+      type = coarser(type, found == narrow_.end() ? narrow_or_f32(type_of(*input)) : found->second);
+    }
+    const auto look = [&](const Node& inner) { type = coarser(type, type_of_outputs(inner, type_in(inner))); };
+    for (const Graph* body : node.subgraphs()) {
+      for (const Node* inner : body->nodes()) look(*inner);
+    }
+    if (const FunctionDefinition* function = model_.find_function(node)) {
+      for (const Node* inner : function->body->nodes()) look(*inner);
+    }
+    return type;
+  }
+
+  static ElementType type_of_outputs(const Node& node, ElementType type) {
+    for (const Value* output : node.outputs) {
+      if (output != nullptr) type = coarser(type, narrow_or_f32(type_of(*output)));
+    }
+    return type;
+  }
+
+  const Model& model_;
+  NarrowTypes narrow_;
+};
+
 }  // namespace
 
 Tolerance Tolerance::of_rewrite(ElementType type, bool quantised) { return of_epsilons(type, quantised, 64, 32); }
 Tolerance Tolerance::of_network(ElementType type, bool quantised) { return of_epsilons(type, quantised, 1024, 256); }
 
 bool is_quantised(const Value& value) {
-  constexpr std::array<std::string_view, 4> rounding = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
-                                                        "QLinearMatMul"};
   const Node* node = before_movements(value)->producer;
-  return node != nullptr && (is_one_of(*node, rounding) || find_operator_for(*node));
+  return node != nullptr && (is_one_of(*node, rounding_operators) || find_operator_for(*node));
+}
+
+bool quantises(const Model& model) {
+  bool found = false;
+  model.graph().for_each_node([&](const Node& node) { found = found || is_one_of(node, rounding_operators); });
+  return found;
+}
+
+NarrowTypes narrow_types(const Model& model) { return NarrowTypeFinder(model).run(); }
+
+ElementType rounding_type(const NarrowTypes& narrow, const Value& value, ElementType own) {
+  const auto found = narrow.find(&value);
+  return found == narrow.end() || !is_floating_point(own) ? own : coarser(own, found->second);
 }
 
 const Value* mean_of(const Value& value) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/model.hpp"
@@ -33,6 +34,15 @@ struct Tolerance {
 /// result or of an operator of Graft, perhaps in another shape or order. Other integers, such as indices and classes,
 /// are exact.
 [[nodiscard]] bool is_quantised(const Value& value);
+
+/// Whether a node of it rounds real numbers to 8 bits.
+[[nodiscard]] bool quantises(const Model& model);
+
+/// Of the values of a main graph that are f16 or bf16, or are calculated from such: the coarser of the two.
+using NarrowTypes = std::unordered_map<const Value*, ElementType>;
+[[nodiscard]] NarrowTypes narrow_types(const Model& model);
+/// The type whose rounding is in a value: its own, or a narrower one that it was calculated in before.
+[[nodiscard]] ElementType rounding_type(const NarrowTypes& narrow, const Value& value, ElementType own);
 
 /// What a value is the mean of, where one node calculates it, perhaps in another shape or order; nullptr otherwise.
 [[nodiscard]] const Value* mean_of(const Value& value);

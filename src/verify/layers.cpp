@@ -61,15 +61,6 @@ void collect_shapes(const Value* value, std::vector<std::vector<std::int64_t>>& 
   }
 }
 
-bool quantises(const Model& model) {
-  bool found = false;
-  model.graph().for_each_node([&](const Node& node) {
-    found = found || node.is("QuantizeLinear") || node.is("DynamicQuantizeLinear") || node.is("QLinearConv") ||
-            node.is("QLinearMatMul");
-  });
-  return found;
-}
-
 /// The candidate does not run; the reference's own failures go to the caller.
 struct CandidateFails {
   std::string message;
@@ -154,6 +145,8 @@ class Layers {
     }
     reference_.infer(inputs);
     candidate_.infer(renamed);
+    reference_narrow_ = narrow_types(reference_.model());
+    candidate_narrow_ = narrow_types(candidate_.model());
     std::vector<std::string> alone;
     for (const EndPair& pair :
          pair_ends(all_outputs(reference_.model()), all_outputs(candidate_.model()), "output", alone)) {
@@ -313,10 +306,15 @@ class Layers {
 
   /// Where none is given; and for telling orders apart, of which many are within a wide tolerance.
   [[nodiscard]] Tolerance usual_tolerance(const Row& row, ElementType reference, ElementType candidate) const {
-    const bool is_narrow = options_.emulated && *options_.emulated != Precision::int8 && is_floating_point(candidate);
-    if (is_narrow) candidate = *options_.emulated == Precision::f16 ? ElementType::f16 : ElementType::bf16;
-    return layer_tolerance(reference, candidate, quantised_,
+    return layer_tolerance(rounding_type(reference_narrow_, *row.match.reference, reference),
+                           rounding_type(candidate_narrow_, *row.match.candidate, candidate), quantised_,
                            is_quantised(*row.match.reference) || is_quantised(*row.match.candidate));
+  }
+
+  [[nodiscard]] std::string why_tolerance(const Row& row, ElementType own) const {
+    if (options_.relative || options_.absolute) return "";
+    return graft::why_tolerance(own, rounding_type(reference_narrow_, *row.match.reference, own),
+                                rounding_type(candidate_narrow_, *row.match.candidate, own), quantised_);
   }
 
   /// Rewrites put tensors of their own into the order that they need. One that is called as before has to be as before.
@@ -357,6 +355,7 @@ class Layers {
     row.has_other_dims = reference.dims != candidate.dims;
     layer.worst_run = run;
     layer.tolerance = tolerance;
+    layer.why_tolerance = why_tolerance(row, candidate.type);
     layer.reference_type = text_of(reference);
     layer.candidate_type = text_of(candidate);
     layer.reference_range = reference_range;
@@ -734,6 +733,8 @@ class Layers {
   PartialRuns candidate_;
   TensorMatcher matcher_;
   bool quantised_;
+  NarrowTypes reference_narrow_;
+  NarrowTypes candidate_narrow_;
   std::vector<EndPair> inputs_;
   bool inputs_are_exchanged_ = false;  ///< The channels of one are in another place in the candidate.
   std::optional<CpuModel> whole_;
@@ -790,6 +791,14 @@ Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool qua
   if (!narrow(reference) && !narrow(candidate)) return coarser;
   constexpr double epsilons = 16;
   return {.relative = epsilons * coarser.of_largest, .absolute = 0, .of_largest = epsilons * coarser.of_largest};
+}
+
+std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantised) {
+  if (!is_floating_point(own)) return "";
+  if (quantised) return "the candidate rounds to 8 bits";
+  if (candidate != own) return fmt::format("it is calculated from {} in the candidate", to_string(candidate));
+  if (reference != own) return fmt::format("it is calculated from {} in the reference", to_string(reference));
+  return "";
 }
 
 bool LayerReport::equal() const {

@@ -37,9 +37,14 @@ struct LayerOptions {
 };
 
 /// What a tensor inside a network may differ by. f32 against f32: Tolerance::of_network. Where a side is f16 or bf16,
-/// 16 epsilon of that type, relative and of the largest. Where the candidate is `quantised`, 5 % of the largest, of
-/// reals; one step of 8-bit integers that come from rounding. Nothing for other integers.
+/// or calculated from such (see rounding_type), 16 epsilon of that type, relative and of the largest. Where the
+/// candidate is `quantised`, 5 % of the largest, of reals; one step of 8-bit integers that come from rounding. Nothing
+/// for other integers.
 [[nodiscard]] Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded);
+
+/// Why a tensor has another tolerance than its own type: "it is calculated from f16 in the candidate". The types are
+/// those that rounding_type gives.
+[[nodiscard]] std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantised);
 
 /// One tensor that both models have.
 struct LayerComparison {
@@ -58,6 +63,7 @@ struct LayerComparison {
   std::string reference_type;  ///< "f32[2, 10]", of the worst run; so is what follows.
   std::string candidate_type;
   Tolerance tolerance;
+  std::string why_tolerance;  ///< Where it is not that of its own type.
   Difference difference;
   ErrorFigures error;
   TensorRange reference_range;

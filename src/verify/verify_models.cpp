@@ -52,7 +52,14 @@ std::string text_of(const TensorData& tensor) {
 class Verification {
  public:
   Verification(const Model& reference, const Model& candidate, const VerifyOptions& options)
-      : reference_(reference), candidate_(candidate), options_(options) {}
+      : reference_(reference),
+        candidate_(candidate),
+        options_(options),
+        quantised_(options.may_be_narrower && quantises(candidate) && !quantises(reference)) {
+    if (!options.may_be_narrower) return;
+    reference_narrow_ = narrow_types(reference);
+    candidate_narrow_ = narrow_types(candidate);
+  }
 
   VerifyReport run() {
     inputs_ = pair_ends(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
@@ -66,10 +73,18 @@ class Verification {
     }
     if (!inputs_agree) return std::move(report_);
 
-    CpuModel reference(reference_,
-                       {.kernels = options_.reference_kernels, .extra_outputs = {}, .threads = options_.threads});
-    CpuModel candidate(candidate_,
-                       {.kernels = options_.candidate_kernels, .extra_outputs = {}, .threads = options_.threads});
+    const bool rounds = std::any_of(outputs.begin(), outputs.end(), [&](const EndPair& pair) {
+      return rounding_of_reference(*pair.reference, ElementType::f32) !=
+             rounding_of_candidate(*pair.candidate, ElementType::f32);
+    });
+    CpuModel reference(reference_, {.kernels = options_.reference_kernels,
+                                    .extra_outputs = {},
+                                    .threads = options_.threads,
+                                    .round_inside = rounds});
+    CpuModel candidate(candidate_, {.kernels = options_.candidate_kernels,
+                                    .extra_outputs = {},
+                                    .threads = options_.threads,
+                                    .round_inside = rounds});
     const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
     const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();
     for (std::size_t run = 0; run < total; ++run) {
@@ -179,12 +194,31 @@ class Verification {
     return result;
   }
 
-  [[nodiscard]] Tolerance tolerance_for(ElementType type, const std::string& output) const {
-    if (!options_.relative && !options_.absolute) {
-      const Value* value = reference_.graph().find_local(output);
-      return Tolerance::of_network(type, value != nullptr && is_quantised(*value));
+  [[nodiscard]] ElementType rounding_of_reference(const Value& value, ElementType own) const {
+    return rounding_type(reference_narrow_, value, own);
+  }
+  [[nodiscard]] ElementType rounding_of_candidate(const Value& value, ElementType own) const {
+    return rounding_type(candidate_narrow_, value, own);
+  }
+
+  /// Two models that are narrow alike calculate alike but for the order of sums: the outputs' own type is enough.
+  void set_tolerance(OutputReport& output, ElementType type) const {
+    output.why_tolerance.clear();
+    if (options_.relative || options_.absolute) {
+      output.tolerance = {
+          .relative = options_.relative.value_or(0), .absolute = options_.absolute.value_or(0), .of_largest = 0};
+      return;
     }
-    return {.relative = options_.relative.value_or(0), .absolute = options_.absolute.value_or(0), .of_largest = 0};
+    const Value* reference = reference_.graph().find_local(output.reference_name);
+    const Value* candidate = candidate_.graph().find_local(output.candidate_name);
+    const bool rounded = reference != nullptr && is_quantised(*reference);
+    output.tolerance = Tolerance::of_network(type, rounded);
+    if (reference == nullptr || candidate == nullptr) return;
+    const ElementType left = rounding_of_reference(*reference, type);
+    const ElementType right = rounding_of_candidate(*candidate, type);
+    if (left == right && !quantised_) return;
+    output.tolerance = layer_tolerance(left, right, quantised_, rounded);
+    output.why_tolerance = why_tolerance(type, left, right, quantised_);
   }
 
   void compare_run(std::size_t run, const TensorMap& expected, const TensorMap& found) {
@@ -197,8 +231,8 @@ class Verification {
         reference = rearrange(reference, *order);
         output.note = order->text;
       }
-      const Tolerance tolerance = tolerance_for(reference.type, output.reference_name);
-      Difference difference = compare(reference, candidate, tolerance);
+      set_tolerance(output, reference.type);
+      Difference difference = compare(reference, candidate, output.tolerance);
       if (reference.type != candidate.type && difference.incomparable.empty()) {
         difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
                                               to_string(reference.type), to_string(candidate.type));
@@ -209,7 +243,6 @@ class Verification {
       if (run == 0 || worse) {
         output.worst = std::move(difference);
         output.worst_run = run;
-        output.tolerance = tolerance;
         output.reference_type = reference_type;
         output.candidate_type = text_of(candidate);
       }
@@ -219,6 +252,9 @@ class Verification {
   const Model& reference_;
   const Model& candidate_;
   const VerifyOptions& options_;
+  bool quantised_;
+  NarrowTypes reference_narrow_;
+  NarrowTypes candidate_narrow_;
   std::vector<EndPair> inputs_;
   bool is_exchanged_ = false;  ///< An input's channels are in another place in the candidate.
   MadeUpInputs made_up_;

@@ -31,6 +31,9 @@ struct VerifyOptions {
   /// transposed for it, and then so is an output; an output that one of both only has as a tensor inside is found
   /// there.
   bool across_formats = false;
+  /// One model may be narrower than the other (f16 against f32), or quantised: f16 and bf16 tensors are rounded where
+  /// they are made, and what is calculated from them has the tolerance that compare_layers gives it.
+  bool may_be_narrower = false;
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
 
@@ -40,7 +43,8 @@ struct OutputReport {
   std::string reference_type;  ///< "f32[2, 10]", of the worst run.
   std::string candidate_type;
   Tolerance tolerance;
-  Difference worst;  ///< Of the run that is furthest outside, or nearest to the limit.
+  std::string why_tolerance;  ///< Where it is not that of the output's own type.
+  Difference worst;           ///< Of the run that is furthest outside, or nearest to the limit.
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   std::string note;  ///< "transposed by [0, 2, 3, 1] ...", "a tensor inside the candidate, which does not return it".

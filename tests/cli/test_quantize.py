@@ -293,6 +293,49 @@ def test_digits_answer_the_same(graft, converted, digits, tmp_path):
             assert (found.argmax(1) == labels).mean() == (expected.argmax(1) == labels).mean()
 
 
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_verify_calls_the_result_the_same(graft, converted, tmp_path, precision, layers):
+    """The outputs are f32 again, with the rounding of f16 in them: that much is allowed, and it says so."""
+    out = tmp_path / "narrow.onnx"
+    data = ["--data", f"image={DIGITS_DATA}:images"]
+    quantize(graft, converted, out, *data, precision=precision)
+    answer = graft("verify", converted, out, *data, *layers)
+    assert answer.code == 0, answer.out
+    assert f"since it is calculated from {precision} in the candidate" in " ".join(answer.out.split())
+    # The tolerance of f32 is not what the result keeps.
+    assert graft("verify", converted, out, *data, *layers, "--rtol", "1e-4").code == 1
+
+
+def test_verify_sees_what_f16_breaks(graft, tmp_path):
+    """Without rounding inside, the overflow between the casts would not show."""
+    path = save(
+        tmp_path / "m.onnx",
+        [node("Mul", "x x", "a"), node("Sqrt", "a", "y")],
+        [("x", ["n", 8])],
+        [("y", ["n", 8])],
+    )
+    narrow = save(
+        tmp_path / "narrow.onnx",
+        [
+            node("Cast", "x", "h", to=F16),
+            node("Mul", "h h", "a"),
+            node("Sqrt", "a", "r"),
+            node("Cast", "r", "y", to=F32),
+        ],
+        [("x", ["n", 8])],
+        [("y", ["n", 8])],
+    )
+    for largest, code in ((100, 0), (1000, 1)):
+        x = np.linspace(1, largest, 8, dtype=np.float32).reshape(1, 8)
+        half = x.astype(np.float16)
+        with np.errstate(over="ignore"):
+            assert np.isfinite(half * half).all() == (code == 0)
+        np.save(tmp_path / "x.npy", x)
+        for layers in ([], ["--layers"]):
+            assert graft("verify", path, narrow, "--data", f"x={tmp_path / 'x.npy'}", *layers).code == code
+
+
 def test_graft_operators_take_their_own_form(graft, converted, tmp_path):
     out = tmp_path / "o.onnx"
     result = quantize(graft, converted, out, "--data", f"image={DIGITS_DATA}:images")

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "text_model.hpp"
+
 namespace graft {
 namespace {
 
@@ -127,6 +129,28 @@ TEST(Tolerance, FollowsTheType) {
   EXPECT_EQ(Tolerance::of_network(ElementType::i64, true).absolute, 0);
   EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).absolute, 0);
   EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).relative, 0);
+}
+
+TEST(NarrowTypes, AreThoseOfWhatAValueIsCalculatedFrom) {
+  const Model model = graft_test::model_of({{"x", ElementType::f32, {4}}},
+                                           "wide = Exp(x)\n"
+                                           "h = Cast<to=float16>(wide)\n"
+                                           "a = Neg(h)\n"
+                                           "b = Cast<to=bfloat16>(x)\n"
+                                           "a32 = Cast<to=float>(a)\n"
+                                           "b32 = Cast<to=float>(b)\n"
+                                           "y = Add(a32, b32)\n"
+                                           "n = ArgMax(a32)",
+                                           {"wide", "y", "n"});
+  const NarrowTypes narrow = narrow_types(model);
+  const auto type_of = [&](const char* name, ElementType own = ElementType::f32) {
+    return rounding_type(narrow, *model.graph().find_local(name), own);
+  };
+  EXPECT_EQ(type_of("wide"), ElementType::f32);
+  EXPECT_EQ(type_of("a32"), ElementType::f16);
+  EXPECT_EQ(type_of("y"), ElementType::bf16);
+  EXPECT_EQ(type_of("a", ElementType::f16), ElementType::f16);
+  EXPECT_EQ(type_of("n", ElementType::i64), ElementType::i64);
 }
 
 }  // namespace
