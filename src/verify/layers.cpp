@@ -673,8 +673,11 @@ class Layers {
       return nodes;
     };
     if (!options_.emulated) {
-      first.differences =
-          part_differences(calculating(rows_[index].reference_region), calculating(rows_[index].candidate_region));
+      const ModelPair models{.reference = reference_.model(),
+                             .candidate = candidate_.model(),
+                             .partner = [this](const Value& value) { return matcher_.reference_of(value); }};
+      first.differences = part_differences(models, calculating(rows_[index].reference_region),
+                                           calculating(rows_[index].candidate_region));
     }
     first.reduced = reduce(rows_[index], inputs, own);
   }

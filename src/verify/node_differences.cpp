@@ -1,4 +1,4 @@
-// Attributes by name, constant inputs by their place.
+// Attributes by name, inputs by their place, bodies node by node.
 #include "verify/node_differences.hpp"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include "graph/text.hpp"
 #include "verify/compare.hpp"
@@ -23,28 +24,11 @@ std::string text_of(const TensorData& tensor) {
   return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
 }
 
-std::string said_of(const Node& node, const std::string& attribute) {
-  const auto found = node.attributes.find(attribute);
-  if (found == node.attributes.end()) return "not given";
-  constexpr std::size_t longest = 80;
-  const std::string text = to_text(found->second);
-  return text.size() <= longest ? text : text.substr(0, longest) + "...";
-}
+std::string said_of(const NodeAttribute* attribute) { return attribute == nullptr ? "not given" : to_text(*attribute); }
 
-void compare_attributes(const Node& reference, const Node& candidate, std::vector<std::string>& found) {
-  std::set<std::string> names;
-  for (const Node* node : {&reference, &candidate}) {
-    for (const auto& [name, attribute] : node->attributes) {
-      const std::string_view kind = attribute.kind();
-      if (kind != "graph" && kind != "graphs") names.insert(name);
-    }
-  }
-  for (const std::string& name : names) {
-    const std::string left = said_of(reference, name);
-    const std::string right = said_of(candidate, name);
-    if (left != right)
-      found.push_back(fmt::format("attribute {}: {} in the reference, {} in the candidate", name, left, right));
-  }
+std::string shortened(const std::string& text) {
+  constexpr std::size_t longest = 80;
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
 std::string input_text(const Value* value, const std::optional<TensorData>& constant) {
@@ -71,24 +55,32 @@ std::string weight_text(const TensorData& reference, const TensorData& candidate
   return text + difference.to_string();
 }
 
-void compare_inputs(const Node& reference, const Node& candidate, std::vector<std::string>& found) {
-  const std::size_t count = std::max(reference.inputs.size(), candidate.inputs.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const Value* left = reference.input(i);
-    const Value* right = candidate.input(i);
-    const auto expected = left == nullptr ? std::nullopt : left->constant();
-    const auto given = right == nullptr ? std::nullopt : right->constant();
-    if (expected && given) {
-      const std::string text = weight_text(*expected, *given);
-      if (!text.empty()) found.push_back(fmt::format("constant '{}' (input {}): {}", right->name, i, text));
-      continue;
-    }
-    const bool is_another = (left == nullptr) != (right == nullptr) || expected.has_value() != given.has_value();
-    if (is_another) {
-      found.push_back(fmt::format("input {}: {} in the reference, {} in the candidate", i, input_text(left, expected),
-                                  input_text(right, given)));
-    }
+std::string sides(const std::string& reference, const std::string& candidate) {
+  return fmt::format("{} in the reference, {} in the candidate", reference, candidate);
+}
+
+bool holds_graphs(const NodeAttribute* attribute) {
+  return attribute != nullptr && (attribute->kind() == "graph" || attribute->kind() == "graphs");
+}
+
+/// The bodies in an attribute.
+std::vector<const Graph*> graphs_of(const NodeAttribute* attribute) {
+  std::vector<const Graph*> graphs;
+  if (attribute == nullptr) return graphs;
+  if (const auto* graph = attribute->get<std::unique_ptr<Graph>>()) graphs.push_back(graph->get());
+  if (const auto* several = attribute->get<std::vector<std::unique_ptr<Graph>>>()) {
+    for (const auto& graph : *several) graphs.push_back(graph.get());
   }
+  return graphs;
+}
+
+/// Constants are compared where they are read.
+std::vector<const Node*> calculating_nodes(const Graph& graph) {
+  std::vector<const Node*> nodes;
+  for (const Node* node : graph.nodes()) {
+    if (!node->is("Constant")) nodes.push_back(node);
+  }
+  return nodes;
 }
 
 void compare_types(const Node& reference, const Node& candidate, std::vector<std::string>& found) {
@@ -96,33 +88,177 @@ void compare_types(const Node& reference, const Node& candidate, std::vector<std
     const Value* left = reference.outputs[i];
     const Value* right = candidate.outputs[i];
     if (left == nullptr || right == nullptr || !left->type || !right->type || left->type == right->type) continue;
-    found.push_back(
-        fmt::format("type: {} in the reference, {} in the candidate", to_string(*left->type), to_string(*right->type)));
+    found.push_back("type: " + sides(to_string(*left->type), to_string(*right->type)));
   }
 }
+
+class Comparison {
+ public:
+  explicit Comparison(const ModelPair& models) : models_(models) {}
+
+  std::vector<std::string> nodes(const Node& reference, const Node& candidate) {
+    if (full_name(reference) != full_name(candidate)) {
+      return {"operator: " + sides(full_name(reference), full_name(candidate))};
+    }
+    std::vector<std::string> found;
+    compare_attributes(reference, candidate, found);
+    compare_inputs(reference, candidate, found);
+    compare_types(reference, candidate, found);
+    const FunctionDefinition* left = models_.reference.find_function(reference);
+    const FunctionDefinition* right = models_.candidate.find_function(candidate);
+    if (left != nullptr && right != nullptr) {
+      compare_graphs(fmt::format("function {}", full_name(candidate)), *left->body, *right->body, found);
+    }
+    const std::int64_t opset = reference.graph->opset(reference.domain);
+    const std::int64_t other = candidate.graph->opset(candidate.domain);
+    if (found.empty() && opset != other) {
+      found.push_back("operator set: " + sides(fmt::format("{}", opset), fmt::format("{}", other)));
+    }
+    for (std::size_t i = 0; i < std::min(reference.outputs.size(), candidate.outputs.size()); ++i) {
+      if (reference.outputs[i] != nullptr && candidate.outputs[i] != nullptr)
+        inner_.emplace(candidate.outputs[i], reference.outputs[i]);
+    }
+    return found;
+  }
+
+ private:
+  void compare_attributes(const Node& reference, const Node& candidate, std::vector<std::string>& found) {
+    std::set<std::string> names;
+    for (const Node* node : {&reference, &candidate}) {
+      for (const auto& [name, attribute] : node->attributes) names.insert(name);
+    }
+    for (const std::string& name : names) {
+      const NodeAttribute* left = reference.attribute(name);
+      const NodeAttribute* right = candidate.attribute(name);
+      if (holds_graphs(left) || holds_graphs(right)) {
+        compare_bodies(name, graphs_of(left), graphs_of(right), found);
+        continue;
+      }
+      const auto* expected = left == nullptr ? nullptr : left->get<TensorData>();
+      const auto* given = right == nullptr ? nullptr : right->get<TensorData>();
+      if (expected != nullptr && given != nullptr) {
+        const std::string text = weight_text(*expected, *given);
+        if (!text.empty()) found.push_back(fmt::format("attribute {}: {}", name, text));
+      } else if (said_of(left) != said_of(right)) {
+        found.push_back(
+            fmt::format("attribute {}: {}", name, sides(shortened(said_of(left)), shortened(said_of(right)))));
+      }
+    }
+  }
+
+  void compare_bodies(const std::string& name, const std::vector<const Graph*>& reference,
+                      const std::vector<const Graph*>& candidate, std::vector<std::string>& found) {
+    if (reference.size() != candidate.size()) {
+      found.push_back(
+          fmt::format("attribute {}: {}", name,
+                      sides(fmt::format("{} graphs", reference.size()), fmt::format("{} graphs", candidate.size()))));
+      return;
+    }
+    for (std::size_t i = 0; i < reference.size(); ++i) compare_graphs(name, *reference[i], *candidate[i], found);
+  }
+
+  void compare_graphs(const std::string& where, const Graph& reference, const Graph& candidate,
+                      std::vector<std::string>& found) {
+    const std::vector<const Node*> left = calculating_nodes(reference);
+    const std::vector<const Node*> right = calculating_nodes(candidate);
+    if (left.size() != right.size()) {
+      found.push_back(fmt::format("{}: {}", where,
+                                  sides(fmt::format("{} nodes", left.size()), fmt::format("{} nodes", right.size()))));
+      return;
+    }
+    for (std::size_t i = 0; i < std::min(reference.inputs().size(), candidate.inputs().size()); ++i) {
+      inner_.emplace(candidate.inputs()[i], reference.inputs()[i]);
+    }
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      for (const std::string& text : nodes(*left[i], *right[i])) {
+        found.push_back(fmt::format("{}, {}: {}", where, describe(*right[i]), text));
+      }
+    }
+    for (std::size_t i = 0; i < std::min(reference.outputs().size(), candidate.outputs().size()); ++i) {
+      const std::string text = value_text(*reference.outputs()[i], *candidate.outputs()[i]);
+      if (!text.empty()) found.push_back(fmt::format("{}, output {}: {}", where, i, text));
+    }
+  }
+
+  [[nodiscard]] const Value* partner(const Value& of_candidate) const {
+    const auto found = inner_.find(&of_candidate);
+    return found == inner_.end() ? models_.partner(of_candidate) : found->second;
+  }
+
+  /// Both are calculated, and known to be two.
+  [[nodiscard]] bool is_another(const Value* reference, const Value* candidate) const {
+    if (reference == nullptr || candidate == nullptr) return false;
+    const Value* expected = partner(*candidate);
+    return expected != nullptr && expected != reference;
+  }
+
+  /// What one is where the other stands; empty where they are the same, or not known to differ.
+  [[nodiscard]] std::string value_text(const Value& reference, const Value& candidate) const {
+    const auto expected = reference.constant();
+    const auto given = candidate.constant();
+    if (expected && given) return weight_text(*expected, *given);
+    if (expected.has_value() == given.has_value() && !is_another(&reference, &candidate)) return "";
+    return sides(input_text(&reference, expected), input_text(&candidate, given));
+  }
+
+  /// The input that has what the one at `first` has in the other model, and the other way round.
+  [[nodiscard]] std::optional<std::size_t> exchanged_with(const Node& reference, const Node& candidate,
+                                                          std::size_t first) const {
+    const Value* left = reference.input(first);
+    const Value* right = candidate.input(first);
+    if (!is_another(left, right)) return std::nullopt;
+    for (std::size_t i = 0; i < std::min(reference.inputs.size(), candidate.inputs.size()); ++i) {
+      const Value* other = candidate.input(i);
+      if (other != nullptr && partner(*right) == reference.input(i) && partner(*other) == left) return i;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::string input_difference(std::size_t i, const Value* reference, const Value* candidate) const {
+    const auto expected = reference == nullptr ? std::nullopt : reference->constant();
+    const auto given = candidate == nullptr ? std::nullopt : candidate->constant();
+    if (reference == nullptr || candidate == nullptr) {
+      if (reference == candidate) return "";
+      return fmt::format("input {}: {}", i, sides(input_text(reference, expected), input_text(candidate, given)));
+    }
+    const std::string text = value_text(*reference, *candidate);
+    if (text.empty()) return "";
+    return expected && given ? fmt::format("constant '{}' (input {}): {}", candidate->name, i, text)
+                             : fmt::format("input {}: {}", i, text);
+  }
+
+  void compare_inputs(const Node& reference, const Node& candidate, std::vector<std::string>& found) const {
+    for (std::size_t i = 0; i < std::max(reference.inputs.size(), candidate.inputs.size()); ++i) {
+      const auto other = exchanged_with(reference, candidate, i);
+      std::string text;
+      if (!other) {
+        text = input_difference(i, reference.input(i), candidate.input(i));
+      } else if (*other > i) {
+        text = fmt::format(
+            "inputs {} and {} are exchanged: '{}' and '{}' in the reference, '{}' and '{}' in the candidate", i, *other,
+            reference.input(i)->name, reference.input(*other)->name, candidate.input(i)->name,
+            candidate.input(*other)->name);
+      }
+      if (!text.empty()) found.push_back(std::move(text));
+    }
+  }
+
+  const ModelPair& models_;
+  std::unordered_map<const Value*, const Value*> inner_;  ///< Of what was compared so far.
+};
 
 }  // namespace
 
-std::vector<std::string> node_differences(const Node& reference, const Node& candidate) {
-  if (full_name(reference) != full_name(candidate)) {
-    return {
-        fmt::format("operator: {} in the reference, {} in the candidate", full_name(reference), full_name(candidate))};
-  }
-  std::vector<std::string> found;
-  compare_attributes(reference, candidate, found);
-  compare_inputs(reference, candidate, found);
-  compare_types(reference, candidate, found);
-  return found;
-}
-
-std::optional<std::vector<std::string>> part_differences(const std::vector<const Node*>& reference,
+std::optional<std::vector<std::string>> part_differences(const ModelPair& models,
+                                                         const std::vector<const Node*>& reference,
                                                          const std::vector<const Node*>& candidate) {
   if (reference.size() != candidate.size()) return std::nullopt;
-  if (reference.size() == 1) return node_differences(*reference.front(), *candidate.front());
+  Comparison comparison(models);
+  if (reference.size() == 1) return comparison.nodes(*reference.front(), *candidate.front());
   std::vector<std::string> found;
   for (std::size_t i = 0; i < reference.size(); ++i) {
     if (full_name(*reference[i]) != full_name(*candidate[i])) return std::nullopt;
-    for (const std::string& text : node_differences(*reference[i], *candidate[i])) {
+    for (const std::string& text : comparison.nodes(*reference[i], *candidate[i])) {
       found.push_back(fmt::format("{}: {}", describe(*candidate[i]), text));
     }
   }

@@ -1,6 +1,7 @@
-// What of a node is another in another model: operator, attributes, weights, types.
+// What of a node is another in another model: operator, attributes, weights, inputs, types.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,14 +10,20 @@
 
 namespace graft {
 
-/// "attribute pads: [1, 1, 1, 1] in the reference, [2, 2, 0, 0] in the candidate", "weight 'w' (input 1): 3 of 432
-/// elements differ ...". Empty where both nodes say the same: then the difference is in what they calculate with. Where
-/// the weights are narrower in one, what the narrower type rounds is no difference.
-[[nodiscard]] std::vector<std::string> node_differences(const Node& reference, const Node& candidate);
+/// Two models, and which value of the reference one of the candidate is; nullptr where that is not known.
+struct ModelPair {
+  const Model& reference;
+  const Model& candidate;
+  std::function<const Value*(const Value& of_candidate)> partner;
+};
 
-/// The same of the nodes of two parts that have as many: one, or the same operators in the same order. Nothing for
-/// others.
-[[nodiscard]] std::optional<std::vector<std::string>> part_differences(const std::vector<const Node*>& reference,
+/// Of the nodes of two parts that have as many: one, or the same operators in the same order. Nothing for others.
+/// "attribute pads: [1, 1, 1, 1] in the reference, [2, 2, 0, 0] in the candidate", "constant 'w' (input 1): 3 of 432
+/// elements differ ...", "inputs 0 and 1 are exchanged ...", and the same of the nodes in bodies and in local
+/// functions, with where they are. Empty where both say the same: then the difference is in what they calculate with.
+/// Where the weights are narrower in one, what the narrower type rounds is no difference.
+[[nodiscard]] std::optional<std::vector<std::string>> part_differences(const ModelPair& models,
+                                                                       const std::vector<const Node*>& reference,
                                                                        const std::vector<const Node*>& candidate);
 
 }  // namespace graft

@@ -74,6 +74,109 @@ def test_an_input_that_is_a_constant_in_one_only_is_named(first_of):
     assert "node 'double' (Mul)" in text
 
 
+def small_network(path, *nodes, weights=(), functions=(), domains=()):
+    return save(
+        path, list(nodes), [("x", [2, 4])], [(nodes[-1].output[0], [2, 4])], list(weights), 17, functions, domains
+    )
+
+
+def scalar(name, value, kind=np.float32):
+    return numpy_helper.from_array(np.asarray(value, kind), name)
+
+
+@pytest.fixture
+def differences(graft):
+    def run(reference, candidate):
+        result = graft("verify", reference, candidate, "--layers", "--json")
+        assert result.code == 1, result.out
+        return result.json["first_divergence"]["differences"]
+
+    return run
+
+
+def test_exchanged_inputs_are_named(differences, tmp_path):
+    def network(name, inputs):
+        nodes = [
+            helper.make_node("Exp", ["x"], ["a"]),
+            helper.make_node("Tanh", ["x"], ["b"]),
+            helper.make_node("Softsign", ["x"], ["c"]),
+            helper.make_node("Sub", inputs, ["d"], name="difference"),
+            helper.make_node("Neg", ["d"], ["y"]),
+        ]
+        return small_network(tmp_path / name, *nodes)
+
+    reference = network("reference.onnx", ["a", "b"])
+    assert differences(reference, network("exchanged.onnx", ["b", "a"])) == [
+        "inputs 0 and 1 are exchanged: 'a' and 'b' in the reference, 'b' and 'a' in the candidate"
+    ]
+    assert differences(reference, network("another.onnx", ["a", "c"])) == [
+        "input 1: the calculated 'b' in the reference, the calculated 'c' in the candidate"
+    ]
+
+
+def body(name, *nodes, inputs=(), outputs, weights=()):
+    info = [helper.make_tensor_value_info(n, kind, shape) for n, kind, shape in outputs]
+    given = [helper.make_tensor_value_info(n, kind, shape) for n, kind, shape in inputs]
+    return helper.make_graph(list(nodes), name, given, info, list(weights))
+
+
+REAL, TRUTH, WHOLE = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64
+
+
+@pytest.mark.parametrize("as_node", [False, True])
+def test_a_constant_in_a_loop_is_named(differences, tmp_path, as_node):
+    def network(name, factor):
+        constant = [] if as_node else [scalar("factor", factor)]
+        made = [helper.make_node("Constant", [], ["factor"], value=scalar("", factor))] if as_node else []
+        inner = body(
+            "inner",
+            *made,
+            helper.make_node("Mul", ["carried", "factor"], ["out"], name="product"),
+            helper.make_node("Identity", ["going"], ["still"]),
+            inputs=[("turn", WHOLE, []), ("going", TRUTH, []), ("carried", REAL, [2, 4])],
+            outputs=[("still", TRUTH, []), ("out", REAL, [2, 4])],
+            weights=constant,
+        )
+        loop = helper.make_node("Loop", ["turns", "truth", "x"], ["y"], name="loop", body=inner)
+        return small_network(
+            tmp_path / name, loop, weights=[scalar("turns", 3, np.int64), scalar("truth", True, np.bool_)]
+        )
+
+    (text,) = differences(network("reference.onnx", 1.5), network("candidate.onnx", 1.25))
+    assert text.startswith("body, node 'product' (Mul): constant 'factor' (input 1): ")
+    assert "1.5 in the reference, 1.25 in the candidate" in text
+
+
+def test_what_differs_in_a_branch_is_named(differences, tmp_path):
+    def network(name, inputs, value):
+        then = body("then", helper.make_node("Sub", inputs, ["t"], name="less"), outputs=[("t", REAL, [2, 4])])
+        other = body("else", outputs=[("e", REAL, [2, 4])], weights=[scalar("e", np.full((2, 4), value))])
+        branch = helper.make_node("If", ["truth"], ["y"], name="branch", then_branch=then, else_branch=other)
+        nodes = [helper.make_node("Exp", ["x"], ["a"]), helper.make_node("Tanh", ["x"], ["b"]), branch]
+        return small_network(tmp_path / name, *nodes, weights=[scalar("truth", True, np.bool_)])
+
+    reference = network("reference.onnx", ["a", "b"], 1)
+    found = differences(reference, network("candidate.onnx", ["b", "a"], 2))
+    assert found[0].startswith("else_branch, output 0: 8 of 8 elements differ")
+    assert found[1].startswith("then_branch, node 'less' (Sub): inputs 0 and 1 are exchanged")
+
+
+def test_what_differs_in_a_local_function_is_named(differences, tmp_path):
+    def network(name, factor):
+        nodes = [
+            helper.make_node("Constant", [], ["k"], value_float=factor),
+            helper.make_node("Mul", ["a", "k"], ["b"], name="product"),
+        ]
+        function = helper.make_function("own", "Scaled", ["a"], ["b"], nodes, [helper.make_opsetid("", 17)])
+        call = helper.make_node("Scaled", ["x"], ["s"], domain="own", name="call")
+        return small_network(
+            tmp_path / name, call, helper.make_node("Neg", ["s"], ["y"]), functions=[function], domains=["own"]
+        )
+
+    (text,) = differences(network("reference.onnx", 3.0), network("candidate.onnx", 2.0))
+    assert text.startswith("function own::Scaled, node 'product' (Mul): constant 'k' (input 1): ")
+
+
 def test_the_reference_is_named(graft, tmp_path):
     model = onnx.load(DIGITS)
     DAMAGES["a bias"][0](model)
