@@ -317,6 +317,8 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   progress.clear();
   say_files(console, files);
   say(console, result);
+  const std::string hidden = hidden_difference_text(result);
+  if (!hidden.empty()) console.warn(hidden);
   Json json = cli::to_json(result);
   json["reference"] = files.reference.model;
   json["candidate"] = files.candidate.model;
@@ -335,6 +337,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   if (!arguments.report.empty()) {
     report::Report page = new_page(files, result.equal(), result.runs, result.inputs);
     if (result.first) page.summary.push_back({"first divergence", first_divergence_text(result)});
+    if (!hidden.empty()) page.summary.push_back({"inside", hidden});
     add_comparison(page, candidate, tensors_of(result), result.problems);
     write_report(console, page, arguments.report);
   }

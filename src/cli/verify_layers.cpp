@@ -328,6 +328,16 @@ std::string first_divergence_text(const LayerReport& report) {
   return fmt::format("'{}', by {}: {}", name_of(layer), layer.candidate_node, report.first->why);
 }
 
+std::string hidden_difference_text(const LayerReport& report) {
+  const LayerComparison* different = report.first_different();
+  if (!report.equal() || different == nullptr) return "";
+  const LayerComparison& first = report.first ? report.layers[report.first->layer] : *different;
+  const auto count = static_cast<std::size_t>(std::count_if(
+      report.layers.begin(), report.layers.end(), [](const LayerComparison& layer) { return !layer.equal(); }));
+  return fmt::format("the outputs are the same, so the exit code is 0; {} inside differ{}, first '{}' by {}",
+                     count_text(count, "tensor"), count == 1 ? "s" : "", name_of(first), first.candidate_node);
+}
+
 std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
   std::vector<ComparedTensor> tensors;
   for (std::size_t i = 0; i < report.layers.size(); ++i) {

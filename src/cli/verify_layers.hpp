@@ -16,6 +16,9 @@ namespace graft::cli {
 /// The node and what it does: "'features', by node 'conv' (Conv): 1.01 times the reference". Empty where there is none.
 [[nodiscard]] std::string first_divergence_text(const LayerReport& report);
 
+/// What is to be said where the outputs agree and tensors inside do not; empty otherwise.
+[[nodiscard]] std::string hidden_difference_text(const LayerReport& report);
+
 /// For the page of `--report`.
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const LayerReport& report);
 

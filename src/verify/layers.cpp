@@ -805,7 +805,7 @@ std::string why_tolerance(ElementType own, ElementType reference, ElementType ca
 }
 
 bool LayerReport::equal() const {
-  return runs > 0 && problems.empty() && !first && !failure &&
+  return runs > 0 && problems.empty() && !failure &&
          std::none_of(layers.begin(), layers.end(),
                       [](const LayerComparison& layer) { return layer.is_output && !layer.equal(); });
 }

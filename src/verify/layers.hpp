@@ -116,7 +116,7 @@ struct LayerReport {
   std::size_t reference_tensors = 0;  ///< Calculated by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;
 
-  /// All outputs agree, and no tensor diverges.
+  /// All outputs agree, as verify_models has it; tensors inside may differ.
   [[nodiscard]] bool equal() const;
   /// The first layer that differs, whether or not it is where the difference comes from.
   [[nodiscard]] const LayerComparison* first_different() const;
