@@ -279,7 +279,7 @@ Json to_json(const LayerReport& report) {
   Json constants = Json::array();
   for (const LargeConstant& constant : report.large_constants) {
     constants.push_back({{"name", constant.name},
-                         {"node", constant.node},
+                         {"node", name_in(constant.node)},
                          {"largest", number(constant.largest)},
                          {"overflow", constant.overflow},
                          {"elements", constant.elements}});
