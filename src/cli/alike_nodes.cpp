@@ -76,8 +76,8 @@ class Description {
     for (const Value* output : node.outputs) {
       text.exact += output == nullptr ? ";-" : output->is_unused() ? ";unused" : ";used";
     }
-    text.kind += ">";
-    text.exact += ">";
+    text.kind += '>';
+    text.exact += '>';
     return text;
   }
 

@@ -39,8 +39,12 @@ std::optional<Model> branch_as_model(Model model, const std::string& node, std::
     const bool is_made = copy != copies.end() && copy->second->producer != nullptr;
     if (is_made && !copy->second->is_output()) graph.add_output(*copy->second);
   }
-  for (const auto& [value, copy] : copies) {
-    if (copy->producer != nullptr && copy->is_unused()) graph.add_output(*copy);  // TensorRT parses what is dead, too
+  for (const Node* each : inner.nodes()) {
+    for (const Value* value : each->outputs) {
+      const auto copy = copies.find(value);
+      if (copy == copies.end() || copy->second->producer == nullptr) continue;
+      if (copy->second->is_unused()) graph.add_output(*copy->second);  // TensorRT parses what is dead, too
+    }
   }
   if (graph.outputs().empty()) return std::nullopt;
   graph.remove_node(holder);

@@ -29,7 +29,7 @@ std::optional<fs::path> on_path(std::string_view program) {
   std::string_view folders = path == nullptr ? "" : path;
   while (!folders.empty()) {
     const std::size_t end = folders.find(':');
-    const fs::path candidate = fs::path(folders.substr(0, end)) / program;
+    fs::path candidate = fs::path(folders.substr(0, end)) / program;
     if (is_program(candidate)) return candidate;
     folders = end == std::string_view::npos ? "" : folders.substr(end + 1);
   }

@@ -81,7 +81,7 @@ std::string Statistic::to_string() const {
     if (common && (is_number || *common != 1)) text += fmt::format("{:.6g}", *common);
     const auto name = [&](const char* what, int power) {
       if (power == 0) return;
-      text += fmt::format("{}{}", text.empty() || text.ends_with(" ") ? "" : " ", what);
+      text += fmt::format("{}{}", text.empty() || text.ends_with(' ') ? "" : " ", what);
       if (power != 1) text += fmt::format("^{}", power);
     };
     name("mean", powers.mean);

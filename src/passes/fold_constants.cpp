@@ -216,7 +216,7 @@ using Calculated = std::unordered_map<const Value*, TensorData>;
 /// tried; what it refuses alone is not among the results, and runs where it ran before.
 void calculate(const Model& model, std::span<Value* const> results, Calculated& calculated) {
   std::vector<const Value*> outputs;
-  std::unordered_map<const Value*, const Value*> sources;
+  std::vector<std::pair<const Value*, const Value*>> sources;
   for (const Value* result : results) {
     // The engine does not see through copies.
     const Value* value = result;
@@ -226,7 +226,7 @@ void calculate(const Model& model, std::span<Value* const> results, Calculated& 
       calculated.emplace(result, *std::move(constant));
       continue;
     }
-    sources.emplace(result, value);
+    sources.emplace_back(result, value);
     if (std::find(outputs.begin(), outputs.end(), value) == outputs.end()) outputs.push_back(value);
   }
   if (outputs.empty()) return;

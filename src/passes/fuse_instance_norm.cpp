@@ -203,14 +203,14 @@ class Follower {
 
   /// A constant as a factor for each channel of a tensor of this rank.
   std::optional<PerChannel> per_channel(const TensorData& tensor, std::size_t rank, std::size_t channel_axis) const {
-    const auto numbers = tensor.numbers();
+    auto numbers = tensor.numbers();
     if (!numbers || numbers->empty() || tensor.dims.size() > rank) return std::nullopt;
     if (numbers->size() == 1) return PerChannel{(*numbers)[0]};
     for (std::size_t i = 0; i < tensor.dims.size(); ++i) {
       const std::size_t axis = i + rank - tensor.dims.size();
       if (tensor.dims[i] != (axis == channel_axis ? channels_ : 1)) return std::nullopt;
     }
-    return *numbers;
+    return numbers;
   }
 
   /// Input i as a formula beside `other`, whose channels decide what a constant means.
@@ -614,7 +614,6 @@ class Finder {
     Follower follower(x, channel_axis);
     follower.run(nodes_);
     const auto results = follower.results();
-    std::string reason;
     std::optional<NearMiss> leak;
     for (const Follower::Result& result : results) {
       std::string why_not;
