@@ -13,25 +13,22 @@ if(GRAFT_TESTS)
   find_package(benchmark REQUIRED)
 endif()
 
+# graft_find_library(<target> <header> <library>): a library that is found by its header and its file.
+function(graft_find_library target header library)
+  if(TARGET ${target})
+    return()
+  endif()
+  string(TOUPPER "GRAFT_${library}" prefix)
+  find_path(${prefix}_INCLUDE_DIR ${header} REQUIRED)
+  find_library(${prefix}_LIBRARY ${library} REQUIRED)
+  mark_as_advanced(${prefix}_INCLUDE_DIR ${prefix}_LIBRARY)
+  add_library(${target} UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${${prefix}_LIBRARY}"
+                                             INTERFACE_INCLUDE_DIRECTORIES "${${prefix}_INCLUDE_DIR}")
+endfunction()
 # Debian's libzip-config.cmake refuses to load unless its command-line tools are installed as well.
-if(NOT TARGET libzip::zip)
-  find_path(GRAFT_LIBZIP_INCLUDE_DIR zip.h REQUIRED)
-  find_library(GRAFT_LIBZIP_LIBRARY zip REQUIRED)
-  mark_as_advanced(GRAFT_LIBZIP_INCLUDE_DIR GRAFT_LIBZIP_LIBRARY)
-  add_library(libzip::zip UNKNOWN IMPORTED)
-  set_target_properties(libzip::zip PROPERTIES IMPORTED_LOCATION "${GRAFT_LIBZIP_LIBRARY}"
-                                               INTERFACE_INCLUDE_DIRECTORIES "${GRAFT_LIBZIP_INCLUDE_DIR}")
-endif()
-
-# TurboJPEG is found by its header and its library, as libzip is.
-if(NOT TARGET turbojpeg::turbojpeg)
-  find_path(GRAFT_TURBOJPEG_INCLUDE_DIR turbojpeg.h REQUIRED)
-  find_library(GRAFT_TURBOJPEG_LIBRARY turbojpeg REQUIRED)
-  mark_as_advanced(GRAFT_TURBOJPEG_INCLUDE_DIR GRAFT_TURBOJPEG_LIBRARY)
-  add_library(turbojpeg::turbojpeg UNKNOWN IMPORTED)
-  set_target_properties(turbojpeg::turbojpeg PROPERTIES IMPORTED_LOCATION "${GRAFT_TURBOJPEG_LIBRARY}"
-                                                        INTERFACE_INCLUDE_DIRECTORIES "${GRAFT_TURBOJPEG_INCLUDE_DIR}")
-endif()
+graft_find_library(libzip::zip zip.h zip)
+graft_find_library(turbojpeg::turbojpeg turbojpeg.h turbojpeg)
 
 # yaml-cpp 0.7 has no namespaced target; later versions do.
 if(NOT TARGET yaml-cpp::yaml-cpp)
