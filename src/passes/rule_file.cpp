@@ -80,11 +80,6 @@ std::string joined(const std::vector<std::string>& names) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& allowed) {
-  const auto meant = nearest(word, allowed);
-  return meant ? fmt::format("; did you mean {}?", *meant) : "";
-}
-
 /// The regular expression of a name with `*` and `?`; each is a group, so that `rename` can use what it took.
 std::string expression_of(const std::string& glob) {
   std::string result;
@@ -807,6 +802,11 @@ class Expression {
 };
 
 }  // namespace
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const auto meant = nearest(word, known);
+  return meant ? fmt::format("; did you mean {}?", *meant) : "";
+}
 
 std::string Place::to_string() const { return fmt::format("{}:{}:{}", file, line, column); }
 

@@ -220,11 +220,6 @@ std::string name_of(const Node& node) {
   return "";
 }
 
-std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
-  const auto meant = nearest(name, known);
-  return meant ? fmt::format("; did you mean {}?", *meant) : "";
-}
-
 std::optional<RuleValue::Data> attribute_data(const Node& node, std::string_view name) {
   if (const NodeAttribute* attribute = node.attribute(name)) {
     if (const auto value = attribute->value()) return to_data(*value);

@@ -39,7 +39,4 @@ struct Selection {
 /// The same of a constant: one number for a scalar, otherwise a list.
 [[nodiscard]] std::optional<RuleValue::Data> constant_data(const TensorData& tensor);
 
-/// "; did you mean x?" or nothing.
-[[nodiscard]] std::string suggestion(const std::string& name, const std::vector<std::string>& known);
-
 }  // namespace graft

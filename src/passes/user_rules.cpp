@@ -301,7 +301,7 @@ class RuleRun {
     const Value* value = region.graph->find(*name);
     if (value == nullptr) {
       fail_at(wanted.place,
-              fmt::format("the model has no tensor '{}'{}", *name, suggestion(*name, tensor_names(*region.graph))));
+              fmt::format("the model has no tensor '{}'{}", *name, did_you_mean(*name, tensor_names(*region.graph))));
     }
     return value;
   }
@@ -540,7 +540,7 @@ class RuleRun {
       if (form != nullptr && !form->has_attribute(name)) {
         const auto names = form->attribute_names();
         fail_at(value.place, fmt::format("{} has no attribute `{}`{}; its attributes are {}", node.op_type, name,
-                                         suggestion(name, names), fmt::join(names, ", ")));
+                                         did_you_mean(name, names), fmt::join(names, ", ")));
       }
       std::optional<AttributeType> type = form == nullptr ? std::nullopt : form->attribute_type(name);
       if (!type && node.attribute(name) != nullptr) {
@@ -568,7 +568,7 @@ class RuleRun {
       const auto old = value == nullptr ? std::nullopt : value->constant();
       if (!old) {
         outcome_.notes.push_back(fmt::format("there is no constant '{}'{}", entry.name.text(),
-                                             suggestion(entry.name.text(), tensor_names(graph))));
+                                             did_you_mean(entry.name.text(), tensor_names(graph))));
         continue;
       }
       TensorData fresh = new_constant(entry, *old);

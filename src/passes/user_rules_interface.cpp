@@ -134,7 +134,7 @@ class InterfaceRule {
   void missed_tensor(const NamePattern& name, const char* what, const std::vector<Value*>& among) {
     const std::vector<std::string> known = names_of(among);
     constexpr std::size_t few = 8;
-    std::string note = fmt::format("there is no {} '{}'{}", what, name.text(), suggestion(name.text(), known));
+    std::string note = fmt::format("there is no {} '{}'{}", what, name.text(), did_you_mean(name.text(), known));
     if (known.size() <= few) note += fmt::format("; the model has {}", fmt::join(known, ", "));
     missed(std::move(note));
   }
@@ -176,7 +176,7 @@ class InterfaceRule {
         }
       }
       if (!found)
-        missed(fmt::format("there is no node '{}'{}", entry.name.text(), suggestion(entry.name.text(), known)));
+        missed(fmt::format("there is no node '{}'{}", entry.name.text(), did_you_mean(entry.name.text(), known)));
     }
   }
 
@@ -292,12 +292,13 @@ class InterfaceRule {
         for (const std::string& symbol : symbols) {
           if (!is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
         }
-        missed(fmt::format(
-            "no input has a dimension '{}'{}; the dimensions are {}, the inputs {}; an axis is written "
-            "input:axis, as in {}:0",
-            name, suggestion(name, named), named.empty() ? "without names" : fmt::format("{}", fmt::join(named, ", ")),
-            fmt::join(names_of(graph().inputs()), ", "),
-            graph().inputs().empty() ? "x" : graph().inputs().front()->name));
+        missed(
+            fmt::format("no input has a dimension '{}'{}; the dimensions are {}, the inputs {}; an axis is written "
+                        "input:axis, as in {}:0",
+                        name, did_you_mean(name, named),
+                        named.empty() ? "without names" : fmt::format("{}", fmt::join(named, ", ")),
+                        fmt::join(names_of(graph().inputs()), ", "),
+                        graph().inputs().empty() ? "x" : graph().inputs().front()->name));
         continue;
       }
       fix_axis(*input, name.substr(colon + 1), size, entry);
@@ -462,7 +463,7 @@ class InterfaceRule {
       const std::vector<Value*> values = matching(graph().values(), name);
       if (values.empty()) {
         fail(name.place(), fmt::format("there is no tensor '{}'{}", name.text(),
-                                       suggestion(name.text(), names_of(graph().values()))));
+                                       did_you_mean(name.text(), names_of(graph().values()))));
       }
       result.insert(result.end(), values.begin(), values.end());
     }
