@@ -1,0 +1,205 @@
+# improvements_test.py - ONNX Runtime judges what is done to a network before and after it becomes int8.
+"""The tool in GRAFT_IMPROVE_TOOL changes small networks that are made here."""
+
+import os
+import subprocess
+
+import numpy
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+GENERATOR = numpy.random.default_rng(7)
+
+
+def normal(*shape, scale=1.0):
+    return (GENERATOR.standard_normal(shape) * scale).astype(numpy.float32)
+
+
+def make_model(inputs, nodes, outputs, constants, opset=17):
+    """Nodes are (operator, inputs, output, attributes), names in one text."""
+    graph = helper.make_graph(
+        [helper.make_node(op, names.split(), output.split(), **attributes) for op, names, output, attributes in nodes],
+        "test",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model, strict_mode=True)
+
+
+def run_tool(what, model, tmp_path, *more):
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.checker.check_model(model)
+    onnx.save(model, source)
+    command = [os.environ["GRAFT_IMPROVE_TOOL"], what, source, target, *more]
+    result = subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    changed = onnx.load(target)
+    onnx.checker.check_model(changed)
+    return changed, result.stdout.splitlines()
+
+
+def run(model, feeds, outputs=None):
+    """Without ONNX Runtime's own changes to the network."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    for name in outputs or []:
+        if name not in [value.name for value in model.graph.output]:
+            model.graph.output.append(onnx.ValueInfoProto(name=name))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = outputs or [value.name for value in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+def operators(model):
+    return [node.op_type for node in model.graph.node]
+
+
+def check_same(model, changed, feeds, tolerance=2e-6):
+    expected = run(model, feeds)
+    found = run(changed, feeds)
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        numpy.testing.assert_allclose(found[name], array, rtol=0, atol=tolerance * numpy.abs(array).max())
+
+
+def normalization(prefix, channels):
+    """The constants of a BatchNormalization, and their names."""
+    constants = {
+        f"{prefix}_scale": normal(channels),
+        f"{prefix}_shift": normal(channels),
+        f"{prefix}_mean": normal(channels),
+        f"{prefix}_var": numpy.abs(normal(channels)) + 0.1,
+    }
+    return constants, " ".join(constants)
+
+
+def folding_cases():
+    statistics, names = normalization("bn", 6)
+    image = {"x": ["N", 4, 9, 8]}
+    rows = {"x": ["N", 5]}
+    return {
+        "normalization": (
+            image,
+            [("Conv", "x w", "c", {}), ("BatchNormalization", f"c {names}", "y", {"epsilon": 1e-2})],
+            {"w": normal(6, 4, 3, 3), **statistics},
+            ["Conv"],
+            1,
+        ),
+        "chain_behind_groups": (
+            image,
+            [
+                ("Conv", "x w b", "c", {"group": 2, "pads": [1, 1, 1, 1]}),
+                ("Mul", "s c", "m", {}),
+                ("Sub", "m d", "a", {}),
+                ("BatchNormalization", f"a {names}", "n", {}),
+                ("Div", "n q", "e", {}),
+                ("Relu", "e", "y", {}),
+            ],
+            {
+                "w": normal(6, 2, 3, 3),
+                "b": normal(6),
+                "s": normal(6, 1, 1),
+                "d": normal(1, 6, 1, 1),
+                "q": numpy.float32([2.5]),
+                **statistics,
+            },
+            ["Conv", "Relu"],
+            4,
+        ),
+        "transposed_with_groups": (
+            image,
+            [
+                ("ConvTranspose", "x w", "c", {"group": 2, "strides": [2, 2]}),
+                ("BatchNormalization", f"c {names}", "y", {}),
+            ],
+            {"w": normal(4, 3, 2, 2), **statistics},
+            ["ConvTranspose"],
+            1,
+        ),
+        "gemm": (
+            rows,
+            [
+                ("Gemm", "x w b", "g", {"transB": 1, "alpha": 0.5, "beta": 3.0}),
+                ("BatchNormalization", f"g {names}", "n", {}),
+                ("Add", "n t", "y", {}),
+            ],
+            {"w": normal(6, 5), "b": normal(1, 6), "t": normal(6), **statistics},
+            ["Gemm"],
+            2,
+        ),
+        "matrix_product": (
+            {"x": ["N", 3, 5]},
+            [("MatMul", "x w", "p", {}), ("Mul", "p s", "y", {})],
+            {"w": normal(5, 6), "s": normal(1, 1, 6)},
+            ["MatMul"],
+            1,
+        ),
+        "matrix_product_with_sum": (
+            {"x": ["N", 3, 5]},
+            [("MatMul", "x w", "p", {}), ("Add", "b p", "a", {}), ("Mul", "a s", "m", {}), ("Add", "m t", "y", {})],
+            {"w": normal(5, 6), "b": normal(6), "s": normal(6), "t": numpy.float32(0.25)},
+            ["MatMul", "Add"],
+            2,
+        ),
+        "matrix_product_and_normalization": (
+            rows,
+            [("MatMul", "x w", "p", {}), ("BatchNormalization", f"p {names}", "y", {})],
+            {"w": normal(5, 6), **statistics},
+            ["MatMul", "Add"],
+            1,
+        ),
+        "shared_bias": (
+            image,
+            [
+                ("Conv", "x w b", "c", {}),
+                ("Mul", "c s", "m", {}),
+                ("Conv", "x v b", "d", {}),
+                ("Sub", "m d", "y", {}),
+            ],
+            {"w": normal(6, 4, 3, 3), "v": normal(6, 4, 3, 3), "b": normal(6), "s": normal(6, 1, 1)},
+            ["Conv", "Conv", "Sub"],
+            1,
+        ),
+    }
+
+
+CASES = folding_cases()
+
+
+def make_feeds(inputs):
+    return {name: normal(*(3 if isinstance(size, str) else size for size in shape)) for name, shape in inputs.items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_scales_become_weights(case, tmp_path):
+    inputs, nodes, constants, expected, folded = CASES[case]
+    model = make_model(inputs, nodes, ["y"], constants)
+    changed, printed = run_tool("fold", model, tmp_path)
+    assert operators(changed) == expected
+    assert printed == [str(folded)]
+    check_same(model, changed, make_feeds(inputs))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "more", "outputs"),
+    [
+        # Somebody else reads the tensor, or the weights; the graph gives the tensor; it is no number for each channel.
+        ([("Conv", "x w", "c", {}), ("Mul", "c s", "m", {}), ("Add", "m c", "y", {})], {}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("Mul", "c s", "y", {}), ("Conv", "x w", "z", {})], {}, ["y", "z"]),
+        ([("Conv", "x w", "c", {}), ("Mul", "c s", "y", {})], {}, ["y", "c"]),
+        ([("Conv", "x w", "c", {}), ("Mul", "c r", "y", {})], {"r": normal(6)}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("Mul", "c r", "y", {})], {"r": normal(1, 1, 6, 1, 1)}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("Div", "s c", "y", {})], {}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("Div", "c r", "y", {})], {"r": numpy.zeros((6, 1, 1), numpy.float32)}, ["y"]),
+    ],
+)
+def test_what_is_no_scale_of_one_layer_stays(nodes, more, outputs, tmp_path):
+    model = make_model({"x": ["N", 4, 8, 8]}, nodes, outputs, {"w": normal(6, 4, 3, 3), "s": normal(6, 1, 1), **more})
+    changed, printed = run_tool("fold", model, tmp_path)
+    assert printed == ["0"]
+    assert operators(changed) == operators(model)
