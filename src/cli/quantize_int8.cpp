@@ -149,7 +149,12 @@ Json json_of_search(const ChosenInt8& chosen) {
   }
   Json trials = Json::array();
   for (const Int8Trial& trial : chosen.trials) {
-    trials.push_back({{"kept", trial.kept}, {"snr_db", number(trial.snr_db)}, {"metric", number(trial.metric)}});
+    trials.push_back({{"kept", trial.kept},
+                      {"snr_db", number(trial.snr_db)},
+                      {"metric", number(trial.metric)},
+                      {"bytes_moved", trial.cost.bytes_moved},
+                      {"int8_multiply_adds", trial.cost.int8_multiply_adds},
+                      {"f32_multiply_adds", trial.cost.f32_multiply_adds}});
   }
   return {{"sensitivities", sensitivities}, {"trials", trials}};
 }

@@ -269,8 +269,7 @@ class Int8Chooser {
     result_.trials.push_back({.kept = kept.size() - asked_.size(),
                               .snr_db = judgement.snr_db(),
                               .metric = judgement.metric,
-                              .bytes_moved = 0,
-                              .multiply_adds = 0});
+                              .cost = cost_of(prepared_, plan_with(kept))});
   }
 
   // ---- What loses

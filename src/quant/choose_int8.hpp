@@ -14,6 +14,7 @@
 #include "quant/calibration_cache.hpp"
 #include "quant/calibration_data.hpp"
 #include "quant/histogram.hpp"
+#include "quant/int8_cost.hpp"
 #include "quant/int8_plan.hpp"
 #include "quant/output_figures.hpp"
 #include "quant/thresholds.hpp"
@@ -62,8 +63,7 @@ struct Int8Trial {
   std::size_t kept = 0;  ///< Layers in f32 beside those that have no int8 form.
   double snr_db = 0;
   std::optional<double> metric;
-  double bytes_moved = 0;    ///< Per run: what nodes read and write, by type.
-  double multiply_adds = 0;  ///< Those of f32 count four times those of int8.
+  Int8Cost cost;
 };
 
 struct ChosenInt8 {
