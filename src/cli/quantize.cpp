@@ -9,9 +9,12 @@
 
 #include "cli/interrupts.hpp"
 #include "cli/json_values.hpp"
+#include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
+#include "import/read_model.hpp"
+#include "quant/calibration_cache.hpp"
 
 namespace graft::cli {
 namespace {
@@ -55,7 +58,9 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
       "NUMBER")
       ->check(CLI::Range(50., 100.));
   add(command.add_option("--cache", arguments.cache, "scales from a calibration cache of TensorRT 7 to 10"), "FILE");
-  add(command.add_option("--write-cache", arguments.write_cache, "write the scales as such a cache"), "FILE");
+  add(command.add_option("--write-cache", arguments.write_cache,
+                         "write the scales as such a cache; without -o and --precision those of a model that has them"),
+      "FILE");
   add(command.add_option("--state", arguments.state, "keep counts here, and go on where an interrupted run ended"),
       "FILE");
   arguments.max_drop_option =
@@ -68,7 +73,29 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
       ->check(CLI::PositiveNumber);
 }
 
+/// What a quantised model says, as TensorRT 7 to 10 read it.
+Exit extract_cache(const Console& console, const QuantizeArguments& arguments) {
+  check_is_onnx(arguments.model);
+  const CalibrationCache cache = cache_of(read_model(arguments.model));
+  write_calibration_cache(arguments.write_cache, cache);
+  console.say(fmt::format("wrote {}: {}", console.paint(arguments.write_cache, Colour::strong),
+                          count_text(cache.entries.size(), "scale")));
+  console.result({{"schema", "graft.quantize"},
+                  {"version", 1},
+                  {"model", arguments.model},
+                  {"cache", arguments.write_cache},
+                  {"scales", cache.entries.size()}});
+  return Exit::done;
+}
+
 Exit quantize(const Console& console, const QuantizeArguments& arguments) {
+  if (arguments.precision.empty() && arguments.output.empty() && !arguments.write_cache.empty()) {
+    return extract_cache(console, arguments);
+  }
+  for (const auto& [option, value] :
+       {std::pair("-o", &arguments.output), std::pair("--precision", &arguments.precision)}) {
+    if (value->empty()) throw Error(fmt::format("{} is missing\nOnly --write-cache by itself does without it", option));
+  }
   const bool int8 = arguments.precision == "int8";
   refuse(int8 ? arguments.of_types : arguments.of_int8, arguments.precision);
   return int8 ? quantize_int8(console, arguments) : quantize_types(console, arguments);
@@ -114,11 +141,10 @@ void add_quantize(Program& program) {
                           [arguments](const Console& c) { return quantize(c, *arguments); });
   command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one of other formats")
       ->required();
-  command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE")->required();
+  command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE");
   command->add_option("--precision", arguments->precision, "f16 (also called fp16), bf16 or int8")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"f16", "fp16", "bf16", "int8"}))
-      ->required();
+      ->check(CLI::IsMember({"f16", "fp16", "bf16", "int8"}));
   command
       ->add_option("--data", arguments->data,
                    "inputs to decide by: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; for int8 also a FILE.npy, and "

@@ -360,15 +360,11 @@ class Int8Chooser {
       judge_rounding(tensor);
       result_.tensors.push_back(std::move(tensor));
     }
-    if (options_.cache) {
-      result_.cache = *options_.cache;
-      return;
+    result_.cache = options_.cache ? *options_.cache : cache_of(result_.placed.model);
+    if (options_.thresholds.method == ThresholdMethod::minmax && !options_.cache) {
+      result_.cache.algorithm = "MinMaxCalibration";
     }
-    constexpr std::int64_t newest_with_caches = 101600;
-    result_.cache.version = newest_with_caches;
-    result_.cache.algorithm =
-        options_.thresholds.method == ThresholdMethod::minmax ? "MinMaxCalibration" : "EntropyCalibration2";
-    for (const Int8Tensor& tensor : result_.tensors) result_.cache.entries.push_back({tensor.name, tensor.scale});
+    result_.placed.model.metadata[std::string(cache_note)] = format_calibration_cache(result_.cache);
   }
 
   const CalibrationData& data_;
