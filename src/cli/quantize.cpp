@@ -63,6 +63,11 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
       "FILE");
   add(command.add_option("--state", arguments.state, "keep counts here, and go on where an interrupted run ended"),
       "FILE");
+  add(command.add_option("--rest", arguments.rest,
+                         "what the nodes that do not become int8 calculate in: f32 (as without "
+                         "it), f16 or bf16, where that breaks nothing"),
+      "TYPE")
+      ->check(CLI::IsMember({"f32", "f16", "fp16", "bf16"}));
   arguments.max_drop_option =
       add(command.add_option("--max-drop", arguments.max_drop,
                              "per cent of the outputs' rows whose largest element may move; layers that lose most stay "

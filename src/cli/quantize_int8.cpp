@@ -62,19 +62,31 @@ std::string explanation_of(const Int8Node& node) {
   return "";
 }
 
-void say_nodes(const Console& console, const Int8Plan& plan, bool explain) {
+/// With what became of those that are not int8.
+std::string type_of(const ChosenInt8& chosen, const Int8Node& node) {
+  if (chosen.rest && node.kind == Int8Kind::kept) {
+    for (const ChosenNode& other : chosen.rest->nodes) {
+      if (other.node.key == node.key && other.node.type == NodeType::narrow) {
+        return std::string(to_string(chosen.rest_precision));
+      }
+    }
+  }
+  return std::string(to_string(node.kind));
+}
+
+void say_nodes(const Console& console, const ChosenInt8& chosen, bool explain) {
   constexpr std::size_t widest = 60;
   Table table;
-  for (const Int8Node& node : plan.nodes) {
+  for (const Int8Node& node : chosen.plan.nodes) {
     const bool is_kept = node.kind == Int8Kind::kept;
     if (!is_kept && !explain) continue;
-    table.add({{std::string(to_string(node.kind)), is_kept && !node.by_form ? Colour::caution : Colour::none},
+    table.add({{type_of(chosen, node), is_kept && !node.by_form ? Colour::caution : Colour::none},
                shortened(node.node, widest),
                {explanation_of(node), is_kept ? Colour::none : Colour::faint}});
   }
   if (table.empty()) return;
   console.say();
-  console.say(explain ? "Nodes" : "In f32");
+  console.say(explain ? "Nodes" : "Not in int8");
   console.say(table);
 }
 
@@ -111,13 +123,13 @@ void say_outputs(const Console& console, const ChosenInt8& chosen) {
   console.say(table);
 }
 
-Json json_of_nodes(const Int8Plan& plan) {
+Json json_of_nodes(const ChosenInt8& chosen) {
   Json nodes = Json::array();
-  for (const Int8Node& node : plan.nodes) {
+  for (const Int8Node& node : chosen.plan.nodes) {
     nodes.push_back({{"node", name_in(node.node)},
                      {"operator", node.op},
                      {"output", node.key},
-                     {"type", to_string(node.kind)},
+                     {"type", type_of(chosen, node)},
                      {"why", node.kind != Int8Kind::kept ? Json() : Json(node.by_form ? "form" : "kept")},
                      {"reason", explanation_of(node)}});
   }
@@ -166,6 +178,7 @@ Int8Options options_of(const QuantizeArguments& arguments) {
   options.only = arguments.only;
   options.state = arguments.state;
   options.judged = arguments.judged;
+  if (arguments.rest != "f32") options.rest = arguments.rest == "bf16" ? Precision::bf16 : Precision::f16;
   if (!arguments.cache.empty()) options.cache = read_calibration_cache(arguments.cache);
   if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;
   if (arguments.max_drop_option->count() != 0) options.max_drop = arguments.max_drop;
@@ -204,12 +217,13 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   const std::uint64_t before = bytes_of_weights(model);
   const std::uint64_t after = bytes_of_weights(chosen.placed.model);
   const std::size_t in_int8 = count_of(chosen.plan, Int8Kind::calculates) + count_of(chosen.plan, Int8Kind::moves);
-  const std::string summary = fmt::format(
-      "{} in int8, {} fused with them, {} in f32, {} rounded, {} of weights ({} before)", count_text(in_int8, "node"),
-      count_of(chosen.plan, Int8Kind::follows), count_of(chosen.plan, Int8Kind::kept),
-      count_text(chosen.placed.quantized_tensors, "tensor"), bytes_text(after), bytes_text(before));
+  const std::string summary =
+      fmt::format("{} in int8, {} fused with them, {} in {}, {} rounded, {} of weights ({} before)",
+                  count_text(in_int8, "node"), count_of(chosen.plan, Int8Kind::follows),
+                  count_of(chosen.plan, Int8Kind::kept), arguments.rest == "f32" ? "f32" : arguments.rest + " or f32",
+                  count_text(chosen.placed.quantized_tensors, "tensor"), bytes_text(after), bytes_text(before));
   console.say(fmt::format("wrote {}: {}", console.paint(arguments.output, Colour::strong), summary));
-  say_nodes(console, chosen.plan, arguments.explain);
+  say_nodes(console, chosen, arguments.explain);
   if (arguments.explain) say_tensors(console, chosen);
   for (const std::string& note : chosen.notes) console.say("note: " + note);
   say_outputs(console, chosen);
@@ -225,7 +239,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
                {"met", chosen.met},
                {"weight_bytes", after},
                {"weight_bytes_before", before},
-               {"nodes", json_of_nodes(chosen.plan)},
+               {"nodes", json_of_nodes(chosen)},
                {"tensors", json_of_tensors(chosen)},
                {"notes", chosen.notes},
                {"outputs", to_json(chosen.outputs)},

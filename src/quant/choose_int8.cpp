@@ -86,6 +86,7 @@ class Int8Chooser {
     result_.plain = judgement.outputs;
     note_trial(kept, judgement);
     if (!is_good_enough(judgement)) search(kept, placed, judgement);
+    if (options_.rest) narrow_the_rest(kept, placed, judgement);
     finish(kept, std::move(placed), std::move(judgement));
     return std::move(result_);
   }
@@ -233,7 +234,10 @@ class Int8Chooser {
   [[nodiscard]] Judgement judge(const Model& model, std::size_t samples) {
     Judgement judgement;
     if (reference_.empty()) return judgement;
-    CpuModel engine(model, {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
+    CpuModel engine(model, {.kernels = OperatorKernels::functions,
+                            .extra_outputs = {},
+                            .threads = options_.threads,
+                            .round_inside = options_.rest.has_value()});
     const bool sensitivity = samples < reference_.size();
     for (std::size_t i = 0; i < samples; ++i) {
       if (!sensitivity) say("trying int8", i, samples);
@@ -338,6 +342,29 @@ class Int8Chooser {
       if (try_kept(fewer, placed, judgement)) found = std::move(fewer);
     }
     kept = std::move(found);
+  }
+
+  /// What is not int8, and not in the kernel of an int8 node, in f16 or bf16.
+  void narrow_the_rest(const Kept& kept, Int8Model& placed, Judgement& judgement) {
+    constexpr double well_below = 6;
+    ChooseOptions options;
+    options.precision = *options_.rest;
+    options.narrow_before_int8 = true;
+    options.threads = options_.threads;
+    options.progress = options_.progress;
+    for (const Int8Node& node : plan_with(kept).nodes) {
+      if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none) options.kept.emplace(node.key, "it is int8");
+    }
+    if (data_.count != 0) {
+      options.data = data_.sample(0);
+      // A small difference moves single elements by a whole step of int8: more than int8 itself loses is not asked for.
+      options.limit_db = std::min(limit_of(*options_.rest), judgement.snr_db() + well_below);
+    }
+    ChosenTypes chosen = choose_types(placed.model, options);
+    placed.model = std::move(chosen.typed.model);
+    result_.rest = std::move(chosen);
+    result_.rest_precision = *options_.rest;
+    judgement = judge(placed.model, reference_.size());
   }
 
   void finish(const Kept& kept, Int8Model placed, Judgement judgement) {

@@ -13,6 +13,7 @@
 #include "adapters/openvino/cpu_engine.hpp"
 #include "quant/calibration_cache.hpp"
 #include "quant/calibration_data.hpp"
+#include "quant/choose_types.hpp"
 #include "quant/histogram.hpp"
 #include "quant/int8_cost.hpp"
 #include "quant/int8_plan.hpp"
@@ -31,6 +32,7 @@ struct Int8Options {
   std::optional<CalibrationCache> cache;  ///< Scales from TensorRT; then data only judge.
   std::filesystem::path state = {};       ///< As in CalibrateOptions.
   std::optional<double> limit_db;         ///< Signal to noise ratio that each output shall have.
+  std::optional<Precision> rest;          ///< f16 or bf16: what is not int8 calculates in it where that does not break.
   /// How much the metric may fall, in its own unit.
   std::optional<double> max_drop;
   /// More is better. Without one: per cent of the outputs' rows whose largest element is where f32 has it.
@@ -80,6 +82,8 @@ struct ChosenInt8 {
   std::int64_t judged = 0;
   std::optional<double> metric_f32;
   std::optional<double> metric_int8;
+  std::optional<ChosenTypes> rest;  ///< What became of nodes that are not int8, with Int8Options::rest.
+  Precision rest_precision = Precision::f16;
   bool met = true;
 };
 

@@ -114,6 +114,7 @@ class Chooser {
         kept_.emplace(key_of(*node), KeptNode{WhyKept::asked, "not among --only"});
       }
     }
+    for (const auto& [key, reason] : options_.kept) kept_.emplace(key, KeptNode{WhyKept::asked, reason});
     asked_ = kept_.size();
   }
 
@@ -141,7 +142,10 @@ class Chooser {
   }
 
   [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const {
-    TypedOptions options{.precision = options_.precision, .typed_ends = options_.typed_ends, .kept = {}};
+    TypedOptions options{.precision = options_.precision,
+                         .typed_ends = options_.typed_ends,
+                         .narrow_before_int8 = options_.narrow_before_int8,
+                         .kept = {}};
     for (const auto& [key, node] : kept) options.kept.emplace(key, node.reason);
     return make_typed(prepared_, options);
   }

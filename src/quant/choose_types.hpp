@@ -20,10 +20,12 @@ namespace graft {
 
 struct ChooseOptions {
   Precision precision = Precision::f16;
-  bool typed_ends = false;        ///< As in TypedOptions.
-  std::vector<std::string> keep;  ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
-  std::vector<std::string> only;  ///< The same: nothing else leaves f32. Empty: everything may.
-  std::optional<TensorMap> data;  ///< Inputs to decide by; without them they are made up.
+  bool typed_ends = false;          ///< As in TypedOptions.
+  std::vector<std::string> keep;    ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
+  std::vector<std::string> only;    ///< The same: nothing else leaves f32. Empty: everything may.
+  bool narrow_before_int8 = false;  ///< As in TypedOptions.
+  std::map<std::string, std::string, std::less<>> kept = {};  ///< More of those, by key_of, and why.
+  std::optional<TensorMap> data;                              ///< Inputs to decide by; without them they are made up.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of made-up inputs.
   std::optional<double> limit_db;  ///< Signal to noise ratio that each output shall have; nothing: limit_of.
   int threads = 0;
