@@ -1,12 +1,13 @@
 // improve_tool - changes models for the tests that judge them in other runtimes.
 //
-// Usage: improve_tool fold IN.onnx OUT.onnx
+// Usage: improve_tool fold|equalize IN.onnx OUT.onnx
 // Prints what was changed, a line for each.
 #include <cstdio>
 #include <exception>
 #include <string_view>
 
 #include "graph/onnx_io.hpp"
+#include "quant/equalize.hpp"
 #include "quant/fold_scales.hpp"
 
 namespace {
@@ -15,8 +16,12 @@ int improve(std::string_view what, int count, char** arguments) {
   graft::Model model = graft::read_onnx(arguments[2]);
   if (what == "fold" && count == 4) {
     std::printf("%zu\n", graft::fold_scales(model));
+  } else if (what == "equalize" && count == 4) {
+    for (const graft::Equalized& pair : graft::equalize(model)) {
+      std::printf("%s, %s: from %g to %g\n", pair.first.c_str(), pair.second.c_str(), pair.smallest, pair.largest);
+    }
   } else {
-    std::fprintf(stderr, "usage: improve_tool fold IN.onnx OUT.onnx\n");
+    std::fprintf(stderr, "usage: improve_tool fold|equalize IN.onnx OUT.onnx\n");
     return 2;
   }
   model.graph().check();

@@ -203,3 +203,108 @@ def test_what_is_no_scale_of_one_layer_stays(nodes, more, outputs, tmp_path):
     changed, printed = run_tool("fold", model, tmp_path)
     assert printed == ["0"]
     assert operators(changed) == operators(model)
+
+
+def uneven(*shape, axis=0):
+    """Weights of which each channel has another range, over three decades."""
+    size = [1] * len(shape)
+    size[axis] = shape[axis]
+    return normal(*shape) * (10 ** GENERATOR.uniform(-1.5, 1.5, size)).astype(numpy.float32)
+
+
+def largest_weights(array, axis):
+    return numpy.abs(array).max(tuple(i for i in range(array.ndim) if i != axis))
+
+
+def constants_of(model):
+    return {constant.name: numpy_helper.to_array(constant) for constant in model.graph.initializer}
+
+
+def make_equalizable():
+    nodes = [
+        ("Conv", "x w1 b1", "c1", {}),
+        ("Relu", "c1", "r1", {}),
+        ("Pad", "r1 pads", "p1", {}),
+        ("Conv", "p1 w2 b2", "c2", {"group": 8}),
+        ("LeakyRelu", "c2", "r2", {"alpha": 0.1}),
+        ("MaxPool", "r2", "p2", {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("Conv", "p2 w3", "c3", {"group": 2}),
+        ("AveragePool", "c3", "p3", {"kernel_shape": [2, 2], "pads": [1, 1, 1, 1]}),
+        ("ConvTranspose", "p3 w4 b4", "c4", {"group": 3, "strides": [2, 2]}),
+        ("Relu", "c4", "r4", {}),
+        ("Flatten", "r4", "f", {}),
+        ("Gemm", "f w5 b5", "g", {"transB": 1, "beta": 2.0}),
+        ("Relu", "g", "r5", {}),
+        ("MatMul", "r5 w6", "m", {}),
+        ("Add", "m b6", "a", {}),
+        ("Relu", "a", "r6", {}),
+        ("MatMul", "r6 w7", "y", {}),
+    ]
+    constants = {
+        "w1": uneven(8, 3, 3, 3),
+        "b1": normal(8),
+        "pads": numpy.int64([0, 0, 1, 1, 0, 0, 1, 1]),
+        "w2": uneven(8, 1, 3, 3),
+        "b2": normal(8),
+        "w3": uneven(6, 4, 1, 1),
+        "w4": uneven(6, 2, 2, 2, axis=1),
+        "b4": normal(6),
+        "w5": uneven(10, 6 * 8 * 8),
+        "b5": normal(10),
+        "w6": uneven(10, 7, axis=1),
+        "b6": normal(7),
+        "w7": uneven(7, 4),
+    }
+    return make_model({"x": ["N", 3, 8, 8]}, nodes, ["y"], constants)
+
+
+def test_equalisation_evens_ranges_and_changes_nothing_else(tmp_path):
+    model = make_equalizable()
+    changed, printed = run_tool("equalize", model, tmp_path)
+    assert len(printed) == 6
+    assert operators(changed) == operators(model)
+    check_same(model, changed, make_feeds({"x": [3, 3, 8, 8]}))
+    before, after = constants_of(model), constants_of(changed)
+    # Between two layers: what makes a channel, and what reads it.
+    unevenness = []
+    for made, axis, read in [(1, 0, 2), (3, 0, 4), (5, 0, 6), (6, 1, 7)]:
+        for constants in (before, after):
+            reading = constants[f"w{read}"]
+            ranges = largest_weights(constants[f"w{made}"], axis) / largest_weights(reading, 0)
+            unevenness.append(numpy.maximum(ranges, 1 / ranges).max())
+    assert min(unevenness[0::2]) > 10
+    assert max(unevenness[1::2]) < 1.001
+    # A channel of a plane is so many columns behind the Flatten.
+    ranges = after["w4"].reshape(3, 2, 2, 4).transpose(0, 2, 1, 3).reshape(6, -1)
+    made, read = numpy.abs(ranges).max(1), numpy.abs(after["w5"]).reshape(10, 6, 64).max((0, 2))
+    assert numpy.maximum(made / read, read / made).max() < 1.001
+
+
+@pytest.mark.parametrize(
+    ("nodes", "more", "outputs"),
+    [
+        ([("Conv", "x w", "c", {}), ("Clip", "c low high", "r", {}), ("Conv", "r v", "y", {})], {}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("Sigmoid", "c", "r", {}), ("Conv", "r v", "y", {})], {}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("Relu", "c", "r", {}), ("Conv", "r v", "y", {})], {}, ["y", "r"]),
+        ([("Conv", "x w", "c", {}), ("Conv", "c v", "d", {}), ("Mul", "c d", "y", {})], {}, ["y"]),
+        ([("Conv", "x v", "c", {}), ("Relu", "c", "r", {}), ("Conv", "r v", "y", {})], {}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("Pad", "c pads one", "r", {}), ("Conv", "r v", "y", {})], {}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("LeakyRelu", "c", "r", {"alpha": -0.1}), ("Conv", "r v", "y", {})], {}, ["y"]),
+        ([("Conv", "x w", "c", {}), ("MatMul", "c m", "y", {})], {"m": uneven(4, 4)}, ["y"]),
+    ],
+)
+def test_what_a_factor_does_not_pass_stays(nodes, more, outputs, tmp_path):
+    constants = {
+        "w": uneven(4, 4, 1, 1),
+        "v": uneven(4, 4, 1, 1),
+        "low": numpy.float32(0),
+        "high": numpy.float32(6),
+        "one": numpy.float32(1),
+        "pads": numpy.int64([0, 0, 1, 1, 0, 0, 1, 1]),
+        **more,
+    }
+    model = make_model({"x": ["N", 4, 4, 4]}, nodes, outputs, constants)
+    changed, printed = run_tool("equalize", model, tmp_path)
+    assert printed == []
+    for name, array in constants_of(changed).items():
+        numpy.testing.assert_array_equal(array, constants[name])
