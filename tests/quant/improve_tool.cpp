@@ -1,16 +1,35 @@
 // improve_tool - changes models for the tests that judge them in other runtimes.
 //
 // Usage: improve_tool fold|equalize IN.onnx OUT.onnx
+//        improve_tool correct IN.onnx OUT.onnx REFERENCE.onnx DATA.npz SAMPLES
 // Prints what was changed, a line for each.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string_view>
 
 #include "graph/onnx_io.hpp"
+#include "quant/calibration_data.hpp"
+#include "quant/correct_bias.hpp"
 #include "quant/equalize.hpp"
 #include "quant/fold_scales.hpp"
 
 namespace {
+
+graft::CalibrationData open_data(const char* path, const graft::Model& model) {
+  return graft::open_calibration_data(path, model, std::nullopt);
+}
+
+void correct(graft::Model& model, char** arguments) {
+  const graft::Model reference = graft::read_onnx(arguments[4]);
+  graft::ObserveOptions options;
+  options.samples = std::strtol(arguments[6], nullptr, 10);
+  for (const auto& layer : graft::correct_bias(model, reference, open_data(arguments[5], reference), options)) {
+    std::printf("%s %s: %g %g %g\n", layer.layer.c_str(), layer.tensor.c_str(), layer.mean, layer.largest,
+                layer.deviation);
+  }
+}
 
 int improve(std::string_view what, int count, char** arguments) {
   graft::Model model = graft::read_onnx(arguments[2]);
@@ -20,8 +39,10 @@ int improve(std::string_view what, int count, char** arguments) {
     for (const graft::Equalized& pair : graft::equalize(model)) {
       std::printf("%s, %s: from %g to %g\n", pair.first.c_str(), pair.second.c_str(), pair.smallest, pair.largest);
     }
+  } else if (what == "correct" && count == 7) {
+    correct(model, arguments);
   } else {
-    std::fprintf(stderr, "usage: improve_tool fold|equalize IN.onnx OUT.onnx\n");
+    std::fprintf(stderr, "improve_tool: see the head of its source\n");
     return 2;
   }
   model.graph().check();
