@@ -2,10 +2,7 @@
 #include "quant/equalize.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <optional>
-#include <string_view>
 #include <unordered_map>
 
 #include "graph/shape_inference.hpp"
@@ -43,37 +40,6 @@ Layer make_layer(const WeightedLayer& layer) {
 }
 
 bool is_convolution(const WeightedLayer& layer) { return !layer.node->is("Gemm") && !layer.node->is("MatMul"); }
-
-bool is_one_of(const Node& node, const auto& names) {
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
-}
-
-/// It fills in zeros, and leaves the channels, axis 1, alone.
-bool pads_with_zeros(const Node& pad) {
-  if (pad.string_or("mode", "constant") != "constant" || pad.input(1) == nullptr || pad.input(3) != nullptr) {
-    return false;
-  }
-  const auto constant = pad.input(1)->constant();
-  const auto pads = constant ? constant->ints() : std::nullopt;
-  if (!pads || pads->size() < 4 || (*pads)[1] != 0 || (*pads)[pads->size() / 2 + 1] != 0) return false;
-  if (pad.input(2) == nullptr) return true;
-  const auto filling = pad.input(2)->constant();
-  return filling && filling->scalar() == 0.0;
-}
-
-/// A positive factor of a channel of its input may as well be one of its output.
-bool lets_factors_through(const Node& node, bool has_planes) {
-  constexpr std::array<std::string_view, 4> each_element = {"Relu", "LeakyRelu", "Identity", "Dropout"};
-  constexpr std::array<std::string_view, 4> pools = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
-  const bool has_one_output =
-      std::all_of(node.outputs.begin() + 1, node.outputs.end(), [](const Value* value) { return value == nullptr; });
-  if (!has_one_output) return false;
-  if (is_one_of(node, each_element)) {
-    const bool trains = node.is("Dropout") && node.input(2) != nullptr;
-    return !trains && (!node.is("LeakyRelu") || node.float_or("alpha", 0) >= 0);
-  }
-  return has_planes && (is_one_of(node, pools) || (node.is("Pad") && pads_with_zeros(node)));
-}
 
 class Equalizer {
  public:

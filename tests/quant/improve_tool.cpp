@@ -2,6 +2,7 @@
 //
 // Usage: improve_tool fold|equalize IN.onnx OUT.onnx
 //        improve_tool correct IN.onnx OUT.onnx REFERENCE.onnx DATA.npz SAMPLES
+//        improve_tool smooth IN.onnx OUT.onnx DATA.npz ALPHA [convolutions]
 // Prints what was changed, a line for each.
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "quant/correct_bias.hpp"
 #include "quant/equalize.hpp"
 #include "quant/fold_scales.hpp"
+#include "quant/smooth.hpp"
 
 namespace {
 
@@ -31,6 +33,16 @@ void correct(graft::Model& model, char** arguments) {
   }
 }
 
+void smooth(graft::Model& model, int count, char** arguments) {
+  graft::SmoothOptions options;
+  options.alpha = std::strtod(arguments[5], nullptr);
+  options.convolutions = count == 7;
+  for (const graft::Smoothed& tensor : graft::smooth(model, open_data(arguments[4], model), options)) {
+    std::printf("%s, %zu layers: %g to %g %s\n", tensor.tensor.c_str(), tensor.layers.size(), tensor.smallest,
+                tensor.largest, tensor.why_not.c_str());
+  }
+}
+
 int improve(std::string_view what, int count, char** arguments) {
   graft::Model model = graft::read_onnx(arguments[2]);
   if (what == "fold" && count == 4) {
@@ -41,6 +53,8 @@ int improve(std::string_view what, int count, char** arguments) {
     }
   } else if (what == "correct" && count == 7) {
     correct(model, arguments);
+  } else if (what == "smooth" && (count == 6 || count == 7)) {
+    smooth(model, count, arguments);
   } else {
     std::fprintf(stderr, "improve_tool: see the head of its source\n");
     return 2;

@@ -432,3 +432,151 @@ def test_bias_correction_makes_the_means_those_of_the_reference(bits, tmp_path):
     expected = run(model, unseen)["y"]
     gain = signal_to_noise(expected, run(changed, unseen)["y"]) - signal_to_noise(expected, run(quantized, unseen)["y"])
     assert gain > 0
+
+
+def with_outliers(*shape):
+    """Channels of activations, the last axis, of very different size, as in transformers."""
+    return (normal(*shape) * 10 ** GENERATOR.uniform(-1, 1.5, shape[-1])).astype(numpy.float32)
+
+
+def test_smoothing_is_the_formula_of_the_paper(tmp_path):
+    nodes = [
+        ("LayerNormalization", "x gamma beta", "n", {}),
+        ("MatMul", "n w1", "m1", {}),
+        ("MatMul", "n w2", "m2", {}),
+        ("Concat", "m1 m2", "y", {"axis": -1}),
+    ]
+    constants = {"gamma": with_outliers(8), "beta": with_outliers(8), "w1": uneven(8, 5), "w2": uneven(8, 6)}
+    model = make_model({"x": ["N", 4, 8]}, nodes, ["y"], constants)
+    data = {"x": normal(20, 4, 8)}
+    numpy.savez(tmp_path / "data.npz", **data)
+    changed, printed = run_tool("smooth", model, tmp_path, tmp_path / "data.npz", "0.7")
+    assert len(printed) == 1
+    check_same(model, changed, data)
+    activations = numpy.abs(run(model, data, ["n"])["n"]).max((0, 1))
+    weights = numpy.maximum(largest_weights(constants["w1"], 0), largest_weights(constants["w2"], 0))
+    divisors = activations**0.7 / weights**0.3
+    assert divisors.max() > 10 * divisors.min()
+    found = constants_of(changed)
+    for name in ("gamma", "beta"):
+        numpy.testing.assert_allclose(found[name], constants[name] / divisors, rtol=1e-5)
+    for name in ("w1", "w2"):
+        numpy.testing.assert_allclose(found[name], constants[name] * divisors[:, None], rtol=1e-5)
+
+
+ROWS = {"x": ["N", 4, 6]}
+FLAT = {"x": ["N", 6]}
+PLANES = {"x": ["N", 6, 5, 5]}
+STATISTICS, STATISTICS_NAMES = normalization("bn", 6)
+SMOOTHING = {
+    "rms": (
+        ROWS,
+        [("RMSNormalization", "x s", "n", {}), ("MatMul", "n w", "y", {})],
+        {"s": with_outliers(6), "w": normal(6, 5)},
+    ),
+    "statistics": (
+        FLAT,
+        [("BatchNormalization", f"x {STATISTICS_NAMES}", "n", {}), ("Gemm", "n w b", "y", {"transB": 1})],
+        {**STATISTICS, "w": normal(5, 6), "b": normal(5)},
+    ),
+    "scale_and_sum": (
+        ROWS,
+        [("Mul", "s x", "m", {}), ("Add", "m b", "a", {}), ("Relu", "a", "r", {}), ("MatMul", "r w", "y", {})],
+        {"s": with_outliers(1, 6), "b": numpy.float32(0.5), "w": normal(6, 5)},
+    ),
+    "one_factor": (ROWS, [("Mul", "x s", "m", {}), ("MatMul", "m w", "y", {})], {"s": normal(1), "w": normal(6, 5)}),
+    "positions": (
+        ROWS,
+        [("MatMul", "x w1", "m", {}), ("Add", "p m", "a", {}), ("MatMul", "a w2", "y", {})],
+        {"w1": with_outliers(6, 7), "p": normal(4, 7), "w2": normal(7, 5)},
+    ),
+    "gemm": (
+        FLAT,
+        [("Gemm", "x w1 b1", "g", {"beta": 2.0}), ("LeakyRelu", "g", "r", {}), ("Gemm", "r w2", "y", {})],
+        {"w1": with_outliers(6, 7), "b1": normal(7), "w2": normal(7, 5)},
+    ),
+    "heads": (
+        ROWS,
+        [
+            ("MatMul", "x w1", "m", {}),
+            ("Add", "m b", "a", {}),
+            ("Reshape", "a shape", "r", {}),
+            ("MatMul", "r w2", "y", {}),
+        ],
+        {"w1": with_outliers(6, 7), "b": normal(7), "shape": numpy.int64([-1, 7]), "w2": normal(7, 5)},
+    ),
+    "gate": (
+        ROWS,
+        [
+            ("MatMul", "x w1", "g", {}),
+            ("Sigmoid", "g", "o", {}),
+            ("MatMul", "x w2", "u", {}),
+            ("Mul", "o u", "p", {}),
+            ("Add", "p b", "a", {}),
+            ("MatMul", "a w3", "y", {}),
+        ],
+        {"w1": normal(6, 7), "w2": with_outliers(6, 7), "b": normal(7), "w3": normal(7, 5)},
+    ),
+    "planes": (
+        PLANES,
+        [
+            ("Conv", "x w1 b1", "c", {"group": 2}),
+            ("Relu", "c", "r", {}),
+            ("MaxPool", "r", "p", {"kernel_shape": [2, 2]}),
+            ("Conv", "p w2", "y", {"group": 4}),
+        ],
+        {"w1": uneven(8, 3, 1, 1), "b1": normal(8), "w2": uneven(4, 2, 2, 2)},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SMOOTHING)
+def test_what_takes_the_division(case, tmp_path):
+    inputs, nodes, constants = SMOOTHING[case]
+    model = make_model(inputs, nodes, ["y"], constants, opset=23 if case == "rms" else 17)
+    data = {"x": normal(*(20 if isinstance(size, str) else size for size in inputs["x"]))}
+    numpy.savez(tmp_path / "data.npz", **data)
+    more = ["convolutions"] if case == "planes" else []
+    changed, printed = run_tool("smooth", model, tmp_path, tmp_path / "data.npz", "0.5", *more)
+    assert operators(changed) == operators(model)
+    check_same(model, changed, data)
+    last = model.graph.node[-1]
+    assert [line.startswith(last.input[0] + ",") and line.endswith(" ") for line in printed][-1], printed
+    before, after = (run(each, data, [last.input[0]])[last.input[0]] for each in (model, changed))
+    axis = 1 if case == "planes" else before.ndim - 1
+    # Half of the way to the weights: the sizes of input and weights are the same.
+    weights = constants_of(changed)[last.input[1]]
+    if case == "planes":
+        largest = numpy.abs(weights).max((2, 3)).reshape(4, 1, 2).max(1).reshape(8)
+    else:
+        largest = largest_weights(weights, 1 if case == "statistics" else 0)
+    found = largest_weights(after, axis)
+    assert (found > 0).sum() >= 5
+    numpy.testing.assert_allclose(found[found > 0], largest[found > 0], rtol=1e-4)
+    assert numpy.abs(before).max() != pytest.approx(numpy.abs(after).max(), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outputs", "reason"),
+    [
+        ([("MatMul", "x w", "y", {})], ["y"], "no node gives 'x'"),
+        ([("Mul", "x s", "m", {}), ("MatMul", "m w", "z", {}), ("Add", "z m", "y", {})], ["y"], "others read 'm'"),
+        ([("Mul", "x s", "m", {}), ("MatMul", "m w", "y", {})], ["y", "m"], "others read 'm'"),
+        ([("Mul", "x s", "m", {}), ("Tanh", "m", "t", {}), ("MatMul", "t w", "y", {})], ["y"], "cannot take it"),
+        ([("Mul", "x s", "m", {}), ("Add", "m x", "a", {}), ("MatMul", "a w", "y", {})], ["y"], "adds two tensors"),
+        (
+            [("Mul", "x s", "m", {}), ("Add", "m s", "a", {}), ("MatMul", "a w", "z", {}), ("Mul", "z m", "y", {})],
+            ["y"],
+            "others read 'm'",
+        ),
+        ([("MatMul", "x w", "m", {}), ("MatMul", "m w", "y", {})], ["y"], "its weights are shared"),
+    ],
+)
+def test_what_takes_no_division_stays(nodes, outputs, reason, tmp_path):
+    constants = {"s": with_outliers(6), "w": normal(6, 6)}
+    model = make_model({"x": ["N", 6]}, nodes, outputs, constants)
+    numpy.savez(tmp_path / "data.npz", x=normal(20, 6))
+    changed, printed = run_tool("smooth", model, tmp_path, tmp_path / "data.npz", "0.5")
+    assert printed[-1].endswith(reason), printed
+    for name, array in constants_of(changed).items():
+        numpy.testing.assert_array_equal(array, constants[name])
