@@ -63,6 +63,14 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
       "FILE");
   add(command.add_option("--state", arguments.state, "keep counts here, and go on where an interrupted run ended"),
       "FILE");
+  add(command.add_option(
+          "--improve", arguments.improve,
+          "what is done so that less is lost: equalize (ranges of neighbouring layers), smooth (inputs of "
+          "matrix products), bias (what rounding adds on average); several with commas"),
+      "LIST")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"equalize", "smooth", "bias"}))
+      ->allow_extra_args(false);
   add(command.add_option("--rest", arguments.rest,
                          "what the nodes that do not become int8 calculate in: f32 (as without "
                          "it), f16 or bf16, where that breaks nothing"),

@@ -33,6 +33,7 @@ struct QuantizeArguments {
   std::string cache;
   std::string write_cache;
   std::string state;
+  std::vector<std::string> improve;
   std::string rest = "f32";
   double max_drop = 0;
   std::int64_t judged = 64;

@@ -73,7 +73,11 @@ class Int8Chooser {
 
   ChosenInt8 run() {
     if (data_.count == 0 && !options_.cache) throw Error("there is no sample to calibrate with");
+    if (data_.count == 0 && (options_.improve.bias || options_.improve.smooth)) {
+      throw Error("--improve: correcting biases and smoothing look at data\nGive it with --data");
+    }
     keep_what_was_asked_for();
+    improve_weights();
     if (options_.cache) {
       take_scales_from_cache();
     } else {
@@ -81,7 +85,7 @@ class Int8Chooser {
     }
     run_reference();
     Kept kept = asked_;
-    Int8Model placed = placed_with(kept);
+    Int8Model placed = improved_with(kept);
     Judgement judgement = judge(placed.model, reference_.size());
     result_.plain = judgement.outputs;
     note_trial(kept, judgement);
@@ -211,6 +215,34 @@ class Int8Chooser {
     return place_int8(prepared_, plan, scales_of(plan));
   }
 
+  // ---- Weights and biases
+
+  [[nodiscard]] ObserveOptions observing(const std::string& what) const {
+    ObserveOptions options;
+    options.threads = options_.threads;
+    options.progress = [this, what](std::int64_t done, std::int64_t total) {
+      say(what, static_cast<std::size_t>(done), static_cast<std::size_t>(total));
+    };
+    return options;
+  }
+
+  void improve_weights() {
+    if (options_.improve.smooth) {
+      SmoothOptions options;
+      options.observe = observing("looking at the inputs of matrix products");
+      result_.smoothed = smooth(prepared_, data_, options);
+    }
+    if (options_.improve.equalize) result_.equalized = equalize(prepared_);
+  }
+
+  [[nodiscard]] Int8Model improved_with(const Kept& kept) {
+    Int8Model placed = placed_with(kept);
+    if (options_.improve.bias) {
+      result_.corrected = correct_bias(placed.model, prepared_, data_, observing("correcting biases"));
+    }
+    return placed;
+  }
+
   // ---- Judging
 
   void run_reference() {
@@ -309,7 +341,7 @@ class Int8Chooser {
   }
 
   bool try_kept(const Kept& kept, Int8Model& placed, Judgement& judgement) {
-    Int8Model model = placed_with(kept);
+    Int8Model model = improved_with(kept);
     Judgement found = judge(model.model, reference_.size());
     note_trial(kept, found);
     const bool good = is_good_enough(found);

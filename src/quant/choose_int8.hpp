@@ -14,10 +14,13 @@
 #include "quant/calibration_cache.hpp"
 #include "quant/calibration_data.hpp"
 #include "quant/choose_types.hpp"
+#include "quant/correct_bias.hpp"
+#include "quant/equalize.hpp"
 #include "quant/histogram.hpp"
 #include "quant/int8_cost.hpp"
 #include "quant/int8_plan.hpp"
 #include "quant/output_figures.hpp"
+#include "quant/smooth.hpp"
 #include "quant/thresholds.hpp"
 
 namespace graft {
@@ -25,7 +28,15 @@ namespace graft {
 /// A model that can be run, for a metric of the user's.
 using RunModel = std::function<TensorMap(const TensorMap& inputs)>;
 
+/// What is done to weights and biases so that int8 loses less.
+struct Improvements {
+  bool equalize = false;  ///< Before calibration: see equalize.
+  bool smooth = false;    ///< Before calibration: see smooth.
+  bool bias = false;      ///< Of the int8 model: see correct_bias.
+};
+
 struct Int8Options {
+  Improvements improve = {};
   ThresholdOptions thresholds;
   std::vector<std::string> keep;          ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
   std::vector<std::string> only;          ///< The same: nothing else becomes int8. Empty: everything may.
@@ -76,6 +87,9 @@ struct ChosenInt8 {
   std::vector<OutputFigures> plain;        ///< With nothing kept but what was asked for.
   std::vector<Sensitivity> sensitivities;  ///< The worst first; empty where there was no search.
   std::vector<Int8Trial> trials;
+  std::vector<Equalized> equalized;
+  std::vector<Smoothed> smoothed;
+  std::vector<CorrectedBias> corrected;
   std::vector<std::string> notes;
   CalibrationCache cache;  ///< The scales, for TensorRT 7 to 10.
   std::int64_t samples = 0;

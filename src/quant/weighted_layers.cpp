@@ -2,8 +2,10 @@
 #include "quant/weighted_layers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
+#include <string_view>
 
 namespace graft {
 namespace {
@@ -39,6 +41,23 @@ Node* find_add(const WeightedLayer& layer) {
   if (!layer.node->is("MatMul") || add == nullptr || !add->is("Add")) return nullptr;
   const Value* other = add->input(0) == &product ? add->input(1) : add->input(0);
   return numbers_per_channel(layer, other) ? add : nullptr;
+}
+
+bool is_one_of(const Node& node, const auto& names) {
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+/// It fills in zeros, and leaves the channels, axis 1, alone.
+bool pads_with_zeros(const Node& pad) {
+  if (pad.string_or("mode", "constant") != "constant" || pad.input(1) == nullptr || pad.input(3) != nullptr) {
+    return false;
+  }
+  const auto constant = pad.input(1)->constant();
+  const auto pads = constant ? constant->ints() : std::nullopt;
+  if (!pads || pads->size() < 4 || (*pads)[1] != 0 || (*pads)[pads->size() / 2 + 1] != 0) return false;
+  if (pad.input(2) == nullptr) return true;
+  const auto filling = pad.input(2)->constant();
+  return filling && filling->scalar() == 0.0;
 }
 
 std::size_t constant_input_of(const Node& add) { return add.input(0)->constant() ? 0 : 1; }
@@ -111,6 +130,19 @@ std::vector<WeightedLayer> weighted_layers(Model& model) {
 Node* only_reader(const Value& value) {
   const bool is_inner = !value.is_output() && value.uses.size() == 1 && value.uses[0].node->graph == value.graph;
   return is_inner ? value.uses[0].node : nullptr;
+}
+
+bool lets_factors_through(const Node& node, bool has_planes) {
+  constexpr std::array<std::string_view, 4> each_element = {"Relu", "LeakyRelu", "Identity", "Dropout"};
+  constexpr std::array<std::string_view, 4> pools = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
+  const bool has_one_output =
+      std::all_of(node.outputs.begin() + 1, node.outputs.end(), [](const Value* value) { return value == nullptr; });
+  if (!has_one_output) return false;
+  if (is_one_of(node, each_element)) {
+    const bool trains = node.is("Dropout") && node.input(2) != nullptr;
+    return !trains && (!node.is("LeakyRelu") || node.float_or("alpha", 0) >= 0);
+  }
+  return has_planes && (is_one_of(node, pools) || (node.is("Pad") && pads_with_zeros(node)));
 }
 
 std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const Value* constant) {

@@ -52,6 +52,10 @@ struct WeightedLayer {
 /// The only node that reads a value, which is no output of the graph; null where there are others.
 [[nodiscard]] Node* only_reader(const Value& value);
 
+/// A positive factor of a channel of its input may as well be one of its output. With planes the channels are axis 1,
+/// otherwise the last one.
+[[nodiscard]] bool lets_factors_through(const Node& node, bool has_planes);
+
 /// What a constant holds for each channel of a layer's output, where adding or multiplying both would take one number
 /// for each, or one for all, and leave the shape.
 [[nodiscard]] std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const Value* constant);
