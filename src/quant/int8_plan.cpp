@@ -236,13 +236,13 @@ class Planner {
            std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return takes_int8(use); });
   }
 
-  /// The same, perhaps behind an activation function.
+  /// The same, perhaps behind an activation function. (What somebody reads in f32 as well, as the residual stream of a
+  /// transformer, is stored in f32 anyway, and loses nothing on its way.)
   [[nodiscard]] bool ends_in_int8(const Value& value) const {
-    if (value.output_count != 0 || value.uses.empty()) return false;
-    if (std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return takes_int8(use); })) return true;
+    if (is_only_wanted_in_int8(value)) return true;
+    if (value.output_count != 0 || value.uses.size() != 1) return false;
     const Node& reader = *value.uses.front().node;
-    return value.uses.size() == 1 && reader.graph == &graph_ && is_activation_function(reader) &&
-           ends_in_int8(*reader.output());
+    return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
   }
 
   /// The node behind whose sums nothing but constants was added, where only `reader` gets them.
