@@ -91,17 +91,27 @@ std::vector<float> floats_of(const TensorData& tensor) {
   return numbers ? std::vector<float>(numbers->begin(), numbers->end()) : std::vector<float>();
 }
 
+/// The functions of our own operators hand on some constants.
+std::optional<TensorData> constant_of(const Value& value) {
+  const Node* node = value.producer;
+  const bool hands_on = node != nullptr && (node->is("Identity") || node->is("Squeeze")) && node->input(0) != nullptr;
+  if (!hands_on) return value.constant();
+  auto constant = constant_of(*node->input(0));
+  if (constant && node->is("Squeeze")) std::erase(constant->dims, 1);
+  return constant;
+}
+
 std::optional<Parameters> parameters_of(const Node& node) {
   const Value* scale = node.input(1);
   if (scale == nullptr || node.input(0) == nullptr || node.int_or("block_size", 0) != 0) return std::nullopt;
-  const auto scales = scale->constant();
+  const auto scales = constant_of(*scale);
   if (!scales || scales->dims.size() > 1 || !is_narrow_or_f32(scales->type)) return std::nullopt;
   Parameters found;
   found.scales.numbers = floats_of(*scales);
   if (found.scales.numbers.empty()) return std::nullopt;
   found.zero_points.assign(found.scales.numbers.size(), 0);
   if (const Value* zero_point = node.input(2)) {
-    const auto constant = zero_point->constant();
+    const auto constant = constant_of(*zero_point);
     if (!constant) return std::nullopt;
     found.zero_points = floats_of(*constant);
     if (found.zero_points.size() != found.scales.numbers.size()) return std::nullopt;

@@ -4,12 +4,13 @@ the product of the scales and adds the bias, each in f32. ONNX Runtime gets u8 o
 saturate on some CPUs."""
 
 import itertools
+import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from test_against_onnxruntime import run_graft, run_onnxruntime
+from test_against_onnxruntime import run_graft, run_onnxruntime, runner
 
 F32 = np.float32
 ZERO = np.int8(0)
@@ -31,9 +32,11 @@ class Network:
         self.constants[name] = np.asarray(value)
         return name
 
-    def node(self, op, inputs, expected=None, **attributes):
+    def node(self, op, inputs, expected=None, domain=None, **attributes):
         name = self.name("t")
-        self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
+        node = helper.make_node(op, inputs, [name], domain=domain)
+        node.attribute.extend(helper.make_attribute(*attribute) for attribute in attributes.items())
+        self.nodes.append(node)
         if expected is not None:
             self.expected[name] = expected
         return name
@@ -69,7 +72,8 @@ class Network:
             [helper.make_empty_tensor_value_info(name) for name in self.expected],
             [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
         )
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10), str(path))
+        imports = [helper.make_opsetid("", opset), helper.make_opsetid("graft", 1)]
+        onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=10), str(path))
 
     def check(self, folder):
         self.save(folder / "model.onnx")
@@ -508,6 +512,90 @@ def test_only_weights(tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=64 * 5 * 2**-24)
 
 
+X_SCALE, Y_SCALE = F32(0.031), F32(0.023)
+WEIGHTS = np.random.default_rng(1).integers(-127, 128, (6, 4, 3, 3)).astype("i1")
+WEIGHT_SCALES = np.random.default_rng(2).uniform(1e-3, 4e-3, 6).astype("f4")
+BIAS = np.random.default_rng(3).standard_normal(6).astype("f4")
+FACTORS = np.array([0.5, 1, 1.5, 2], "f4")
+# Attributes, and constants after the first input, in i8 and in f32. Shape of x: 2, 4, 9, 11.
+OPERATORS = {
+    "leaky ReLU": ("LeakyReLU", {"alpha": 0.2}, []),
+    "L2 of channels": ("L2Normalize", {"axes": [1]}, []),
+    "L2 of pixels": ("L2Normalize", {"axes": [2, 3], "epsilon": 0.5, "epsilon_mode": "add"}, []),
+    "L2 helper": ("L2NormHelper", {"op_type": 1, "eps": 0.4}, []),
+    "L2 helper, root": ("L2NormHelper", {"op_type": 0}, []),
+    "instance norm": ("InstanceNorm", {}, []),
+    "instance norm with factors": ("InstanceNorm", {"activation": "relu"}, [FACTORS, FACTORS - 1]),
+    "instance norm with attributes": ("InstanceNorm", {"scales": [0.5, 1, 1.5, 2], "bias": [1.0, 0, -1, 2]}, []),
+    "Normalize": ("Normalize", {}, []),
+    "Normalize with factors": ("Normalize", {"across_spatial": 1}, [FACTORS * 10]),
+    "Padding": ("Padding", {"mode": "reflect", "pads": [0, 0, 2, 1, 0, 0, 1, 3]}, []),
+    "Padding by a value": ("Padding", {"mode": "constant", "value": -0.7, "pads": [0, 0, 1, 1, 0, 0, 1, 1]}, []),
+    "Upsampling": ("Upsampling", {"mode": "nearest", "scales": [2.0]}, []),
+    "Upsampling, linear": ("Upsampling", {"mode": "linear", "scales": [1.5]}, []),
+    "Upsampling, cubic": ("Upsampling", {"mode": "cubic", "sizes": [13, 20], "coordinate_mode": "align_corners"}, []),
+    "pyramid": ("SpatialPyramidPooling", {"levels": [3, 1]}, []),
+    "pyramid of means": ("SpatialPyramidPooling", {"levels": [4, 2], "mode": "average"}, []),
+    "Convolution": ("Convolution", {"activation": "relu"}, ["weight", BIAS, WEIGHT_SCALES]),
+    "Convolution, strides": ("Convolution", {"stride": [2, 1], "pad": [1, 1]}, ["weight", BIAS, WEIGHT_SCALES]),
+    "Convolution, attributes": (
+        "Convolution", {"num_output": 6, "kernel": [3, 3], "kernel_weights": WEIGHTS, "weight_scale": WEIGHT_SCALES}, [],
+    ),
+    "Convolution, one scale": ("Convolution", {"weight_scale": WEIGHT_SCALES[:1]}, ["weight"]),
+}  # fmt: skip
+
+
+def operator_model(path, form, element, x):
+    """`element` i8: QuantizeLinear - operator - DequantizeLinear; f32: the operator alone, of x as it is."""
+    op, attributes, more = OPERATORS[form]
+    net, narrow = Network(17), element == "i8"
+    scales = more[2] if len(more) > 2 else attributes.get("weight_scale")
+    steps = np.atleast_1d(scales)[:, None, None, None] if scales is not None else None
+    attributes = dict(attributes)
+    if "kernel_weights" in attributes:
+        attributes["kernel_weights"] = (WEIGHTS * steps).ravel().tolist()
+        attributes["weight_scale"] = attributes["weight_scale"].tolist()
+    elif "weight_scale" in attributes:
+        attributes["weight_scale"] = attributes["weight_scale"].tolist()
+    if narrow:
+        attributes |= {"x_scale": float(X_SCALE), "y_scale": float(Y_SCALE)}
+    given = [value if not isinstance(value, str) else WEIGHTS if narrow else WEIGHTS * steps for value in more]
+    constants = [net.constant(value) for value in (given if narrow else given[:2])]
+    first = net.input(x)
+    if narrow:
+        zero = net.constant(np.int8(0))
+        stored = net.node("QuantizeLinear", [first, net.constant(X_SCALE), zero])
+        y = net.node(op, [stored, *constants], np.int8(0), domain="graft", **attributes)
+        net.node("DequantizeLinear", [y, net.constant(Y_SCALE), zero], F32(0))
+    else:
+        net.node(op, [first, *constants], F32(0), domain="graft", **attributes)
+    net.save(path)
+    return list(net.expected), net.inputs
+
+
+@pytest.mark.parametrize("form", OPERATORS)
+def test_operators_of_graft(form, tmp_path):
+    """Beside ONNX Runtime with the operator's function in f32, whose result is rounded here: a step differs only where
+    the result is a tie but for the rounding of f32."""
+    x = np.random.default_rng(5).standard_normal((2, 4, 9, 11)).astype("f4")
+    if form == "L2 helper, root":
+        x = np.abs(x) + F32(0.2)
+    wide = quantise(x, X_SCALE, ZERO).astype("f4") * X_SCALE
+    names, inputs = operator_model(tmp_path / "wide.onnx", form, "f32", wide)
+    attach = [runner, "attach", tmp_path / "wide.onnx", tmp_path / "attached.onnx"]
+    subprocess.run(attach, check=True, timeout=120)
+    real_y = run_onnxruntime(tmp_path / "attached.onnx", inputs)[names[0]]
+    steps = np.clip(real_y.astype("f8") / Y_SCALE, -128, 127)
+    assert len(np.unique(np.rint(steps))) > 8
+    names, inputs = operator_model(tmp_path / "narrow.onnx", form, "i8", x)
+    for mode in ("functions", "own"):
+        found = run_graft(mode, tmp_path / "narrow.onnx", inputs, tmp_path)
+        stored, real_numbers = (found[name] for name in names)
+        assert stored.dtype == np.int8
+        np.testing.assert_array_equal(real_numbers, stored.astype("f4") * Y_SCALE, strict=True)
+        np.testing.assert_allclose(stored, steps, rtol=0, atol=0.5 + 2e-4, err_msg=mode)
+
+
 def test_what_is_left_alone_still_runs(tmp_path):
     """A scale for each row of the summed axis, and a scale that is calculated."""
     net = Network(15)
@@ -529,11 +617,11 @@ def test_scales_that_are_not_seen(tmp_path):
     """Behind a node they are no constants to Graft, but they are to OpenVINO, whose i8 kernels are off by a percent."""
     net = Network(16)
     x = net.input(net.random.standard_normal((1, 32, 9, 9)).astype("f4"))
-    parameters = [net.node("Identity", [net.constant(F32(0.02))]), net.constant(np.int8(0))]
+    parameters = [net.node("Abs", [net.constant(F32(0.02))]), net.constant(np.int8(0))]
     stored = net.node("QuantizeLinear", [x, *parameters])
     x_real = net.node("DequantizeLinear", [stored, *parameters])
     w, scales = steps_of(net.random, (16, 32, 3, 3), "random"), net.random.uniform(1e-3, 1e-2, 16).astype("f4")
-    unseen = net.node("Identity", [net.constant(scales)])
+    unseen = net.node("Abs", [net.constant(scales)])
     weight = net.node("DequantizeLinear", [net.constant(w), unseen, net.constant(np.zeros(16, "i1"))], axis=0)
     y = net.node("Conv", [x_real, weight], np.zeros(0))
     net.save(tmp_path / "model.onnx")
