@@ -1,0 +1,30 @@
+// Empirical bias correction: what int8 adds to a channel on average is taken from its bias.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/model.hpp"
+#include "quant/observe.hpp"
+
+namespace graft {
+
+/// A layer whose bias was changed.
+struct CorrectedBias {
+  std::string layer;     ///< As the node is described.
+  std::string tensor;    ///< What the layer gives.
+  double mean = 0;       ///< Of the absolute corrections of its channels.
+  double largest = 0;    ///< The largest of them.
+  double deviation = 0;  ///< Of the reference's tensor within its channels: what the corrections are to be seen by.
+};
+
+/// Nagel et al. 2019, Data-Free Quantization, section 4.2, with the means of data: for each Conv, ConvTranspose, Gemm
+/// and MatMul of the main graph that reads int8 weights through DequantizeLinear, the mean of each channel of its
+/// output is made that of the reference, where the tensor has the same name. Layers come one after the other, so that
+/// each sees what the corrections before it give: one run over the data for those that do not depend on each other, of
+/// what comes before them. (Many at once correct again and again what they share, and end worse than nothing.) A layer
+/// without a bias gets one. The options' progress counts samples over all runs.
+std::vector<CorrectedBias> correct_bias(Model& quantized, const Model& reference, const CalibrationData& data,
+                                        const ObserveOptions& options = {});
+
+}  // namespace graft

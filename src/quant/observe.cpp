@@ -1,0 +1,60 @@
+// Cuts out of the network what the tensors need.
+#include "quant/observe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "graft/error.hpp"
+#include "graph/extract.hpp"
+
+namespace graft {
+
+std::int64_t samples_of(const CalibrationData& data, const ObserveOptions& options) {
+  return options.samples > 0 ? std::min(options.samples, data.count) : data.count;
+}
+
+void observe(const Model& model, const std::vector<std::string>& tensors, const CalibrationData& data,
+             const ObserveOptions& options, const std::function<void(const TensorMap&)>& look) {
+  Model whole = model.clone();
+  Graph& graph = whole.graph();
+  for (Value* input : std::vector<Value*>(graph.inputs())) {
+    if (input->initializer) graph.set_is_input(*input, false);
+  }
+  TensorMap constants;
+  std::vector<const Value*> calculated;
+  for (const std::string& tensor : tensors) {
+    const Value* value = graph.find_local(tensor);
+    if (value == nullptr) throw Error(fmt::format("{}: there is no tensor '{}'", model.source, tensor));
+    if (const auto constant = value->constant()) {
+      constants.emplace(tensor, *constant);
+    } else if (!value->is_input) {
+      calculated.push_back(value);
+    }
+  }
+  const std::vector<const Value*> inputs(graph.inputs().begin(), graph.inputs().end());
+  const std::int64_t count = samples_of(data, options);
+  std::optional<CpuModel> engine;
+  if (!calculated.empty()) {
+    engine.emplace(extract(whole, inputs, calculated),
+                   CpuOptions{.kernels = options.kernels, .extra_outputs = {}, .threads = options.threads});
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (options.progress) options.progress(i, count);
+    const TensorMap sample = data.sample(i);
+    const auto show = [&](TensorMap seen) {
+      seen.insert(constants.begin(), constants.end());
+      seen.insert(sample.begin(), sample.end());
+      look(seen);
+    };
+    if (engine) {
+      engine->run(sample, [&](const TensorMap& outputs) { show(outputs); });
+    } else {
+      show({});
+    }
+  }
+  if (options.progress) options.progress(count, count);
+}
+
+}  // namespace graft

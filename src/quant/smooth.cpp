@@ -1,0 +1,290 @@
+// First all that can take a division is found, then the data go through the network once, then constants change.
+#include "quant/smooth.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "graph/shape_inference.hpp"
+#include "quant/weighted_layers.hpp"
+
+namespace graft {
+namespace {
+
+using Divisors = std::vector<double>;
+
+/// Where the channels of a tensor are, and how many.
+struct ChannelAxis {
+  std::size_t behind = 0;  ///< Axes that come after it.
+  std::size_t size = 0;
+};
+
+bool has_channels(const Value& value, const ChannelAxis& axis) {
+  if (!value.shape || value.shape->size() <= axis.behind) return false;
+  const Dim& dim = (*value.shape)[value.shape->size() - 1 - axis.behind];
+  return dim.is_constant() && dim.value() == static_cast<std::int64_t>(axis.size);
+}
+
+bool holds_channels(const TensorData& data, const ChannelAxis& axis) {
+  const std::size_t rank = data.dims.size();
+  return rank > axis.behind && data.dims[rank - 1 - axis.behind] == static_cast<std::int64_t>(axis.size);
+}
+
+/// The constant has the channels, or is one number for all.
+void divide_constant(Node& node, std::size_t input, const ChannelAxis& axis, const Divisors& by) {
+  const TensorData data = *node.input(input)->constant();
+  std::vector<std::int64_t> dims = data.dims;
+  std::vector<double> numbers = *data.numbers();
+  if (!holds_channels(data, axis)) {
+    dims.assign(std::max(dims.size(), axis.behind + 1), 1);
+    dims[dims.size() - 1 - axis.behind] = static_cast<std::int64_t>(axis.size);
+    numbers.assign(axis.size, numbers[0]);
+  }
+  std::size_t plane = 1;
+  for (std::size_t i = dims.size() - axis.behind; i < dims.size(); ++i) plane *= static_cast<std::size_t>(dims[i]);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] /= by[i / plane % axis.size];
+  replace_constant(node, input, dims, numbers);
+}
+
+/// Divides what a layer gives, without what an Add behind it adds.
+void divide_layer(Node& node, const Divisors& by) {
+  WeightedLayer layer = *find_weighted_layer(node);
+  std::vector<double> weights = *layer.weights->constant()->numbers();
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] /= by[layer.layout.channels_of(i).output];
+  replace_constant(node, 1, layer.layout.dims, weights);
+  if (node.input(2) == nullptr) return;
+  std::vector<double> bias = *bias_of(layer);
+  for (std::size_t c = 0; c < bias.size(); ++c) bias[c] /= by[c];
+  set_bias(layer, bias);
+}
+
+/// How a tensor can be divided: what each node that makes it has to do for that.
+class Division {
+ public:
+  explicit Division(ChannelAxis axis) : axis_(axis) {}
+
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+  void apply(const Divisors& by) const {
+    for (const auto& step : steps_) step(by);
+  }
+
+  /// Finds the steps; false where there are none.
+  bool divide(const Value& value) {
+    Node* node = value.producer;
+    if (node == nullptr) return fail(fmt::format("no node gives '{}'", value.name));
+    if (node->is("LayerNormalization") || node->is("RMSNormalization")) return divide_normalization(*node);
+    if (node->is("BatchNormalization")) return divide_batch_normalization(*node, value);
+    if (node->is("Mul")) return divide_product(*node);
+    if (node->is("Add")) return divide_sum(*node);
+    if (lets_factors_through(*node, axis_.behind != 0)) return divide_input(*node, 0);
+    if (node->is("Reshape") && axis_.behind == 0 && has_channels(value, axis_)) return divide_input(*node, 0);
+    const auto layer = find_weighted_layer(*node);
+    const bool is_own = layer && layer->dequantize == nullptr && layer->owns_weights() && bias_of(*layer);
+    const bool fits = is_own && layer->axes_behind_channels() == axis_.behind && layer->layout.outputs() == axis_.size;
+    if (!fits) return fail(fmt::format("{} cannot take it", describe(*node)));
+    steps_.emplace_back([node](const Divisors& by) { divide_layer(*node, by); });
+    return true;
+  }
+
+ private:
+  bool fail(std::string why_not) {
+    if (why_not_.empty()) why_not_ = std::move(why_not);
+    return false;
+  }
+
+  bool divide_input(const Node& node, std::size_t index) {
+    const Value* value = node.input(index);
+    if (value == nullptr || !has_channels(*value, axis_)) {
+      return fail(fmt::format("{} has other channels before it", describe(node)));
+    }
+    if (only_reader(*value) != &node) return fail(fmt::format("others read '{}'", value->name));
+    return divide(*value);
+  }
+
+  bool add_constant(Node& node, std::size_t input, const ChannelAxis& axis) {
+    const Value* value = node.input(input);
+    const auto data = value == nullptr ? std::nullopt : value->constant();
+    if (!data || data->type != ElementType::f32) return false;
+    if (!holds_channels(*data, axis) && data->element_count() != 1) return false;
+    steps_.emplace_back([&node, input, axis](const Divisors& by) { divide_constant(node, input, axis, by); });
+    return true;
+  }
+
+  /// A scale, and perhaps a bias, of one axis.
+  bool add_scale_and_bias(Node& node) {
+    const ChannelAxis axis{.behind = 0, .size = axis_.size};
+    for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      const Value* value = node.input(i);
+      if (i == 2 && value == nullptr) return true;
+      const bool fits = value != nullptr && value->shape && value->shape->size() == 1 && has_channels(*value, axis);
+      if (!fits || !add_constant(node, i, axis)) {
+        return fail(fmt::format("the scale or the bias of {} is no constant for each channel", describe(node)));
+      }
+    }
+    return true;
+  }
+
+  bool divide_normalization(Node& node) {
+    if (axis_.behind != 0) return fail(fmt::format("{} has its channels on another axis", describe(node)));
+    return add_scale_and_bias(node);
+  }
+
+  bool divide_batch_normalization(Node& node, const Value& value) {
+    const bool has_axis = value.rank() == static_cast<std::int64_t>(axis_.behind + 2);
+    if (!has_axis || node.int_or("training_mode", 0) != 0) {
+      return fail(fmt::format("{} has its channels on another axis", describe(node)));
+    }
+    return add_scale_and_bias(node);
+  }
+
+  /// One factor is divided: a constant, or what another node gives.
+  bool divide_product(Node& node) {
+    if (add_constant(node, 0, axis_) || add_constant(node, 1, axis_)) return true;
+    const std::size_t before = steps_.size();
+    if (divide_input(node, 0)) return true;
+    steps_.resize(before);
+    return divide_input(node, 1);
+  }
+
+  bool divide_sum(Node& node) {
+    if (add_constant(node, 1, axis_)) return divide_input(node, 0);
+    if (add_constant(node, 0, axis_)) return divide_input(node, 1);
+    return fail(fmt::format("{} adds two tensors", describe(node)));
+  }
+
+  ChannelAxis axis_;
+  std::vector<std::function<void(const Divisors&)>> steps_;
+  std::string why_not_;
+};
+
+/// The layers that read a tensor.
+struct Readers {
+  const Value* x = nullptr;
+  std::vector<WeightedLayer> layers;
+  ChannelAxis axis;
+  std::vector<double> largest;  ///< |x| of each channel.
+  std::optional<Division> division;
+  std::string why_not;
+};
+
+bool is_convolution(const WeightedLayer& layer) { return !layer.node->is("Gemm") && !layer.node->is("MatMul"); }
+
+std::vector<Readers> find_readers(Model& model, bool convolutions) {
+  std::vector<Readers> all;
+  for (WeightedLayer& layer : weighted_layers(model)) {
+    if (layer.dequantize != nullptr || (is_convolution(layer) && !convolutions)) continue;
+    const Value* x = layer.node->input(0);
+    auto found = std::find_if(all.begin(), all.end(), [&](const Readers& readers) { return readers.x == x; });
+    if (found == all.end()) {
+      found = all.emplace(all.end());
+      found->x = x;
+      found->axis = {.behind = layer.axes_behind_channels(), .size = layer.layout.inputs()};
+    }
+    found->layers.push_back(std::move(layer));
+  }
+  return all;
+}
+
+/// Finds out how the tensor can be divided, or why not.
+void plan(Readers& readers) {
+  const bool is_only_theirs = readers.x->uses.size() == readers.layers.size() && !readers.x->is_output();
+  const bool own = std::all_of(readers.layers.begin(), readers.layers.end(),
+                               [](const WeightedLayer& layer) { return layer.owns_weights(); });
+  const bool is_alike = std::all_of(readers.layers.begin(), readers.layers.end(), [&](const WeightedLayer& layer) {
+    return layer.axes_behind_channels() == readers.axis.behind && layer.layout.inputs() == readers.axis.size;
+  });
+  if (!is_only_theirs || !is_alike) {
+    readers.why_not = fmt::format("others read '{}'", readers.x->name);
+  } else if (!own) {
+    readers.why_not = "its weights are shared";
+  } else {
+    Division division(readers.axis);
+    if (division.divide(*readers.x)) {
+      readers.division = std::move(division);
+    } else {
+      readers.why_not = division.why_not();
+    }
+  }
+}
+
+void measure(Readers& readers, const TensorData& tensor) {
+  readers.largest.resize(readers.axis.size);
+  std::size_t plane = 1;
+  for (std::size_t i = tensor.dims.size() - readers.axis.behind; i < tensor.dims.size(); ++i) {
+    plane *= static_cast<std::size_t>(tensor.dims[i]);
+  }
+  const auto* numbers = reinterpret_cast<const float*>(tensor.bytes.data());
+  const auto count = static_cast<std::size_t>(tensor.element_count());
+  for (std::size_t i = 0; i < count; ++i) {
+    double& largest = readers.largest[i / plane % readers.axis.size];
+    const double size = std::abs(static_cast<double>(numbers[i]));
+    if (std::isfinite(size)) largest = std::max(largest, size);
+  }
+}
+
+Divisors divisors_of(const Readers& readers, double alpha) {
+  // Channels that hardly have anything in them are not blown up to the size of the others.
+  constexpr double most = 1024;
+  std::vector<double> weights(readers.axis.size);
+  for (const WeightedLayer& layer : readers.layers) {
+    // What is behind this tensor may have been divided meanwhile.
+    const std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      double& largest = weights[layer.layout.channels_of(i).input];
+      largest = std::max(largest, std::abs(numbers[i]));
+    }
+  }
+  Divisors result(readers.axis.size, 1.0);
+  for (std::size_t c = 0; c < result.size(); ++c) {
+    if (readers.largest[c] == 0 || weights[c] == 0) continue;
+    const double divisor = std::pow(readers.largest[c], alpha) / std::pow(weights[c], 1 - alpha);
+    result[c] = std::clamp(divisor, 1 / most, most);
+  }
+  return result;
+}
+
+void multiply_weights(const WeightedLayer& layer, const Divisors& factors) {
+  std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] *= factors[layer.layout.channels_of(i).input];
+  replace_constant(*layer.node, 1, layer.layout.dims, numbers);
+}
+
+}  // namespace
+
+std::vector<Smoothed> smooth(Model& model, const CalibrationData& data, const SmoothOptions& options) {
+  infer_shapes(model);
+  std::vector<Readers> all = find_readers(model, options.convolutions);
+  std::vector<std::string> tensors;
+  for (Readers& readers : all) {
+    plan(readers);
+    if (readers.division) tensors.push_back(readers.x->name);
+  }
+  if (!tensors.empty() && samples_of(data, options.observe) != 0) {
+    observe(model, tensors, data, options.observe, [&](const TensorMap& seen) {
+      for (Readers& readers : all) {
+        if (readers.division) measure(readers, seen.find(readers.x->name)->second);
+      }
+    });
+  }
+  std::vector<Smoothed> result;
+  for (const Readers& readers : all) {
+    Smoothed smoothed{.tensor = readers.x->name, .layers = {}, .why_not = readers.why_not};
+    for (const WeightedLayer& layer : readers.layers) smoothed.layers.push_back(describe(*layer.node));
+    if (readers.division && !readers.largest.empty()) {
+      const Divisors divisors = divisors_of(readers, options.alpha);
+      smoothed.smallest = *std::min_element(divisors.begin(), divisors.end());
+      smoothed.largest = *std::max_element(divisors.begin(), divisors.end());
+      for (const WeightedLayer& layer : readers.layers) multiply_weights(layer, divisors);
+      readers.division->apply(divisors);
+    }
+    result.push_back(std::move(smoothed));
+  }
+  return result;
+}
+
+}  // namespace graft

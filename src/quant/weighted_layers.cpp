@@ -1,0 +1,225 @@
+// Finds the layers, and changes their constants.
+#include "quant/weighted_layers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <string_view>
+
+namespace graft {
+namespace {
+
+std::optional<WeightLayout> layout_of(const Node& node, const std::vector<std::int64_t>& dims) {
+  WeightLayout layout;
+  layout.dims = dims;
+  if (node.is("Conv") || node.is("ConvTranspose")) {
+    constexpr std::size_t least = 3;
+    layout.groups = node.int_or("group", 1);
+    layout.outputs_first = node.is("Conv");
+    if (dims.size() < least || layout.groups < 1 || dims[0] % layout.groups != 0) return std::nullopt;
+    return layout;
+  }
+  if (dims.size() != 2) return std::nullopt;
+  if (node.is("MatMul")) return layout;
+  if (!node.is("Gemm") || node.int_or("transA", 0) != 0) return std::nullopt;
+  layout.outputs_first = node.int_or("transB", 0) != 0;
+  return layout;
+}
+
+/// The rank of the layer's output, where it is known.
+std::optional<std::size_t> rank_of_output(const WeightedLayer& layer) {
+  if (!layer.node->is("MatMul")) return layer.layout.dims.size();
+  const Value& product = *layer.node->output();
+  return product.shape ? std::optional(product.shape->size()) : std::nullopt;
+}
+
+/// The Add behind a MatMul that holds its bias.
+Node* find_add(const WeightedLayer& layer) {
+  const Value& product = *layer.node->output();
+  Node* add = only_reader(product);
+  if (!layer.node->is("MatMul") || add == nullptr || !add->is("Add")) return nullptr;
+  const Value* other = add->input(0) == &product ? add->input(1) : add->input(0);
+  return numbers_per_channel(layer, other) ? add : nullptr;
+}
+
+bool is_one_of(const Node& node, const auto& names) {
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+/// It fills in zeros, and leaves the channels, axis 1, alone.
+bool pads_with_zeros(const Node& pad) {
+  if (pad.string_or("mode", "constant") != "constant" || pad.input(1) == nullptr || pad.input(3) != nullptr) {
+    return false;
+  }
+  const auto constant = pad.input(1)->constant();
+  const auto pads = constant ? constant->ints() : std::nullopt;
+  if (!pads || pads->size() < 4 || (*pads)[1] != 0 || (*pads)[pads->size() / 2 + 1] != 0) return false;
+  if (pad.input(2) == nullptr) return true;
+  const auto filling = pad.input(2)->constant();
+  return filling && filling->scalar() == 0.0;
+}
+
+std::size_t constant_input_of(const Node& add) { return add.input(0)->constant() ? 0 : 1; }
+
+}  // namespace
+
+std::size_t WeightLayout::elements() const {
+  return static_cast<std::size_t>(std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>()));
+}
+
+std::size_t WeightLayout::inputs() const {
+  return static_cast<std::size_t>(outputs_first ? dims[1] * groups : dims[0]);
+}
+
+std::size_t WeightLayout::outputs() const {
+  return static_cast<std::size_t>(outputs_first ? dims[0] : dims[1] * groups);
+}
+
+WeightLayout::Channels WeightLayout::channels_of(std::size_t element) const {
+  const auto rows = static_cast<std::size_t>(dims[0]);
+  const auto columns = static_cast<std::size_t>(dims[1]);
+  const std::size_t pair = element / (elements() / (rows * columns));
+  const std::size_t row = pair / columns;
+  const std::size_t group = row / (rows / static_cast<std::size_t>(groups));
+  const std::size_t column = group * columns + pair % columns;
+  return outputs_first ? Channels{.input = column, .output = row} : Channels{.input = row, .output = column};
+}
+
+std::size_t WeightedLayer::axes_behind_channels() const {
+  return node->is("Conv") || node->is("ConvTranspose") ? layout.dims.size() - 2 : 0;
+}
+
+bool WeightedLayer::owns_weights() const {
+  const auto is_own = [](const Value& value) { return value.uses.size() == 1 && !value.is_output(); };
+  return is_own(*weights) && (dequantize == nullptr || is_own(*dequantize->output()));
+}
+
+std::optional<WeightedLayer> find_weighted_layer(Node& node) {
+  const bool has_form = node.is("Conv") || node.is("ConvTranspose") || node.is("Gemm") || node.is("MatMul");
+  if (!has_form || node.input(0) == nullptr || node.input(1) == nullptr || node.output() == nullptr) {
+    return std::nullopt;
+  }
+  WeightedLayer layer;
+  layer.node = &node;
+  layer.weights = node.input(1);
+  Node* producer = layer.weights->producer;
+  ElementType expected = ElementType::f32;
+  if (producer != nullptr && producer->is("DequantizeLinear") && producer->graph == node.graph) {
+    layer.dequantize = producer;
+    layer.weights = producer->input(0);
+    expected = ElementType::i8;
+  }
+  const auto constant = layer.weights->constant();
+  if (!constant || constant->type != expected || constant->element_count() == 0) return std::nullopt;
+  const auto layout = layout_of(node, constant->dims);
+  if (!layout) return std::nullopt;
+  layer.layout = *layout;
+  layer.add = find_add(layer);
+  return layer;
+}
+
+std::vector<WeightedLayer> weighted_layers(Model& model) {
+  std::vector<WeightedLayer> layers;
+  for (Node* node : model.graph().nodes()) {
+    if (auto layer = find_weighted_layer(*node)) layers.push_back(std::move(*layer));
+  }
+  return layers;
+}
+
+Node* only_reader(const Value& value) {
+  const bool is_inner = !value.is_output() && value.uses.size() == 1 && value.uses[0].node->graph == value.graph;
+  return is_inner ? value.uses[0].node : nullptr;
+}
+
+bool lets_factors_through(const Node& node, bool has_planes) {
+  constexpr std::array<std::string_view, 4> each_element = {"Relu", "LeakyRelu", "Identity", "Dropout"};
+  constexpr std::array<std::string_view, 4> pools = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
+  const bool has_one_output =
+      std::all_of(node.outputs.begin() + 1, node.outputs.end(), [](const Value* value) { return value == nullptr; });
+  if (!has_one_output) return false;
+  if (is_one_of(node, each_element)) {
+    const bool trains = node.is("Dropout") && node.input(2) != nullptr;
+    return !trains && (!node.is("LeakyRelu") || node.float_or("alpha", 0) >= 0);
+  }
+  return has_planes && (is_one_of(node, pools) || (node.is("Pad") && pads_with_zeros(node)));
+}
+
+std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const Value* constant) {
+  const auto data = constant == nullptr ? std::nullopt : constant->constant();
+  if (!data || data->type != ElementType::f32) return std::nullopt;
+  const std::size_t behind = layer.axes_behind_channels();
+  if (data->dims.size() > rank_of_output(layer).value_or(behind + 1)) return std::nullopt;
+  const std::size_t channels = layer.layout.outputs();
+  const std::vector<double> numbers = *data->numbers();
+  if (numbers.size() == 1) return std::vector<double>(channels, numbers[0]);
+  const bool has_axis = data->dims.size() > behind && numbers.size() == channels &&
+                        data->dims[data->dims.size() - 1 - behind] == static_cast<std::int64_t>(channels);
+  return has_axis ? std::optional(numbers) : std::nullopt;
+}
+
+std::optional<std::vector<double>> bias_of(const WeightedLayer& layer) {
+  const std::size_t channels = layer.layout.outputs();
+  if (layer.node->is("MatMul")) {
+    if (layer.add == nullptr) return std::vector<double>(channels, 0.0);
+    return numbers_per_channel(layer, layer.add->input(constant_input_of(*layer.add)));
+  }
+  const Value* bias = layer.node->input(2);
+  if (bias == nullptr) return std::vector<double>(channels, 0.0);
+  if (layer.node->is("Gemm")) {
+    auto numbers = numbers_per_channel(layer, bias);
+    if (!numbers) return std::nullopt;
+    for (double& number : *numbers) number *= static_cast<double>(layer.node->float_or("beta", 1.0F));
+    return numbers;
+  }
+  const auto data = bias->constant();
+  const bool is_whole = data && data->type == ElementType::f32 && data->dims.size() == 1;
+  return is_whole ? data->numbers() : std::nullopt;
+}
+
+void replace_constant(Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
+                      const std::vector<double>& numbers) {
+  Graph& graph = *node.graph;
+  TensorData data = TensorData::from_numbers(ElementType::f32, dims, numbers);
+  Value* old = node.input(input);
+  const bool is_own = old != nullptr && old->initializer && !old->is_input && old->uses.size() == 1 &&
+                      !old->is_output() && old->graph == &graph;
+  if (is_own) {
+    graph.set_initializer(*old, std::move(data));
+    return;
+  }
+  Value* fresh = graph.add_constant(old != nullptr ? old->name : node.output()->name + ".bias", std::move(data));
+  while (node.inputs.size() < input) graph.add_input_to(node, nullptr);
+  graph.set_input(node, input, fresh);
+}
+
+void set_bias(WeightedLayer& layer, const std::vector<double>& bias) {
+  const std::vector<std::int64_t> dims = {static_cast<std::int64_t>(bias.size())};
+  Node& node = *layer.node;
+  if (!node.is("MatMul")) {
+    if (node.is("Gemm")) node.attributes.erase("beta");
+    replace_constant(node, 2, dims, bias);
+    return;
+  }
+  Graph& graph = *node.graph;
+  if (layer.add != nullptr) {
+    replace_constant(*layer.add, constant_input_of(*layer.add), dims, bias);
+    return;
+  }
+  Value* constant =
+      graph.add_constant(node.output()->name + ".bias", TensorData::from_numbers(ElementType::f32, dims, bias));
+  const std::vector<Node*> order = graph.nodes();
+  const auto next = std::next(std::find(order.begin(), order.end(), &node));
+  Node* before = next == order.end() ? nullptr : *next;
+  // The product gets a new value, since the sum takes over its old one.
+  layer.add = graph.add_node("Add", {node.input(0), constant}, {}, before);
+  Node* maker = graph.add_node("Identity", {node.input(0)}, {node.output()->name});
+  maker->output()->type = node.output()->type;
+  maker->output()->shape = node.output()->shape;
+  graph.move_output(node, 0, *layer.add, 0);
+  graph.move_output(*maker, 0, node, 0);
+  graph.remove_node(*maker);
+  graph.set_input(*layer.add, 0, node.output());
+}
+
+}  // namespace graft

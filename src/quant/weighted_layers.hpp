@@ -1,0 +1,72 @@
+// Convolutions and matrix products with constant weights: which channels each weight connects, and what is added.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "graph/model.hpp"
+
+namespace graft {
+
+/// Weights as ONNX lays them out, seen as a matrix between channels.
+struct WeightLayout {
+  std::vector<std::int64_t> dims;
+  std::int64_t groups = 1;
+  bool outputs_first = false;  ///< The first axis is that of the outputs: Conv, and Gemm with transB.
+
+  struct Channels {
+    std::size_t input = 0;
+    std::size_t output = 0;
+  };
+
+  [[nodiscard]] std::size_t elements() const;
+  [[nodiscard]] std::size_t inputs() const;
+  [[nodiscard]] std::size_t outputs() const;
+  [[nodiscard]] Channels channels_of(std::size_t element) const;
+};
+
+/// A Conv, ConvTranspose, Gemm or MatMul of f32, whose second input is a constant or comes from one of int8 through
+/// DequantizeLinear.
+struct WeightedLayer {
+  Node* node = nullptr;
+  Node* add = nullptr;  ///< Behind a MatMul: the Add of one number for each channel, its bias.
+  Value* weights = nullptr;
+  Node* dequantize = nullptr;  ///< Between the weights and the node; null in f32.
+  WeightLayout layout;
+
+  [[nodiscard]] Node& last() const { return add != nullptr ? *add : *node; }
+  [[nodiscard]] Value& output() const { return *last().output(); }  ///< With the bias.
+  /// How many axes of the output come after that of the channels.
+  [[nodiscard]] std::size_t axes_behind_channels() const;
+  /// Nobody else reads them.
+  [[nodiscard]] bool owns_weights() const;
+};
+
+/// Nothing for other nodes. Types and shapes should have been inferred.
+[[nodiscard]] std::optional<WeightedLayer> find_weighted_layer(Node& node);
+/// Of the main graph, in order.
+[[nodiscard]] std::vector<WeightedLayer> weighted_layers(Model& model);
+
+/// The only node that reads a value, which is no output of the graph; null where there are others.
+[[nodiscard]] Node* only_reader(const Value& value);
+
+/// A positive factor of a channel of its input may as well be one of its output. With planes the channels are axis 1,
+/// otherwise the last one.
+[[nodiscard]] bool lets_factors_through(const Node& node, bool has_planes);
+
+/// What a constant holds for each channel of a layer's output, where adding or multiplying both would take one number
+/// for each, or one for all, and leave the shape.
+[[nodiscard]] std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const Value* constant);
+
+/// One number for each channel of the output, zeros where nothing is added; nothing where that is no constant.
+[[nodiscard]] std::optional<std::vector<double>> bias_of(const WeightedLayer& layer);
+/// The layer's output keeps its name: a MatMul without an Add gets one before it.
+void set_bias(WeightedLayer& layer, const std::vector<double>& bias);
+
+/// Puts a constant of f32 in an input's place; the name stays where nobody else reads the old one.
+void replace_constant(Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
+                      const std::vector<double>& numbers);
+
+}  // namespace graft
