@@ -28,7 +28,7 @@ from torch import nn
 
 SEED = 20
 TEST_IMAGES = 450
-EPOCHS = 50
+EPOCHS = 24
 BATCH = 64
 SIZES = [(12, 12), (12, 16), (16, 12), (16, 16), (20, 14), (17, 23), (24, 24), (28, 20), (28, 28)]
 LEVELS = [4, 2, 1]
@@ -89,6 +89,7 @@ def load_split():
 
 
 def train(images, labels):
+    torch.set_num_threads(1)
     torch.manual_seed(SEED)
     torch.use_deterministic_algorithms(True)
     generator = torch.Generator().manual_seed(SEED)
@@ -107,7 +108,7 @@ def train(images, labels):
             optimiser.step()
             total += loss.item() * len(index)
         schedule.step()
-        if (epoch + 1) % 10 == 0:
+        if (epoch + 1) % 4 == 0:
             print(f"epoch {epoch + 1}: loss {total / len(images):.4f}", flush=True)
     return model.eval()
 

@@ -374,7 +374,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--graft", type=pathlib.Path, default=os.environ.get("GRAFT_BIN", ROOT / "build/bin/graft"))
     parser.add_argument("--improve", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--improve-method", choices=METHODS, default="mse", help="the thresholds beside improvements (mse)")
+    parser.add_argument(
+        "--improve-method", choices=METHODS, default="mse", help="the thresholds beside improvements (mse)"
+    )
     parser.add_argument("--run", action=argparse.BooleanOptionalAction, default=True, help="repeat with `graft run`")
     parser.add_argument("--record", type=pathlib.Path, help="write the result here, for bench/quantize/document.py")
     options = parser.parse_args()

@@ -29,25 +29,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WORDS = """
-about above across after again against almost along already also always among animal answer apple around autumn
-balance banana before begin behind below beside better between beyond black blue board bottle bread bridge bright bring
-brother build button camera carbon careful castle centre change cheese circle clear clock closed cloud coffee collect
-colour common copper corner cotton country courage crystal danger dark decide delay depth design detail different
-dinner double dragon during early earth eight either electric eleven empty engine enough evening every example expect
-family feather field finger finish first flower follow forest forward fourth freedom friend front fruit further
-garden gentle glass golden grammar great green ground happen harbour heavy hidden history hollow honest horse hotel
-hundred iron island jacket journey judge jungle kitchen knife knock ladder language large later laugh leather lemon length
-letter library light limit liquid little machine market matter measure memory metal middle minute mirror moment
-money morning mountain music narrow nature needle network never nothing number object ocean office often open orange
-order other outside oxygen paper partner pencil people pepper perfect picture planet plastic please pocket point
-potato power present pressure private problem promise proof public purple quarter question quick quiet rabbit railway
-reason record repeat result return river rocket round safety salt sample school second secret seven shadow sharp
-signal silver simple single sister sketch smooth social spring square station stone storm story street strong student
-sudden sugar summer supply surface symbol system table teacher tension thirty thread ticket timber tomorrow total
-travel trouble twelve twenty under uniform useful valley value velvet village violet visit volume warning water
-weather welcome whether window winter wisdom within without wonder wooden yellow yesterday
-""".split()
+WORDS = (pathlib.Path(__file__).parent / "words.txt").read_text().split()
 FACES = (
     "DejaVuSans",
     "DejaVuSans-Bold",
@@ -162,7 +144,9 @@ def digits(folder: pathlib.Path) -> None:
     )
     held_out = np.load(ROOT / "examples" / "digits" / "digits_test.npz")
     if not np.array_equal(test, held_out["images"]):
-        raise SystemExit("scikit-learn's split is not the one of examples/digits/digits_test.npz: training data is unknown")
+        raise SystemExit(
+            "scikit-learn's split is not the one of examples/digits/digits_test.npz: training data is unknown"
+        )
     task = {"network": "digits.onnx", "kind": "classes", "input": "image", "output": "logits"}
     write(
         folder / "digits",
@@ -231,7 +215,9 @@ def main() -> None:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--wheel", type=pathlib.Path, help="of rapidocr-onnxruntime 1.4.4; without it, no text")
     parser.add_argument("--fonts", type=pathlib.Path, default="/usr/share/fonts/truetype/dejavu")
-    parser.add_argument("--box3d", type=pathlib.Path, help="what tools/make_tensorflow_networks.py made; without it, no boxes")
+    parser.add_argument(
+        "--box3d", type=pathlib.Path, help="what tools/make_tensorflow_networks.py made; without it, no boxes"
+    )
     arguments = parser.parse_args()
     digits(arguments.folder)
     sized_digits(arguments.folder)
