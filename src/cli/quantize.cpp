@@ -76,12 +76,17 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
                          "it), f16 or bf16, where that breaks nothing"),
       "TYPE")
       ->check(CLI::IsMember({"f32", "f16", "fp16", "bf16"}));
+  arguments.metric_option = add(
+      command.add_option("--metric", arguments.metric,
+                         "run by the shell for each model that is tried, its file in place of {}, or at the end; the "
+                         "last line that it prints is a number, more is better"),
+      "COMMAND");
   arguments.max_drop_option =
       add(command.add_option("--max-drop", arguments.max_drop,
-                             "per cent of the outputs' rows whose largest element may move; layers that lose most stay "
-                             "in f32 until it is met"),
-          "PERCENT")
-          ->check(CLI::Range(0., 100.));
+                             "how much the metric may fall; without --metric: per cent of the outputs' rows whose "
+                             "largest element may move; layers that lose most stay in f32 until it is met"),
+          "NUMBER")
+          ->check(CLI::NonNegativeNumber);
   add(command.add_option("--judged", arguments.judged, "compare outputs for so many samples at most (64)"), "NUMBER")
       ->check(CLI::PositiveNumber);
 }

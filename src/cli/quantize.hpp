@@ -35,10 +35,12 @@ struct QuantizeArguments {
   std::string state;
   std::vector<std::string> improve;
   std::string rest = "f32";
+  std::string metric;
   double max_drop = 0;
   std::int64_t judged = 64;
 
   const CLI::Option* limit_option = nullptr;
+  const CLI::Option* metric_option = nullptr;
   const CLI::Option* max_drop_option = nullptr;
   std::vector<const CLI::Option*> of_int8;   ///< Refused with another precision.
   std::vector<const CLI::Option*> of_types;  ///< Refused with int8.

@@ -7,6 +7,7 @@
 
 #include "cli/interrupts.hpp"
 #include "cli/json_values.hpp"
+#include "cli/metric_command.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/quantize.hpp"
@@ -43,6 +44,12 @@ void check_data(const QuantizeArguments& arguments) {
     throw Error(
         "--data: int8 needs ranges, and made-up inputs have others than real ones\n"
         "Give inputs as the network will see them, a hundred or more, or a calibration cache with --cache");
+  }
+  if (!arguments.data.empty()) return;
+  for (const CLI::Option* option : {arguments.metric_option, arguments.max_drop_option, arguments.limit_option}) {
+    if (option->count() == 0) continue;
+    throw Error(
+        fmt::format("{}: it needs --data beside --cache, by which single layers are judged", option->get_name()));
   }
 }
 
@@ -121,6 +128,16 @@ void say_outputs(const Console& console, const ChosenInt8& chosen) {
   console.say(fmt::format("Outputs, against the f32 network on the CPU, for {}",
                           count_text(static_cast<std::size_t>(chosen.judged), "sample")));
   console.say(table);
+}
+
+/// What the user's metric says, the f32 network's beside it.
+void say_metric(const Console& console, const ChosenInt8& chosen) {
+  const auto text = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "none"; };
+  const std::string first = text(chosen.trials.front().metric);
+  const std::string last = text(chosen.metric_int8);
+  console.say();
+  console.say(fmt::format("Metric: {} in f32, {} in int8{}", text(chosen.metric_f32), last,
+                          first == last ? "" : fmt::format(", {} with nothing kept", first)));
 }
 
 Json json_of_nodes(const ChosenInt8& chosen) {
@@ -210,6 +227,9 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
     progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
+  if (arguments.metric_option->count() != 0) {
+    options.metric = [&](const Model& tried) { return measure(console, arguments.metric, tried); };
+  }
   const ChosenInt8 chosen = choose_int8(model, data, options);
   {
     const DeferInterrupts defer;
@@ -231,6 +251,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   if (arguments.explain) say_tensors(console, chosen);
   for (const std::string& note : chosen.notes) console.say("note: " + note);
   say_outputs(console, chosen);
+  if (options.metric) say_metric(console, chosen);
   if (!chosen.met) warn_of_the_limit(console, arguments);
   Json json = {{"schema", "graft.quantize"},
                {"version", 1},
@@ -241,6 +262,8 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
                {"samples", chosen.samples},
                {"judged", chosen.judged},
                {"met", chosen.met},
+               {"metric_f32", number(chosen.metric_f32)},
+               {"metric_int8", number(chosen.metric_int8)},
                {"weight_bytes", after},
                {"weight_bytes_before", before},
                {"nodes", json_of_nodes(chosen)},

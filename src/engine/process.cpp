@@ -174,6 +174,9 @@ struct ChildProcess::State {
   std::array<Stream*, 2> open{&output, &error};
   ::pid_t child = 0;
   bool stopped = false;
+
+  /// Its whole group: a shell does not pass the signal on to what it runs.
+  void terminate() const { ::kill(-child, SIGTERM); }
 };
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
@@ -196,7 +199,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
 
 ChildProcess::~ChildProcess() {
   if (state_->child <= 0) return;
-  ::kill(state_->child, SIGTERM);
+  state_->terminate();
   (void)wait_for(state_->child);
 }
 
@@ -221,7 +224,7 @@ bool ChildProcess::read_some() {
   (void)::poll(polled.data(), polled.size(), poll_milliseconds);
   if (!state_->stopped && state_->callbacks.should_stop && state_->callbacks.should_stop()) {
     state_->stopped = true;
-    ::kill(state_->child, SIGTERM);
+    state_->terminate();
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (polled[i].revents != 0 && !open[i]->read_some()) open[i] = nullptr;

@@ -77,6 +77,7 @@ class Int8Chooser {
       throw Error("--improve: correcting biases and smoothing look at data\nGive it with --data");
     }
     keep_what_was_asked_for();
+    measure_f32();  // before minutes go into calibration: a metric that does not work shows now
     improve_weights();
     if (options_.cache) {
       take_scales_from_cache();
@@ -86,7 +87,7 @@ class Int8Chooser {
     run_reference();
     Kept kept = asked_;
     Int8Model placed = improved_with(kept);
-    Judgement judgement = judge(placed.model, reference_.size());
+    Judgement judgement = judge(placed.model);
     result_.plain = judgement.outputs;
     note_trial(kept, judgement);
     if (!is_good_enough(judgement)) search(kept, placed, judgement);
@@ -258,14 +259,36 @@ class Int8Chooser {
       for (const auto& [name, tensor] : reference_.back()) memory += tensor.bytes.size();
     }
     result_.judged = static_cast<std::int64_t>(judged_.size());
-    if (options_.metric)
-      result_.metric_f32 = options_.metric([&](const TensorMap& inputs) { return engine.run(inputs); });
-    if (!options_.metric && options_.max_drop) result_.metric_f32 = 100;
   }
 
-  [[nodiscard]] Judgement judge(const Model& model, std::size_t samples) {
-    Judgement judgement;
-    if (reference_.empty()) return judgement;
+  void measure_f32() {
+    if (options_.metric) {
+      result_.metric_f32 = measured(prepared_);
+    } else if (options_.max_drop && data_.count != 0) {
+      result_.metric_f32 = 100;
+    }
+  }
+
+  /// By the user's metric.
+  [[nodiscard]] double measured(const Model& model) const {
+    say("measuring with --metric", 0, 1);
+    return options_.metric(model);
+  }
+
+  [[nodiscard]] Judgement judge(const Model& model) const {
+    Judgement judgement{.outputs = outputs_of(model, reference_.size()), .metric = {}};
+    if (options_.metric) {
+      judgement.metric = measured(model);
+    } else if (options_.max_drop && !reference_.empty()) {
+      judgement.metric = agreement_of(judgement.outputs);
+    }
+    return judgement;
+  }
+
+  /// Against the f32 network's, for so many of its samples.
+  [[nodiscard]] std::vector<OutputFigures> outputs_of(const Model& model, std::size_t samples) const {
+    std::vector<OutputFigures> outputs;
+    if (samples == 0) return outputs;
     CpuModel engine(model, {.kernels = OperatorKernels::functions,
                             .extra_outputs = {},
                             .threads = options_.threads,
@@ -279,19 +302,14 @@ class Int8Chooser {
       for (const auto& [name, expected] : reference_[at]) {
         const OutputFigures figures = figures_of(name, expected, found.at(name));
         if (i == 0) {
-          judgement.outputs.push_back(figures);
+          outputs.push_back(figures);
         } else {
-          judgement.outputs[index].add(figures);
+          outputs[index].add(figures);
         }
         ++index;
       }
     }
-    if (options_.metric && !sensitivity) {
-      judgement.metric = options_.metric([&](const TensorMap& inputs) { return engine.run(inputs); });
-    } else if (options_.max_drop) {
-      judgement.metric = agreement_of(judgement.outputs);
-    }
-    return judgement;
+    return outputs;
   }
 
   [[nodiscard]] bool is_good_enough(const Judgement& judgement) const {
@@ -324,8 +342,8 @@ class Int8Chooser {
       for (const Int8Node* other : layers) {
         if (other != layers[i]) others.emplace(other->key, "");
       }
-      const Judgement judgement = judge(placed_with(others).model, samples);
-      result_.sensitivities.push_back({layers[i]->key, layers[i]->node, judgement.snr_db()});
+      const double snr_db = score_of(outputs_of(placed_with(others).model, samples)).snr_db;
+      result_.sensitivities.push_back({layers[i]->key, layers[i]->node, snr_db});
     }
     std::stable_sort(result_.sensitivities.begin(), result_.sensitivities.end(),
                      [](const Sensitivity& a, const Sensitivity& b) { return a.snr_db < b.snr_db; });
@@ -342,7 +360,7 @@ class Int8Chooser {
 
   bool try_kept(const Kept& kept, Int8Model& placed, Judgement& judgement) {
     Int8Model model = improved_with(kept);
-    Judgement found = judge(model.model, reference_.size());
+    Judgement found = judge(model.model);
     note_trial(kept, found);
     const bool good = is_good_enough(found);
     if (!good) return false;
@@ -396,7 +414,8 @@ class Int8Chooser {
     placed.model = std::move(chosen.typed.model);
     result_.rest = std::move(chosen);
     result_.rest_precision = *options_.rest;
-    judgement = judge(placed.model, reference_.size());
+    judgement = judge(placed.model);
+    if (!is_good_enough(judgement)) result_.met = false;
   }
 
   void finish(const Kept& kept, Int8Model placed, Judgement judgement) {

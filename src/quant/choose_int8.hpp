@@ -25,9 +25,6 @@
 
 namespace graft {
 
-/// A model that can be run, for a metric of the user's.
-using RunModel = std::function<TensorMap(const TensorMap& inputs)>;
-
 /// What is done to weights and biases so that int8 loses less.
 struct Improvements {
   bool equalize = false;  ///< Before calibration: see equalize.
@@ -46,8 +43,9 @@ struct Int8Options {
   std::optional<Precision> rest;          ///< f16 or bf16: what is not int8 calculates in it where that does not break.
   /// How much the metric may fall, in its own unit.
   std::optional<double> max_drop;
-  /// More is better. Without one: per cent of the outputs' rows whose largest element is where f32 has it.
-  std::function<double(const RunModel&)> metric = {};
+  /// Asked once for the f32 network, as prepared, and once for each model that is tried; more is better. Without one:
+  /// per cent of the outputs' rows whose largest element is where f32 has it.
+  std::function<double(const Model&)> metric = {};
   std::int64_t judged = 64;  ///< Samples at most that outputs are compared for, evenly spread over the data.
   int threads = 0;
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};

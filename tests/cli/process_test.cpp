@@ -98,6 +98,16 @@ TEST(RunProcess, stop_ends_the_child) {
   EXPECT_TRUE(output.result.signal == SIGTERM || output.result.exit_code == 3);
 }
 
+TEST(RunProcess, stop_reaches_what_a_shell_has_started) {
+  bool started = false;
+  const ProcessResult result =
+      run_process({"sh", "-c", "echo started; sleep 600; echo late"}, {},
+                  {.on_output = [&](std::string_view line) { started = started || line == "started"; },
+                   .on_error = {},
+                   .should_stop = [&] { return started; }});
+  EXPECT_EQ(result.signal, SIGTERM);  // and `sleep`, which holds the outputs open, is gone, or this would wait for it
+}
+
 TEST(RunProcess, a_program_that_is_not_there_is_a_missing_tool) {
   try {
     (void)run_process({"/nowhere/python"}, {}, {});
