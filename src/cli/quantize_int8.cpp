@@ -62,7 +62,8 @@ std::string explanation_of(const Int8Node& node) {
   switch (node.kind) {
     case Int8Kind::calculates: return node.reason.empty() ? "calculates from int8" : node.reason;
     case Int8Kind::moves: return "gives int8 on";
-    case Int8Kind::follows: return "in the kernel of the int8 node before it";
+    case Int8Kind::follows:
+      return "in the kernel of the int8 node before it" + (node.reason.empty() ? "" : "; " + node.reason);
     case Int8Kind::kept: return node.reason;
     case Int8Kind::none: return "it calculates nothing in f32";
   }
