@@ -9,7 +9,6 @@
 #include <functional>
 #include <numeric>
 #include <optional>
-#include <random>
 
 #include "quant/weighted_layers.hpp"
 
@@ -53,7 +52,7 @@ class InputStatistics {
     sums_.assign(static_cast<std::size_t>(groups_), Eigen::VectorXd::Zero(size_));
   }
 
-  /// So many rows of the tensor, at random places.
+  /// So many rows of the tensor, scattered evenly.
   void add(const TensorData& x, std::int64_t most_rows) {
     const Sizes places = places_of(x);
     const std::int64_t total = product(places);
@@ -63,7 +62,7 @@ class InputStatistics {
     for (std::int64_t i = 0; i < taken; ++i) {
       const std::int64_t begin = i * total / taken;
       const std::int64_t end = (i + 1) * total / taken;
-      chosen[static_cast<std::size_t>(i)] = std::uniform_int_distribution<std::int64_t>(begin, end - 1)(random_);
+      chosen[static_cast<std::size_t>(i)] = begin + scatter(end - begin);
     }
     for (std::size_t group = 0; group < covariance_.size(); ++group) {
       for (std::int64_t i = 0; i < taken; ++i) {
@@ -87,8 +86,6 @@ class InputStatistics {
     return result;
   }
 
-  [[nodiscard]] std::int64_t size() const { return size_; }
-
  private:
   /// One row is made at each: images, then axes of the output; or the rows of a matrix.
   [[nodiscard]] Sizes places_of(const TensorData& x) const {
@@ -100,6 +97,15 @@ class InputStatistics {
       places.push_back((x.dims[i + 2] + window_.pads[i] + window_.pads[i + axes] - reach) / window_.strides[i] + 1);
     }
     return places;
+  }
+
+  /// From 0 to below `count`: the multiples of the golden ratio, which fall into step with no row or plane, and are the
+  /// same in each run.
+  std::int64_t scatter(std::int64_t count) {
+    constexpr std::uint32_t golden_ratio = 2654435769U;  // of 2 to the 32nd
+    scattered_ += golden_ratio;
+    return static_cast<std::int64_t>((static_cast<std::uint64_t>(scattered_) * static_cast<std::uint64_t>(count)) >>
+                                     32U);
   }
 
   void fill(const TensorData& x, const Sizes& place, std::int64_t group, float* row) const {
@@ -133,7 +139,7 @@ class InputStatistics {
   std::vector<Eigen::MatrixXf> covariance_;  // the lower half, of sums
   std::vector<Eigen::VectorXd> sums_;
   std::int64_t count_ = 0;
-  std::minstd_rand random_;
+  std::uint32_t scattered_ = 0;
 };
 
 std::optional<Window> window_of(const WeightedLayer& layer) {
@@ -173,58 +179,86 @@ Choice choice_of(double unrounded) {
   return {.low = low, .high = std::clamp(std::ceil(unrounded), -most, most)};
 }
 
-/// The errors of a row of weights, in steps, and what each costs.
-class Row {
+/// The weights of an output channel, in steps.
+class Column {
  public:
-  Row(const Eigen::MatrixXf& covariance, const Eigen::VectorXd& unrounded, Eigen::VectorXd& rounded)
-      : covariance_(covariance), unrounded_(unrounded), rounded_(rounded) {
-    for (Eigen::Index i = 0; i < rounded.size(); ++i) {
-      const Choice choice = choice_of(unrounded[i]);
-      rounded[i] = std::clamp(rounded[i], choice.low, choice.high);
+  /// `slope` is the covariance times the error.
+  Column(const Eigen::MatrixXf& covariance, const Eigen::VectorXd& unrounded, Eigen::VectorXd rounded,
+         Eigen::VectorXf slope)
+      : covariance_(covariance), unrounded_(unrounded), rounded_(std::move(rounded)), slope_(std::move(slope)) {
+    change_.resize(rounded_.size());
+    for (Eigen::Index i = 0; i < rounded_.size(); ++i) {
+      const Choice choice = choice_of(unrounded_[i]);
+      change_[i] = static_cast<float>((rounded_[i] == choice.low ? choice.high : choice.low) - rounded_[i]);
     }
-    slope_ = covariance * (rounded - unrounded).cast<float>();
   }
 
-  [[nodiscard]] double cost() const {
-    const Eigen::VectorXf error = (rounded_ - unrounded_).cast<float>();
-    return static_cast<double>(error.dot(covariance_ * error));
-  }
+  [[nodiscard]] const Eigen::VectorXd& rounded() const { return rounded_; }
+  [[nodiscard]] double cost() const { return static_cast<double>((rounded_ - unrounded_).cast<float>().dot(slope_)); }
 
-  /// Rounds to the other side whatever gains by it, until nothing does.
+  /// Rounds what gains most by it to the other side, again and again.
   void improve() {
-    constexpr int most_sweeps = 100;
-    for (int sweep = 0; sweep < most_sweeps; ++sweep) {
-      bool is_better = false;
-      for (Eigen::Index i = 0; i < rounded_.size(); ++i) is_better = flip_if_better(i) || is_better;
-      if (!is_better) return;
+    // Less than the rounding of the sums is no gain.
+    constexpr float negligible = 1e-5F;
+    const Eigen::ArrayXf own = change_.array().square() * covariance_.diagonal().array();
+    // Each flip lowers the cost, but for rounding: an end is certain all the same.
+    for (Eigen::Index flips = 0; flips < 4 * rounded_.size(); ++flips) {
+      Eigen::Index best = 0;
+      const float gain = (2 * change_.array() * slope_.array() + own).minCoeff(&best);
+      if (gain >= -negligible * own[best]) return;
+      rounded_[best] += static_cast<double>(change_[best]);
+      slope_ += change_[best] * covariance_.col(best);
+      change_[best] = -change_[best];
     }
   }
 
  private:
-  bool flip_if_better(Eigen::Index i) {
-    const Choice choice = choice_of(unrounded_[i]);
-    const double other = rounded_[i] == choice.low ? choice.high : choice.low;
-    const auto change = static_cast<float>(other - rounded_[i]);
-    const float own = change * change * covariance_(i, i);
-    // Less than the rounding of the sums is no gain.
-    constexpr float negligible = 1e-5F;
-    if (2 * change * slope_[i] + own >= -negligible * own || change == 0) return false;
-    rounded_[i] = other;
-    slope_ += change * covariance_.col(i);
-    return true;
-  }
-
   const Eigen::MatrixXf& covariance_;
   const Eigen::VectorXd& unrounded_;
-  Eigen::VectorXd& rounded_;
+  Eigen::VectorXd rounded_;
   Eigen::VectorXf slope_;
+  Eigen::VectorXf change_;  // what rounding to the other side adds
 };
 
-/// Where the weights of an output channel lie.
+/// Where the weights of each output channel lie.
 std::vector<std::vector<std::size_t>> elements_of_outputs(const WeightLayout& layout) {
   std::vector<std::vector<std::size_t>> result(layout.outputs());
   for (std::size_t i = 0; i < layout.elements(); ++i) result[layout.channels_of(i).output].push_back(i);
   return result;
+}
+
+/// The output channels of one group, in the columns of matrices.
+void round_group(Task& task, const Eigen::MatrixXf& covariance, std::size_t first,
+                 const std::vector<std::vector<std::size_t>>& elements, std::vector<double>& weights, double& signal) {
+  const std::size_t outputs = elements.size() / static_cast<std::size_t>(task.layer.layout.groups);
+  Eigen::MatrixXd unrounded(covariance.rows(), static_cast<Eigen::Index>(outputs));
+  Eigen::MatrixXd rounded(unrounded.rows(), unrounded.cols());
+  Eigen::VectorXf steps(unrounded.cols());
+  for (Eigen::Index column = 0; column < unrounded.cols(); ++column) {
+    const std::size_t output = first + static_cast<std::size_t>(column);
+    steps[column] = static_cast<float>(task.steps[output]);
+    for (Eigen::Index i = 0; i < unrounded.rows(); ++i) {
+      const std::size_t place = elements[output][static_cast<std::size_t>(i)];
+      unrounded(i, column) = task.unrounded[place] / task.steps[output];
+      const Choice choice = choice_of(unrounded(i, column));
+      rounded(i, column) = std::clamp(weights[place], choice.low, choice.high);
+    }
+  }
+  const Eigen::MatrixXf slopes = covariance * (rounded - unrounded).cast<float>();
+  const Eigen::MatrixXf originals = unrounded.cast<float>() * steps.asDiagonal();
+  signal += static_cast<double>((covariance * originals).cwiseProduct(originals).sum());
+  for (Eigen::Index i = 0; i < unrounded.cols(); ++i) {
+    const std::size_t output = first + static_cast<std::size_t>(i);
+    const Eigen::VectorXd exact = unrounded.col(i);
+    Column column(covariance, exact, rounded.col(i), slopes.col(i));
+    const double square = task.steps[output] * task.steps[output];
+    task.result.before += column.cost() * square;
+    column.improve();
+    task.result.after += column.cost() * square;
+    for (std::size_t k = 0; k < elements[output].size(); ++k) {
+      weights[elements[output][k]] = column.rounded()[static_cast<Eigen::Index>(k)];
+    }
+  }
 }
 
 void round_layer(Task& task, const InputStatistics& statistics) {
@@ -232,29 +266,13 @@ void round_layer(Task& task, const InputStatistics& statistics) {
   const std::vector<double> before = *task.layer.weights->constant()->numbers();
   std::vector<double> after = before;
   const auto elements = elements_of_outputs(layout);
-  const std::size_t outputs_of_group = elements.size() / static_cast<std::size_t>(layout.groups);
+  const auto groups = static_cast<std::size_t>(layout.groups);
   double signal = 0;
-  Eigen::MatrixXf covariance;
-  for (std::size_t output = 0; output < elements.size(); ++output) {
-    if (output % outputs_of_group == 0) covariance = statistics.covariance(output / outputs_of_group);
-    const std::vector<std::size_t>& places = elements[output];
-    const double step = task.steps[output];
-    Eigen::VectorXd unrounded(statistics.size());
-    Eigen::VectorXd rounded(statistics.size());
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      unrounded[static_cast<Eigen::Index>(i)] = task.unrounded[places[i]] / step;
-      rounded[static_cast<Eigen::Index>(i)] = before[places[i]];
-    }
-    Row row(covariance, unrounded, rounded);
-    task.result.before += row.cost() * step * step;
-    row.improve();
-    task.result.after += row.cost() * step * step;
-    const Eigen::VectorXf numbers = (unrounded * step).cast<float>();
-    signal += static_cast<double>(numbers.dot(covariance * numbers));
-    for (std::size_t i = 0; i < places.size(); ++i) after[places[i]] = rounded[static_cast<Eigen::Index>(i)];
+  for (std::size_t group = 0; group < groups; ++group) {
+    round_group(task, statistics.covariance(group), group * elements.size() / groups, elements, after, signal);
   }
-  task.result.before = signal > 0 ? std::sqrt(task.result.before / signal) : 0;
-  task.result.after = signal > 0 ? std::sqrt(task.result.after / signal) : 0;
+  task.result.before = signal > 0 ? std::sqrt(std::max(task.result.before, 0.0) / signal) : 0;
+  task.result.after = signal > 0 ? std::sqrt(std::max(task.result.after, 0.0) / signal) : 0;
   for (std::size_t i = 0; i < after.size(); ++i) task.result.changed += after[i] != before[i] ? 1 : 0;
   Graph& graph = *task.layer.node->graph;
   graph.set_initializer(*task.layer.weights, TensorData::from_numbers(ElementType::i8, layout.dims, after));
