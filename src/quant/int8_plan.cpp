@@ -165,6 +165,12 @@ class Planner {
     if (!node.subgraphs().empty()) return refused("the graphs inside it stay as they are");
     if (node.domain == onnx_domain) return operator_form(node);
     if (!node.domain.empty()) return refused("it is an operator of another library");
+    const auto is_rounded = [](const Value* value) {
+      return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
+    };
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), is_rounded)) {
+      return refused("it reads DequantizeLinear: it is as somebody quantised it");
+    }
     const std::vector<std::size_t> given = activations_of(node);
     if (given.empty() || !is_f32(node.output())) return {};
     if (is_one_of(node, {"Conv", "Gemm", "MatMul"})) return weighted_form(node);
@@ -337,7 +343,7 @@ class Planner {
     Int8Node told{.key = key_of(node),
                   .node = describe(node),
                   .op = node.op_type,
-                  .kind = {},
+                  .kind = Int8Kind::none,
                   .reason = {},
                   .by_form = false,
                   .inputs = {},

@@ -564,3 +564,13 @@ def test_an_interrupt_leaves_nothing(digits, tmp_path, number):
     interrupted_leaves_nothing(
         tmp_path, number, "quantize", str(digits), "-o", str(tmp_path / "out" / "q.onnx"), *options
     )
+
+
+def test_what_is_quantised_already_stays_as_it_is(quantize, digits):
+    first, _ = quantize(digits, DIGITS_INPUT, out="first.onnx")
+    second, result = quantize(first, DIGITS_INPUT, out="second.onnx")
+    assert not [n for n in result["nodes"] if n["type"] == "int8"]
+    [reason] = [n["reason"] for n in result["nodes"] if n["output"] == "/conv1/Conv_output_0"]
+    assert reason == "it reads DequantizeLinear: it is as somebody quantised it"
+    x = np.load(DIGITS_DATA)["images"][:50]
+    np.testing.assert_array_equal(run(first, image=x)["logits"], run(second, image=x)["logits"])
