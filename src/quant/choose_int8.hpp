@@ -19,9 +19,9 @@
 #include "quant/histogram.hpp"
 #include "quant/int8_cost.hpp"
 #include "quant/int8_plan.hpp"
-#include "quant/output_figures.hpp"
 #include "quant/smooth.hpp"
 #include "quant/thresholds.hpp"
+#include "verify/output_figures.hpp"
 
 namespace graft {
 
