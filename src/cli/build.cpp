@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/engine_layers.hpp"
 #include "cli/engine_session.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
@@ -32,6 +33,7 @@ struct Arguments {
   std::string timing_cache;
   std::string plugins = "auto";
   std::string time_limit;
+  bool layers = false;
 };
 
 /// A node that becomes a plugin of Graft's.
@@ -84,6 +86,7 @@ std::vector<std::string> driver_command(const Arguments& arguments, const std::s
   add("--plugin-library", libraries);
   if (!arguments.timing_cache.empty()) add("--timing-cache", {arguments.timing_cache});
   if (!arguments.time_limit.empty()) add("--time-limit", {arguments.time_limit});
+  if (arguments.layers) command.emplace_back("--layers");
   return command;
 }
 
@@ -157,10 +160,14 @@ Exit build(const Console& console, const Arguments& arguments) {
   }
   say_summary(console, arguments, built, plugins);
   Json result = built;
-  result.erase("event");
-  result.erase("command");
+  for (const char* own : {"event", "command", "engine_layers"}) result.erase(own);
   result["model"] = arguments.model;
   result["network"]["plugins"] = plugins;
+  if (arguments.layers) {
+    const EngineLayers layers = engine_layers(model, built["engine_layers"]);
+    say_layers(console, layers);
+    add_layers(result, layers);
+  }
   console.result(result);
   return Exit::done;
 }
@@ -193,6 +200,9 @@ void add_build(Program& program) {
                    "auto: Graft's operators become plugins; never: native layers, from their ONNX functions (auto)")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "never"}));
+  command->add_flag("--layers", arguments->layers,
+                    "list the engine's layers with their types and the nodes in them, and name what is meant for int8 "
+                    "and is not");
   command->add_option("--tensorrt", arguments->tensorrt, "which TensorRT: auto, rtx, full (auto)")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"auto", "rtx", "full"}));

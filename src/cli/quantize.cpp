@@ -1,49 +1,128 @@
-// graft quantize: a typed model from an f32 one, and why each node has its type.
+// graft quantize: its arguments, and what both its ways need.
+#include "cli/quantize.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
-#include <utility>
 
-#include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
-#include "cli/program.hpp"
-#include "cli/quantize_page.hpp"
-#include "cli/tensors.hpp"
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
-#include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
-#include "quant/choose_types.hpp"
+#include "quant/calibration_cache.hpp"
 
 namespace graft::cli {
 namespace {
 
-struct Arguments {
-  std::string model;
-  std::string output;
-  std::string precision;
-  std::vector<std::string> data;
-  std::vector<std::string> inputs;
-  std::vector<std::string> keep;
-  std::vector<std::string> only;
-  std::string report;
-  double limit = 0;
-  bool typed_io = false;
-  bool explain = false;
-  const CLI::Option* limit_option = nullptr;
-};
+Json to_json(const OutputFigures& output) {
+  Json json = {{"name", output.name}, {"elements", output.elements}};
+  if (!output.is_real) {
+    json["differing"] = output.differing;
+    return json;
+  }
+  json["snr_db"] = number(output.snr_db);
+  json["largest_error"] = number(output.largest_error);
+  json["not_finite"] = output.not_finite;
+  json["rows"] = output.rows;
+  json["same_top"] = output.same_top;
+  return json;
+}
 
-/// The names that ONNX's users write stand for Graft's.
-Precision precision_of(const std::string& name) { return name == "bf16" ? Precision::bf16 : Precision::f16; }
+/// An option that says nothing in this precision.
+void refuse(const std::vector<const CLI::Option*>& options, const std::string& precision) {
+  for (const CLI::Option* option : options) {
+    if (option->count() == 0) continue;
+    throw Error(fmt::format("{}: it has no meaning with --precision {}", option->get_name(), precision));
+  }
+}
+
+void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
+  const auto add = [&](CLI::Option* option, const char* type) {
+    option->type_name(type)->group("int8");
+    arguments.of_int8.push_back(option);
+    return option;
+  };
+  add(command.add_option("--recipe", arguments.recipe,
+                         "how images are prepared: YAML with resize, crop, mean, scale ..."),
+      "FILE");
+  add(command.add_option("--samples", arguments.samples, "calibrate with so many samples at most"), "NUMBER")
+      ->check(CLI::PositiveNumber);
+  add(command.add_option("--method", arguments.method, "entropy (as without it), minmax, percentile or mse"), "METHOD")
+      ->check(CLI::IsMember({"entropy", "minmax", "percentile", "mse"}));
+  add(command.add_option("--percentile", arguments.percentile, "how much of a tensor is kept, in per cent (99.99)"),
+      "NUMBER")
+      ->check(CLI::Range(50., 100.));
+  add(command.add_option("--cache", arguments.cache, "scales from a calibration cache of TensorRT 7 to 10"), "FILE");
+  add(command.add_option("--write-cache", arguments.write_cache,
+                         "write the scales as such a cache; without -o and --precision those of a model that has them"),
+      "FILE");
+  add(command.add_option("--state", arguments.state, "keep counts here, and go on where an interrupted run ended"),
+      "FILE");
+  add(command.add_option(
+          "--improve", arguments.improve,
+          "what is done so that less is lost: equalize (ranges of neighbouring layers), smooth (inputs of "
+          "matrix products), round (weights up or down), bias (what rounding adds on average); several with commas"),
+      "LIST")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"equalize", "smooth", "round", "bias"}))
+      ->allow_extra_args(false);
+  add(command.add_option("--rest", arguments.rest,
+                         "what the nodes that do not become int8 calculate in: f32 (as without "
+                         "it), f16 or bf16, where that breaks nothing"),
+      "TYPE")
+      ->check(CLI::IsMember({"f32", "f16", "fp16", "bf16"}));
+  arguments.metric_option = add(
+      command.add_option("--metric", arguments.metric,
+                         "run by the shell for each model that is tried, its file in place of {}, or at the end; the "
+                         "last line that it prints is a number, more is better"),
+      "COMMAND");
+  arguments.max_drop_option =
+      add(command.add_option("--max-drop", arguments.max_drop,
+                             "how much the metric may fall; without --metric: per cent of the outputs' rows whose "
+                             "largest element may move; layers that lose most stay in f32 until it is met"),
+          "NUMBER")
+          ->check(CLI::NonNegativeNumber);
+  add(command.add_option("--judged", arguments.judged, "compare outputs for so many samples at most (64)"), "NUMBER")
+      ->check(CLI::PositiveNumber);
+}
+
+/// What a quantised model says, as TensorRT 7 to 10 read it.
+Exit extract_cache(const Console& console, const QuantizeArguments& arguments) {
+  check_is_onnx(arguments.model);
+  const CalibrationCache cache = cache_of(read_model(arguments.model));
+  write_calibration_cache(arguments.write_cache, cache);
+  console.say(fmt::format("wrote {}: {}", console.paint(arguments.write_cache, Colour::strong),
+                          count_text(cache.entries.size(), "scale")));
+  console.result({{"schema", "graft.quantize"},
+                  {"version", 1},
+                  {"model", arguments.model},
+                  {"cache", arguments.write_cache},
+                  {"scales", cache.entries.size()}});
+  return Exit::done;
+}
+
+Exit quantize(const Console& console, const QuantizeArguments& arguments) {
+  if (arguments.precision.empty() && arguments.output.empty() && !arguments.write_cache.empty()) {
+    return extract_cache(console, arguments);
+  }
+  for (const auto& [option, value] :
+       {std::pair("-o", &arguments.output), std::pair("--precision", &arguments.precision)}) {
+    if (value->empty()) throw Error(fmt::format("{} is missing\nOnly --write-cache by itself does without it", option));
+  }
+  const bool int8 = arguments.precision == "int8";
+  refuse(int8 ? arguments.of_types : arguments.of_int8, arguments.precision);
+  return int8 ? quantize_int8(console, arguments) : quantize_types(console, arguments);
+}
+
+}  // namespace
 
 /// Before minutes are spent on what cannot be written.
-void check_output(const Arguments& arguments) {
+void check_output(const QuantizeArguments& arguments) {
   std::error_code ignored;
   if (std::filesystem::equivalent(arguments.model, arguments.output, ignored)) {
     throw Error(fmt::format("-o {}: that is the model itself, which stays as it is\nGive the result a name of its own",
@@ -63,191 +142,35 @@ std::uint64_t bytes_of_weights(const Model& model) {
   return bytes;
 }
 
-Json to_json(const OutputFigures& output) {
-  Json json = {{"name", output.name}, {"elements", output.elements}};
-  if (!output.is_real) {
-    json["differing"] = output.differing;
-    return json;
-  }
-  json["snr_db"] = number(output.snr_db);
-  json["largest_error"] = number(output.largest_error);
-  json["not_finite"] = output.not_finite;
-  json["rows"] = output.rows;
-  json["same_top"] = output.same_top;
-  return json;
-}
-
 Json to_json(const std::vector<OutputFigures>& outputs) {
   Json list = Json::array();
   for (const OutputFigures& output : outputs) list.push_back(to_json(output));
   return list;
 }
 
-Json to_json(const ChosenNode& node, Precision precision) {
-  Json json = {{"node", name_in(node.node.node)},
-               {"operator", node.node.op},
-               {"output", node.node.key},
-               {"type", type_name(node, precision)},
-               {"why", node.why ? Json(to_string(*node.why)) : Json()},
-               {"reason", explanation(node)}};
-  if (node.has_figures) {
-    json["lowest"] = number(node.range.lowest);
-    json["highest"] = number(node.range.highest);
-    json["overflow"] = node.rounding.overflow;
-    json["underflow"] = node.rounding.underflow;
-    json["subnormal"] = node.rounding.subnormal;
-    json["rounding_snr_db"] = number(node.rounding.snr_db);
-  }
-  return json;
-}
-
-void say_nodes(const Console& console, const ChosenTypes& chosen, Precision precision, bool explain) {
-  Table table;
-  constexpr std::size_t widest = 60;
-  for (const ChosenNode& node : chosen.nodes) {
-    const bool is_kept = node.node.type == NodeType::kept;
-    if (!is_kept && !explain) continue;
-    const bool by_numbers = is_kept && node.why != WhyKept::form && node.why != WhyKept::asked;
-    table.add({{type_name(node, precision), by_numbers ? Colour::caution : Colour::none},
-               shortened(node.node.node, widest),
-               {explanation(node), is_kept ? Colour::none : Colour::faint}});
-  }
-  if (table.empty()) return;
-  console.say();
-  console.say(explain ? "Nodes" : "In f32");
-  console.say(table);
-}
-
-void say_outputs(const Console& console, const ChosenTypes& chosen, Precision precision) {
-  Table table;
-  for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
-    const std::string is = quality_text(chosen.outputs[i]);
-    const std::string was = quality_text(chosen.plain[i]);
-    table.add({{chosen.outputs[i].name, Colour::strong}, is});
-    if (is != was) table.add({"", {fmt::format("all in {}: {}", to_string(precision), was), Colour::faint}});
-  }
-  console.say();
-  console.say("Outputs, against the f32 network on the CPU");
-  console.say(table);
-}
-
-Exit quantize(const Console& console, const Arguments& arguments) {
-  check_is_onnx(arguments.model);
-  const Precision precision = precision_of(arguments.precision);
-  ChooseOptions options;
-  options.precision = precision;
-  options.typed_ends = arguments.typed_io;
-  options.keep = arguments.keep;
-  options.only = arguments.only;
-  options.shapes = parse_shapes("--input", arguments.inputs, false);
-  if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;
-  if (!arguments.data.empty()) {
-    options.data = read_tensors("--data", arguments.data);
-    warn_of_nan(console, "--data", *options.data);
-  }
-  if (!arguments.data.empty() && !arguments.inputs.empty()) {
-    throw Error("--input: it gives made-up inputs a shape, and there are none with --data\nGive one of the two");
-  }
-  check_output(arguments);
-  check_report(arguments.report);
-  const Model model = read_model(arguments.model);
-  Progress progress(console);
-  options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
-    progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
-  };
-  const ChosenTypes chosen = choose_types(model, options);
-  {
-    const DeferInterrupts defer;
-    write_onnx(chosen.typed.model, arguments.output);
-  }
-  progress.clear();
-
-  const auto count = [&](NodeType type) {
-    return static_cast<std::size_t>(std::count_if(chosen.nodes.begin(), chosen.nodes.end(),
-                                                  [type](const ChosenNode& node) { return node.node.type == type; }));
-  };
-  const std::uint64_t before = bytes_of_weights(model);
-  const std::uint64_t after = bytes_of_weights(chosen.typed.model);
-  const std::string summary =
-      fmt::format("{} in {}, {} kept in f32, {}, {} of weights ({} before)",
-                  count_text(count(NodeType::narrow), "node"), to_string(precision), count(NodeType::kept),
-                  count_text(chosen.typed.casts, "cast"), bytes_text(after), bytes_text(before));
-  console.say(fmt::format("wrote {}: {}", console.paint(arguments.output, Colour::strong), summary));
-  say_nodes(console, chosen, precision, arguments.explain);
-  for (const AdjustedConstant& constant : chosen.typed.adjusted) {
-    console.say(fmt::format("note: the constant '{}': {}", constant.name, constant.change));
-  }
-  for (const std::string& note : chosen.notes) console.say("note: " + note);
-  say_outputs(console, chosen, precision);
-  if (arguments.data.empty()) {
-    console.say(fmt::format("decided by made-up inputs ({}); real ones may reach further: --data",
-                            fmt::join(chosen.inputs, ", ")));
-  }
-  if (!chosen.met) {
-    console.warn(
-        fmt::format("an output has less than {:g} dB of signal to noise, and keeping more in f32 does not help\n"
-                    "`graft verify {} {} --layers` shows where it goes; --limit says what is enough",
-                    chosen.limit_db, arguments.model, arguments.output));
-  }
-  if (!arguments.report.empty()) {
-    report::Report page = new_model_report("quantize", arguments.model);
-    page.summary.push_back({"written", fmt::format("{}, {}", arguments.output, summary)});
-    for (const std::string& input : chosen.inputs) {
-      page.summary.push_back({arguments.data.empty() ? "made-up input" : "input", input});
-    }
-    add_types(page, chosen, precision);
-    write_report(console, page, arguments.report);
-  }
-  Json nodes = Json::array();
-  for (const ChosenNode& node : chosen.nodes) nodes.push_back(to_json(node, precision));
-  Json adjusted = Json::array();
-  for (const AdjustedConstant& constant : chosen.typed.adjusted) {
-    adjusted.push_back({{"name", constant.name}, {"change", constant.change}});
-  }
-  console.result({{"schema", "graft.quantize"},
-                  {"version", 1},
-                  {"model", arguments.model},
-                  {"output", arguments.output},
-                  {"precision", to_string(precision)},
-                  {"data", arguments.data.empty() ? "made up" : "given"},
-                  {"inputs", chosen.inputs},
-                  {"limit_db", chosen.limit_db},
-                  {"met", chosen.met},
-                  {"trials", chosen.trials},
-                  {"casts", chosen.typed.casts},
-                  {"weight_bytes", after},
-                  {"weight_bytes_before", before},
-                  {"nodes", nodes},
-                  {"adjusted_constants", adjusted},
-                  {"notes", chosen.notes},
-                  {"outputs", to_json(chosen.outputs)},
-                  {"plain_outputs", to_json(chosen.plain)}});
-  return chosen.met ? Exit::done : Exit::answer_is_no;
-}
-
-}  // namespace
-
 void add_quantize(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = program.add_command(
-      "quantize",
-      "writes a model in f16 or bf16, typed, as every TensorRT builds it, and keeps in f32 what would break; exit "
-      "code 1 if an output still misses the limit",
-      "graft quantize digits.onnx -o digits.f16.onnx --precision f16 --data image=digits_test.npz:images",
-      [arguments](const Console& c) { return quantize(c, *arguments); });
+  const auto arguments = std::make_shared<QuantizeArguments>();
+  CLI::App* command =
+      program.add_command("quantize",
+                          "writes a model in f16, bf16 or int8, typed, as every TensorRT builds it, and keeps in f32 "
+                          "what would break; exit "
+                          "code 1 if an output still misses the limit",
+                          "graft quantize digits.onnx -o digits.int8.onnx --precision int8 --data images.npz",
+                          [arguments](const Console& c) { return quantize(c, *arguments); });
   command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one of other formats")
       ->required();
-  command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE")->required();
-  command->add_option("--precision", arguments->precision, "f16 (also called fp16) or bf16")
+  command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE");
+  command->add_option("--precision", arguments->precision, "f16 (also called fp16), bf16 or int8")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"f16", "fp16", "bf16"}))
-      ->required();
+      ->check(CLI::IsMember({"f16", "fp16", "bf16", "int8"}));
   command
       ->add_option("--data", arguments->data,
-                   "inputs to decide by: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; without it inputs are made up")
+                   "inputs to decide by: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; for int8 also a FILE.npy, and "
+                   "a folder of images or of such files; the first axis counts samples")
       ->type_name("TENSOR");
-  command->add_option("--input", arguments->inputs, "shape of a made-up input, NAME:1x3x224x224; once for each")
-      ->type_name("SHAPE");
+  arguments->of_types.push_back(
+      command->add_option("--input", arguments->inputs, "shape of a made-up input, NAME:1x3x224x224; once for each")
+          ->type_name("SHAPE"));
   command
       ->add_option("--keep", arguments->keep,
                    "what stays in f32: the name of a node, a tensor or an operator, with * and ?; once for each")
@@ -256,13 +179,16 @@ void add_quantize(Program& program) {
   command->add_option("--only", arguments->only, "what may leave f32, and nothing else; as --keep")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  command->add_flag("--typed-io", arguments->typed_io, "inputs and outputs have the type too; without it they are f32");
+  arguments->of_types.push_back(command->add_flag("--typed-io", arguments->typed_io,
+                                                  "inputs and outputs have the type too; without it they are f32"));
   arguments->limit_option =
       command
-          ->add_option("--limit", arguments->limit,
-                       "signal to noise ratio of each output that is enough, in dB (40; 25 in bf16)")
+          ->add_option(
+              "--limit", arguments->limit,
+              "signal to noise ratio of each output that is enough, in dB (40; 25 in bf16; in int8 none is asked for)")
           ->type_name("DB")
           ->check(CLI::NonNegativeNumber);
+  add_int8_options(*command, *arguments);
   add_report_option(*command, arguments->report, "the typed network, coloured by the types of its nodes");
   command->add_flag("--explain", arguments->explain, "the type of every node, and why");
 }

@@ -17,10 +17,12 @@ struct ProcessResult {
 struct ProcessCallbacks {
   std::function<void(std::string_view line)> on_output;
   std::function<void(std::string_view line)> on_error;
-  std::function<bool()> should_stop;  ///< Asked a few times a second; true sends SIGTERM to the child.
+  std::function<bool()> should_stop;  ///< Asked a few times a second; true sends SIGTERM to the child and its children,
+                                      ///< after 5 s SIGKILL.
 };
 
-/// A child process that is talked to, line by line. It gets SIGTERM, and is waited for, where it outlives this object.
+/// A child process that is talked to, line by line. It leads a process group, which gets SIGTERM where it outlives this
+/// object; the child is waited for.
 class ChildProcess {
  public:
   /// Starts `arguments` (the program first, looked up in PATH unless it holds a slash) without a shell. `environment`

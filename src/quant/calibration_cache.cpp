@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "graft/error.hpp"
+#include "graft/operator.hpp"
 #include "graph/atomic_file.hpp"
 #include "graph/mapped_file.hpp"
 
@@ -33,9 +34,12 @@ bool is_known(std::int64_t version) {
 
 bool is_control(char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }
 
+/// What a terminal or a reader of UTF-8 would stumble over.
+bool is_unprintable(char c) { return is_control(c) || static_cast<unsigned char>(c) >= 0x80; }
+
 std::string in_quotes(std::string_view text) {
   std::string shown(text.substr(0, longest_quote));
-  std::replace_if(shown.begin(), shown.end(), is_control, '?');
+  std::replace_if(shown.begin(), shown.end(), is_unprintable, '?');
   return fmt::format("'{}{}'", shown, text.size() > longest_quote ? " ..." : "");
 }
 
@@ -161,6 +165,54 @@ std::string format_calibration_cache(const CalibrationCache& cache) {
     throw Error(Error::Kind::internal, "a calibration cache would not read back as it was");
   }
   return text;
+}
+
+namespace {
+
+/// Of TensorRT 10.16, the last that reads them.
+constexpr std::int64_t newest_version = 101600;
+
+/// Nothing where the node rounds no activation.
+std::optional<CalibrationCache::Entry> entry_of(const Node& node) {
+  // What an operator of Graft gives in int8 has its name behind DequantizeLinear.
+  const Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
+  const bool from_operator = node.is("DequantizeLinear") && maker != nullptr && maker->domain == onnx_domain;
+  if (!node.is("QuantizeLinear") && !from_operator) return std::nullopt;
+  const auto refuse = [&](std::string_view why) {
+    throw Error(
+        fmt::format("{}: {}; a calibration cache holds one scale for a tensor and no zero point", describe(node), why));
+  };
+  const auto scale = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
+  if (!scale) refuse("its scale is calculated");
+  if (!scale->scalar()) refuse("it has a scale for each channel");
+  const auto zero = node.input(2) == nullptr ? std::nullopt : node.input(2)->constant();
+  if (zero && zero->scalar().value_or(0) != 0) refuse(fmt::format("its zero point is {}", *zero->scalar()));
+  const Value& named = from_operator ? *node.output() : *node.input(0);
+  return CalibrationCache::Entry{named.name, static_cast<float>(*scale->scalar())};
+}
+
+}  // namespace
+
+CalibrationCache cache_of(const Model& model) {
+  CalibrationCache found{.version = newest_version, .algorithm = "EntropyCalibration2", .entries = {}};
+  for (const Node* node : model.graph().nodes()) {
+    auto entry = entry_of(*node);
+    if (entry && found.find(entry->tensor) == nullptr) found.entries.push_back(std::move(*entry));
+  }
+  if (found.entries.empty()) {
+    throw Error(
+        fmt::format("{}: no node rounds a tensor to int8, so there are no scales for a calibration cache\n"
+                    "`graft quantize --precision int8` makes such a model",
+                    model.source));
+  }
+  const auto note = model.metadata.find(cache_note);
+  if (note == model.metadata.end()) return found;
+  CalibrationCache remembered = parse_calibration_cache(note->second, model.source + ": metadata");
+  const bool same = std::all_of(found.entries.begin(), found.entries.end(), [&](const CalibrationCache::Entry& entry) {
+    const CalibrationCache::Entry* other = remembered.find(entry.tensor);
+    return other != nullptr && other->scale == entry.scale;
+  });
+  return same ? remembered : found;
 }
 
 void write_calibration_cache(const std::filesystem::path& path, const CalibrationCache& cache) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/model.hpp"
+
 namespace graft {
 
 /// The first line is `TRT-<version>-<algorithm>`; each other one is `<tensor>: <the scale's bits in hexadecimal>`,
@@ -34,5 +36,13 @@ struct CalibrationCache {
 [[nodiscard]] std::string format_calibration_cache(const CalibrationCache& cache);
 /// Written whole or not at all.
 void write_calibration_cache(const std::filesystem::path& path, const CalibrationCache& cache);
+
+/// Metadata of an int8 model: the cache that it was made with or from, also the scales that no node has.
+inline constexpr std::string_view cache_note = "graft.calibration_cache";
+
+/// The scales of a model's QuantizeLinear nodes and of Graft's int8 operators, as a cache: the one that the model
+/// remembers, as long as it says the same as those nodes. Throws Error naming the node for what a cache cannot say (a
+/// zero point, a scale for each channel), and for a model with no scale at all.
+[[nodiscard]] CalibrationCache cache_of(const Model& model);
 
 }  // namespace graft

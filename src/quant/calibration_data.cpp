@@ -60,7 +60,10 @@ NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const
     }
     if (found == arrays.end()) {
       std::string names;
-      for (const auto& [name, array] : arrays) names += (names.empty() ? "" : ", ") + name;
+      for (const auto& [name, array] : arrays) {
+        names += fmt::format("{}{} ({} {})", names.empty() ? "" : ", ", name, to_string(array.type),
+                             fmt::join(array.shape, "x"));
+      }
       throw Error(fmt::format("{}: there is no array for the input '{}'; the file has {}, the model's inputs are {}",
                               path.string(), input->name, names, names_of(inputs)));
     }
@@ -80,39 +83,47 @@ std::int64_t batch_of(const Value& input) {
   return std::max<std::int64_t>(1, input.shape->front().value());
 }
 
-CalibrationData from_file(const std::filesystem::path& path, const std::vector<const Value*>& inputs) {
-  const auto arrays = std::make_shared<const NpzArrays>(read_arrays(path, inputs));
+CalibrationData from_tensors(const std::shared_ptr<const TensorMap>& tensors, const std::vector<const Value*>& inputs,
+                             const std::string& source, std::string identity) {
   std::optional<std::int64_t> runs;
+  std::map<std::string, std::int64_t> batches;
   for (const Value* input : inputs) {
-    const NpyArray& array = arrays->find(input->name)->second;
-    const std::int64_t samples = array.shape.empty() ? 0 : array.shape.front();
-    const std::int64_t batch = batch_of(*input);
+    const TensorData& tensor = tensors->find(input->name)->second;
+    const std::int64_t samples = tensor.dims.empty() ? 0 : tensor.dims.front();
+    const std::int64_t batch = batches[input->name] = batch_of(*input);
     if (samples < batch) {
-      throw Error(fmt::format("{}: the array for the input '{}' has {} samples, and one run takes {}", path.string(),
+      throw Error(fmt::format("{}: the array for the input '{}' has {} samples, and one run takes {}", source,
                               input->name, samples, batch));
     }
     if (runs && *runs != samples / batch) {
-      throw Error(fmt::format("{}: the array for the input '{}' is enough for {} runs, the others for {}",
-                              path.string(), input->name, samples / batch, *runs));
+      throw Error(fmt::format("{}: the array for the input '{}' is enough for {} runs, the others for {}", source,
+                              input->name, samples / batch, *runs));
     }
     runs = samples / batch;
   }
-  CalibrationData data{.count = runs.value_or(0), .sample = {}, .identity = identity_of(path)};
-  std::map<std::string, std::int64_t> batches;
-  for (const Value* input : inputs) batches[input->name] = batch_of(*input);
-  data.sample = [arrays, batches](std::int64_t index) {
+  CalibrationData data{.count = runs.value_or(0), .sample = {}, .identity = std::move(identity)};
+  data.sample = [tensors, batches](std::int64_t index) {
     TensorMap sample;
-    for (const auto& [name, array] : *arrays) {
-      const std::int64_t batch = batches.at(name);
-      std::vector<std::int64_t> dims = array.shape;
+    for (const auto& [name, batch] : batches) {
+      const TensorData& all = tensors->find(name)->second;
+      TensorData part = all;
+      part.dims.front() = batch;
       const std::size_t bytes =
-          array.data.size() / static_cast<std::size_t>(dims.front()) * static_cast<std::size_t>(batch);
-      dims.front() = batch;
-      sample.emplace(name, tensor_of(array, dims, static_cast<std::size_t>(index) * bytes, bytes));
+          all.bytes.size() / static_cast<std::size_t>(all.dims.front()) * static_cast<std::size_t>(batch);
+      part.bytes = Bytes(std::string(all.bytes.view().substr(static_cast<std::size_t>(index) * bytes, bytes)));
+      sample.emplace(name, std::move(part));
     }
     return sample;
   };
   return data;
+}
+
+CalibrationData from_file(const std::filesystem::path& path, const std::vector<const Value*>& inputs) {
+  auto tensors = std::make_shared<TensorMap>();
+  for (auto& [name, array] : read_arrays(path, inputs)) {
+    tensors->emplace(name, tensor_of(array, array.shape, 0, array.data.size()));
+  }
+  return from_tensors(tensors, inputs, path.string(), identity_of(path));
 }
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
@@ -192,6 +203,29 @@ CalibrationData open_calibration_data(const std::filesystem::path& path, const M
                     std::filesystem::exists(path, problem) ? "no data that Graft reads" : "no such file or folder"));
   }
   CalibrationData data = is_folder ? from_folder(path, inputs, recipe) : from_file(path, inputs);
+  if (limit > 0) data.count = std::min(data.count, limit);
+  return data;
+}
+
+CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model, std::int64_t limit) {
+  const std::vector<const Value*> inputs = wanted_inputs(model);
+  std::string identity;
+  for (const Value* input : inputs) {
+    const auto found = tensors.find(input->name);
+    if (found == tensors.end()) {
+      throw Error(fmt::format("--data: there is no tensor for the input '{}'; the model's inputs are {}", input->name,
+                              names_of(inputs)));
+    }
+    identity += fmt::format("{} {} {}\n", input->name, fmt::join(found->second.dims, "x"),
+                            std::hash<std::string_view>()(found->second.bytes.view()));
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const Value* input) { return input->name == name; })) {
+      throw Error(fmt::format("--data: the model has no input '{}'; its inputs are {}", name, names_of(inputs)));
+    }
+  }
+  CalibrationData data =
+      from_tensors(std::make_shared<const TensorMap>(tensors), inputs, "--data", std::move(identity));
   if (limit > 0) data.count = std::min(data.count, limit);
   return data;
 }

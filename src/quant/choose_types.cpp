@@ -2,7 +2,6 @@
 #include "quant/choose_types.hpp"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/suggest.hpp"
 #include "graft/error.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/shape_inference.hpp"
+#include "quant/node_patterns.hpp"
 #include "verify/compare.hpp"
 #include "verify/ends.hpp"
 #include "verify/match_tensors.hpp"
@@ -26,9 +23,6 @@ namespace {
 
 /// Models that are run at most while looking for what loses.
 constexpr std::size_t most_trials = 48;
-/// A signal without an error counts as this.
-constexpr double perfect_db = 150;
-constexpr double no_signal_db = -perfect_db;
 
 bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
   return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
@@ -37,11 +31,6 @@ bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) 
 bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
 
 bool has_f32_output(const Node& node) { return std::any_of(node.outputs.begin(), node.outputs.end(), is_f32); }
-
-std::string operator_name(const Node& node) {
-  const OperatorMatch match = find_operator_for(node);
-  return match ? std::string(match.type->name) : node.op_type;
-}
 
 /// What the reference gives for a tensor, and what the type does to it.
 struct TensorEffect {
@@ -66,65 +55,6 @@ TensorEffect effect_of(const TensorData& tensor, Precision precision) {
   });
   effect.counts_wrongly = all_whole && changed;
   return effect;
-}
-
-OutputFigures figures_of(const std::string& name, const TensorData& reference, const TensorData& found) {
-  OutputFigures figures;
-  figures.name = name;
-  figures.elements = reference.element_count();
-  figures.is_real = is_floating_point(reference.type);
-  if (found.element_count() != figures.elements || !is_real(reference.type)) return figures;
-  const std::vector<double> a = *reference.numbers();
-  const std::vector<double> b = *found.numbers();
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!figures.is_real) {
-      figures.differing += a[i] != b[i] ? 1 : 0;
-    } else if (std::isfinite(a[i])) {
-      if (!std::isfinite(b[i])) ++figures.not_finite;
-      if (std::isfinite(b[i])) figures.largest_error = std::max(figures.largest_error, std::abs(a[i] - b[i]));
-    }
-  }
-  if (!figures.is_real) return figures;
-  figures.snr_db = error_figures(reference, found).snr_db;
-  const auto columns = reference.dims.empty() ? 1 : static_cast<std::size_t>(reference.dims.back());
-  if (columns < 2) return figures;
-  for (std::size_t row = 0; row < a.size(); row += columns) {
-    const auto at = [row](const std::vector<double>& numbers) {
-      return numbers.begin() + static_cast<std::ptrdiff_t>(row);
-    };
-    const auto width = static_cast<std::ptrdiff_t>(columns);
-    ++figures.rows;
-    const bool same = std::max_element(at(a), at(a) + width) - at(a) == std::max_element(at(b), at(b) + width) - at(b);
-    figures.same_top += same ? 1 : 0;
-  }
-  return figures;
-}
-
-double decibels(const OutputFigures& output) {
-  if (output.snr_db) return *output.snr_db;
-  return output.largest_error == 0 ? perfect_db : no_signal_db;
-}
-
-/// How good a typed model is; more is better.
-struct Score {
-  std::int64_t not_finite = 0;
-  double snr_db = perfect_db;
-  [[nodiscard]] bool meets(double limit) const { return not_finite == 0 && snr_db >= limit; }
-  [[nodiscard]] bool is_better_than(const Score& other) const {
-    constexpr double worth_it = 1;
-    if (not_finite != other.not_finite) return not_finite < other.not_finite;
-    return snr_db >= other.snr_db + worth_it;
-  }
-};
-
-Score score_of(const std::vector<OutputFigures>& outputs) {
-  Score score;
-  for (const OutputFigures& output : outputs) {
-    if (!output.is_real) continue;
-    score.not_finite += output.not_finite;
-    score.snr_db = std::min(score.snr_db, decibels(output));
-  }
-  return score;
 }
 
 struct KeptNode {
@@ -171,30 +101,11 @@ class Chooser {
 
   // ---- --keep and --only
 
-  static bool matches(const std::string& pattern, const Node& node) {
-    const auto fits = [&](const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; };
-    return fits(node.name) || fits(operator_name(node)) ||
-           std::any_of(node.outputs.begin(), node.outputs.end(),
-                       [&](const Value* value) { return value != nullptr && fits(value->name); });
-  }
-
-  void check_pattern(const char* option, const std::string& pattern) const {
-    std::vector<std::string> names;
-    for (const Node* node : graph().nodes()) {
-      if (matches(pattern, *node)) return;
-      names.insert(names.end(), {node->name, operator_name(*node), key_of(*node)});
-    }
-    const auto meant = nearest(pattern, names);
-    throw Error(fmt::format(
-        "{}: {} {}: no node, tensor or operator has this name{}\n`graft inspect {}` lists the nodes", prepared_.source,
-        option, pattern, meant ? fmt::format("; did you mean {}?", *meant) : "", prepared_.source));
-  }
-
   void keep_what_was_asked_for() {
-    for (const std::string& pattern : options_.keep) check_pattern("--keep", pattern);
-    for (const std::string& pattern : options_.only) check_pattern("--only", pattern);
+    check_patterns("--keep", options_.keep, prepared_);
+    check_patterns("--only", options_.only, prepared_);
     for (const Node* node : graph().nodes()) {
-      const auto fits = [&](const std::string& pattern) { return matches(pattern, *node); };
+      const auto fits = [&](const std::string& pattern) { return matches_pattern(pattern, *node); };
       const auto keep = std::find_if(options_.keep.begin(), options_.keep.end(), fits);
       if (keep != options_.keep.end()) {
         kept_.emplace(key_of(*node), KeptNode{WhyKept::asked, "--keep " + *keep});
@@ -203,6 +114,7 @@ class Chooser {
         kept_.emplace(key_of(*node), KeptNode{WhyKept::asked, "not among --only"});
       }
     }
+    for (const auto& [key, reason] : options_.kept) kept_.emplace(key, KeptNode{WhyKept::asked, reason});
     asked_ = kept_.size();
   }
 
@@ -230,7 +142,10 @@ class Chooser {
   }
 
   [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const {
-    TypedOptions options{.precision = options_.precision, .typed_ends = options_.typed_ends, .kept = {}};
+    TypedOptions options{.precision = options_.precision,
+                         .typed_ends = options_.typed_ends,
+                         .narrow_before_int8 = options_.narrow_before_int8,
+                         .kept = {}};
     for (const auto& [key, node] : kept) options.kept.emplace(key, node.reason);
     return make_typed(prepared_, options);
   }
@@ -452,7 +367,7 @@ class Chooser {
       const TensorMap results = runs.run(others, inputs);
       for (const Value* value : group) {
         const OutputFigures figures = figures_of(value->name, expected.at(value->name), results.at(value->name));
-        found[value->name] = figures.not_finite != 0 ? -std::numeric_limits<double>::infinity() : decibels(figures);
+        found[value->name] = figures.not_finite != 0 ? -std::numeric_limits<double>::infinity() : figures.decibels();
       }
     }
     for (const auto& [name, tensor] : inputs_) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "adapters/openvino/cpu_engine.hpp"
+#include "quant/output_figures.hpp"
 #include "quant/typed.hpp"
 #include "verify/emulate.hpp"
 #include "verify/figures.hpp"
@@ -19,10 +20,12 @@ namespace graft {
 
 struct ChooseOptions {
   Precision precision = Precision::f16;
-  bool typed_ends = false;        ///< As in TypedOptions.
-  std::vector<std::string> keep;  ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
-  std::vector<std::string> only;  ///< The same: nothing else leaves f32. Empty: everything may.
-  std::optional<TensorMap> data;  ///< Inputs to decide by; without them they are made up.
+  bool typed_ends = false;          ///< As in TypedOptions.
+  std::vector<std::string> keep;    ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
+  std::vector<std::string> only;    ///< The same: nothing else leaves f32. Empty: everything may.
+  bool narrow_before_int8 = false;  ///< As in TypedOptions.
+  std::map<std::string, std::string, std::less<>> kept = {};  ///< More of those, by key_of, and why.
+  std::optional<TensorMap> data;                              ///< Inputs to decide by; without them they are made up.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of made-up inputs.
   std::optional<double> limit_db;  ///< Signal to noise ratio that each output shall have; nothing: limit_of.
   int threads = 0;
@@ -51,18 +54,6 @@ struct ChosenNode {
   TensorRange range;           ///< Of its first output, as the f32 network gives it.
   RoundingEffect rounding;     ///< What the type does to that.
   bool has_figures = false;    ///< Whether the two are there: the output is a tensor of f32.
-};
-
-struct OutputFigures {
-  std::string name;
-  std::optional<double> snr_db;  ///< Nothing where nothing differs, or there is no signal.
-  double largest_error = 0;      ///< |f32 - result|, where both are finite.
-  std::int64_t elements = 0;
-  std::int64_t differing = 0;   ///< Of integers and booleans.
-  std::int64_t not_finite = 0;  ///< NaN or infinite, where the f32 network is finite.
-  std::int64_t rows = 0;        ///< Of reals, along the last axis; 0 where there is only one column.
-  std::int64_t same_top = 0;    ///< Rows whose largest element is at the same place.
-  bool is_real = false;
 };
 
 struct ChosenTypes {

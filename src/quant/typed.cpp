@@ -172,8 +172,8 @@ class Typing {
       if (!value->type) return fmt::format("the type of its output '{}' is not known", value->name);
       const auto mains = std::count(graph().outputs().begin(), graph().outputs().end(), value);
       if (std::cmp_greater(value->output_count, mains)) return "a graph inside If, Loop or Scan gives it on";
-      if (std::any_of(value->uses.begin(), value->uses.end(),
-                      [](const Use& use) { return use.node->is("QuantizeLinear"); })) {
+      if (!options_.narrow_before_int8 && std::any_of(value->uses.begin(), value->uses.end(),
+                                                      [](const Use& use) { return use.node->is("QuantizeLinear"); })) {
         return "QuantizeLinear reads it, with which it becomes int8";
       }
     }

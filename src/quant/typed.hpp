@@ -26,7 +26,9 @@ inline constexpr std::string_view precision_note = "graft.precision";
 
 struct TypedOptions {
   Precision precision = Precision::f16;
-  bool typed_ends = false;                               ///< Inputs and outputs take the type as well.
+  bool typed_ends = false;  ///< Inputs and outputs take the type as well.
+  /// What gives a tensor that QuantizeLinear reads may leave f32 as well: whatever is int8 is among `kept`.
+  bool narrow_before_int8 = false;
   std::map<std::string, std::string, std::less<>> kept;  ///< Nodes that stay in f32, by key_of, and why.
 };
 

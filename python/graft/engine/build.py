@@ -13,6 +13,7 @@ from typing import Any
 
 from graft.engine.events import EngineError, EventWriter
 from graft.engine.flavours import cuda_devices, flavour_named
+from graft.engine.layers import layers_of_engine
 from graft.engine.parsing import check_model_file, describe_network, network_inputs, parse_model
 from graft.engine.progress import make_monitor
 from graft.engine.session import Session
@@ -73,6 +74,7 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
         network=facts,
         timing_cache=timing_cache.save(),
         inspector=inspect_engine(session, plan) if request["network_info"] else None,
+        engine_layers=layers_of_engine(session, plan) if request["layers"] else None,
         seconds=round(time.monotonic() - started, 3),
     )
 
@@ -95,7 +97,7 @@ def configure(session: Session, config: Any, request: dict[str, Any]) -> None:
     trt = session.trt
     if request["workspace"] is not None:
         config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, request["workspace"])
-    if request["network_info"] and hasattr(config, "profiling_verbosity"):
+    if (request["network_info"] or request["layers"]) and hasattr(config, "profiling_verbosity"):
         config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     monitor = make_monitor(trt, session.events, BUILD_FROM, BUILD_TO)
     if monitor is not None and hasattr(config, "progress_monitor"):

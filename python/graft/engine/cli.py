@@ -52,6 +52,7 @@ def argument_parser() -> argparse.ArgumentParser:
     build.add_argument("--target", action="append", default=[], help="sm89,sm120 (RTX only) or current")
     build.add_argument("--shapes", action="append", default=[], help="NAME=MIN..OPT..MAX; repeatable")
     build.add_argument("--timing-cache", help="file to read and extend (not with RTX, which keeps none)")
+    build.add_argument("--layers", action="store_true", help="report the engine's kernels and their types")
     build.add_argument("--workspace", type=positive_integer, help="largest scratch memory, bytes")
 
     add_time_limit(build, "build")
@@ -142,6 +143,7 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
         "timing_cache": arguments.timing_cache,
         "timing_cache_file": str(timing_cache.temporary) if timing_cache else None,
         "workspace": arguments.workspace,
+        "layers": arguments.layers,
     }
     try:
         result = run_worker(request, flavour, events.write, arguments.verbose)

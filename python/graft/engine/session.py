@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import ctypes
 import pathlib
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from graft.engine.events import EngineError, EventWriter
 from graft.engine.flavours import Flavour, import_flavour
 from graft.engine.libraries import ENTRY_POINTS, check_damage, refusal_by_loader, without_plugins
+
+# Of TensorRT's account of an engine's kernels; one message.
+LAYERS_HEADING = "Layers:"
 
 
 class Session:
@@ -20,7 +24,8 @@ class Session:
         self.flavour = flavour
         self.events = events
         self.trt = import_flavour(flavour)
-        self.logger = make_logger(self.trt, events)
+        self.layers_account = ""
+        self.logger = make_logger(self.trt, self.hear)
         # A builder is what tells TensorRT, registry included, which logger to use. A lean runtime would too, but
         # without a GPU it cannot be made and ends the process when it is destroyed; its registry does without.
         self.owner = self.trt.Builder(self.logger) if hasattr(self.trt, "Builder") else None
@@ -28,6 +33,11 @@ class Session:
             self.trt.init_libnvinfer_plugins(self.logger, "")
         self.registry = self.trt.get_plugin_registry()
         self._loaded: list[Any] = []
+
+    def hear(self, severity: str, message: str) -> None:
+        if message.startswith(LAYERS_HEADING):
+            self.layers_account = message
+        self.events.log(severity, message)
 
     def identity(self) -> dict[str, str]:
         return {
@@ -75,7 +85,7 @@ class Session:
         )
 
 
-def make_logger(trt: ModuleType, events: EventWriter) -> Any:
+def make_logger(trt: ModuleType, hear: Callable[[str, str], None]) -> Any:
     names = {
         trt.ILogger.Severity.INTERNAL_ERROR: "internal_error",
         trt.ILogger.Severity.ERROR: "error",
@@ -89,7 +99,7 @@ def make_logger(trt: ModuleType, events: EventWriter) -> Any:
             trt.ILogger.__init__(self)
 
         def log(self, severity: Any, message: str) -> None:
-            events.log(names.get(severity, "info"), message)
+            hear(names.get(severity, "info"), message)
 
     return Logger()
 

@@ -18,6 +18,7 @@
 
 #include "adapters/openvino/element_types.hpp"
 #include "adapters/openvino/guards.hpp"
+#include "adapters/openvino/integer_nodes.hpp"
 #include "adapters/openvino/message.hpp"
 #include "adapters/openvino/prepare.hpp"
 #include "adapters/openvino/reader.hpp"
@@ -217,9 +218,14 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
   own.guards = add_guards(*read);
+  // The low precision transformations: see integer_arithmetic.hpp.
   ov::AnyMap properties{ov::hint::inference_precision(ov::element::f32),
                         ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
-                        ov::hint::enable_cpu_pinning(false), ov::intel_cpu::denormals_optimization(false)};
+                        ov::hint::enable_cpu_pinning(false),
+                        ov::intel_cpu::denormals_optimization(false),
+                        {"LP_TRANSFORMS_MODE", false}};
+  // Of a product and a sum in one kernel the plugin makes one operation that rounds once.
+  if (prepared.integers) properties.emplace("SNIPPETS_MODE", "DISABLE");
   if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
   try {
     own.compiled = core().compile_model(read, "CPU", properties);
@@ -311,6 +317,7 @@ TensorMap evaluate_constant_graph(const Model& model) {
   fix_defaults(prepared.model);
   const std::vector<std::string> names = output_names(prepared.model);
   const std::shared_ptr<ov::Model> read = read_into_openvino(prepared);
+  release_fixed(*read);
   try {
     ov::pass::Manager folding;
     folding.register_pass<ov::pass::ConstantFolding>();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "adapters/openvino/guards.hpp"
+#include "adapters/openvino/integer_arithmetic.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
@@ -108,7 +109,7 @@ void round_narrow_types(Model& model) {
 }  // namespace
 
 PreparedModel prepare(const Model& model, const CpuOptions& options) {
-  PreparedModel prepared{model.clone(), {}};
+  PreparedModel prepared{.model = model.clone(), .operators = {}};
   Model& copy = prepared.model;
   add_extra_outputs(copy, options.extra_outputs);
   if (options.kernels == OperatorKernels::functions) {
@@ -118,6 +119,7 @@ PreparedModel prepare(const Model& model, const CpuOptions& options) {
   } else {
     inline_functions(copy, {.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }});
   }
+  prepared.integers = calculate_integers(copy);
   if (options.round_inside) round_narrow_types(copy);
   place_operators(prepared);
   inline_functions(copy);

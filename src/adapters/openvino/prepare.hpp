@@ -28,6 +28,7 @@ struct PlacedOperator {
 struct PreparedModel {
   Model model;
   std::vector<PlacedOperator> operators;
+  bool integers = false;  ///< Nodes of integer_arithmetic.hpp are in it.
 };
 
 /// Works on a copy. Extra outputs are appended to the outputs unless they are outputs already. Throws Error for an

@@ -29,6 +29,8 @@
 #include <vector>
 
 #include "adapters/openvino/element_types.hpp"
+#include "adapters/openvino/integer_arithmetic.hpp"
+#include "adapters/openvino/integer_nodes.hpp"
 #include "adapters/openvino/keep_nan.hpp"
 #include "adapters/openvino/message.hpp"
 #include "graph/onnx_io.hpp"
@@ -398,7 +400,10 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
         [](const ov::frontend::NodeContext& node) -> ov::OutputVector {
           return std::make_shared<RoundingNode>(node.get_input(0), node.get_attribute<std::int64_t>("to"))->outputs();
         }));
-
+    reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>(
+        std::string(engine_quantize), std::string(engine_domain), make_quantize));
+    reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>(
+        std::string(engine_fixed), std::string(engine_domain), make_fixed));
     reader.add_extension(
         std::make_shared<ov::frontend::onnx::ConversionExtension>("ThresholdedRelu", make_thresholded_relu));
     reader.add_extension(std::make_shared<ov::frontend::onnx::ConversionExtension>("Shrink", make_shrink));

@@ -1,0 +1,644 @@
+// From nodes between DequantizeLinear and QuantizeLinear to exact sums of integers in f32.
+#include "adapters/openvino/integer_arithmetic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "adapters/openvino/prepare.hpp"
+#include "graph/shape_inference.hpp"
+
+namespace graft {
+namespace {
+
+/// Whole numbers up to here, and sums of them in any order, are exact in f32.
+constexpr std::int64_t largest_exact = std::int64_t{1} << 24;
+
+using Dims = std::vector<std::int64_t>;
+
+/// Whole numbers that are known before the model runs.
+struct WholeNumbers {
+  Dims dims;
+  std::vector<float> numbers;
+};
+
+/// real number = scale * step. One scale, or one for each index of an axis.
+struct Scales {
+  std::vector<float> numbers;
+  std::int64_t axis = 0;
+  [[nodiscard]] bool single() const { return numbers.size() == 1; }
+};
+
+/// A tensor that DequantizeLinear gives.
+struct Operand {
+  Value* steps = nullptr;  ///< f32; null where they are known.
+  std::optional<WholeNumbers> known;
+  Scales scales;
+  std::int64_t largest = 0;  ///< Absolute value of a step.
+  std::optional<std::int64_t> rank;
+};
+
+std::int64_t product(Dims::const_iterator begin, Dims::const_iterator end) {
+  return std::accumulate(begin, end, std::int64_t{1}, std::multiplies<>());
+}
+
+TensorData f32_tensor(const Dims& dims, const std::vector<float>& numbers) {
+  TensorData tensor = TensorData::from_floats(numbers);
+  tensor.dims = dims;
+  return tensor;
+}
+
+std::optional<ElementType> type_of(const Value& value) {
+  if (value.type) return value.type;
+  const auto constant = value.constant();
+  return constant ? std::optional(constant->type) : std::nullopt;
+}
+
+bool is_byte(const Value& value) {
+  const auto type = type_of(value);
+  return type == ElementType::i8 || type == ElementType::u8;
+}
+
+bool is_narrow_or_f32(std::optional<ElementType> type) {
+  return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16;
+}
+
+struct Limits {
+  float lowest;
+  float highest;
+};
+
+Limits limits_of(const Value& stored) {
+  return type_of(stored) == ElementType::u8 ? Limits{0, 255} : Limits{-128, 127};
+}
+
+/// The parameters of QuantizeLinear and DequantizeLinear.
+struct Parameters {
+  Scales scales;
+  std::vector<float> zero_points;  ///< As many as scales.
+  Dims dims;                       ///< Of both, so that they spread over the tensor.
+};
+
+std::vector<float> floats_of(const TensorData& tensor) {
+  const auto numbers = tensor.numbers();
+  return numbers ? std::vector<float>(numbers->begin(), numbers->end()) : std::vector<float>();
+}
+
+/// The functions of our own operators hand on some constants.
+std::optional<TensorData> constant_of(const Value& value) {
+  const Node* node = value.producer;
+  const bool hands_on = node != nullptr && (node->is("Identity") || node->is("Squeeze")) && node->input(0) != nullptr;
+  if (!hands_on) return value.constant();
+  auto constant = constant_of(*node->input(0));
+  if (constant && node->is("Squeeze")) std::erase(constant->dims, 1);
+  return constant;
+}
+
+std::optional<Parameters> parameters_of(const Node& node) {
+  const Value* scale = node.input(1);
+  if (scale == nullptr || node.input(0) == nullptr || node.int_or("block_size", 0) != 0) return std::nullopt;
+  const auto scales = constant_of(*scale);
+  if (!scales || scales->dims.size() > 1 || !is_narrow_or_f32(scales->type)) return std::nullopt;
+  Parameters found;
+  found.scales.numbers = floats_of(*scales);
+  if (found.scales.numbers.empty()) return std::nullopt;
+  found.zero_points.assign(found.scales.numbers.size(), 0);
+  if (const Value* zero_point = node.input(2)) {
+    const auto constant = constant_of(*zero_point);
+    if (!constant) return std::nullopt;
+    found.zero_points = floats_of(*constant);
+    if (found.zero_points.size() != found.scales.numbers.size()) return std::nullopt;
+  }
+  if (found.scales.single()) return found;
+  const auto rank = node.input(0)->rank();
+  std::int64_t axis = node.int_or("axis", 1);
+  if (!rank) return std::nullopt;
+  if (axis < 0) axis += *rank;
+  found.scales.axis = axis;
+  found.dims.assign(static_cast<std::size_t>(*rank - axis), 1);
+  found.dims.front() = static_cast<std::int64_t>(found.scales.numbers.size());
+  return found;
+}
+
+/// The index of an element's scale.
+std::size_t scale_index(const Dims& dims, const Scales& scales, std::size_t element) {
+  if (scales.single()) return 0;
+  const auto axis = dims.begin() + scales.axis;
+  const auto inner = static_cast<std::size_t>(product(axis + 1, dims.end()));
+  return element / inner % static_cast<std::size_t>(*axis);
+}
+
+/// Whole numbers of a constant, or of one that a QuantizeLinear rounds; before the zero point is taken away.
+std::optional<WholeNumbers> known_stored(const Value& stored) {
+  if (const auto constant = stored.constant()) return WholeNumbers{constant->dims, floats_of(*constant)};
+  const Node* node = stored.producer;
+  if (node == nullptr || !node->is("QuantizeLinear") || node->input(0) == nullptr) return std::nullopt;
+  const auto real = node->input(0)->constant();
+  const auto parameters = parameters_of(*node);
+  if (!real || !parameters) return std::nullopt;
+  const Limits limits = limits_of(stored);
+  WholeNumbers known{real->dims, floats_of(*real)};
+  for (std::size_t i = 0; i < known.numbers.size(); ++i) {
+    const std::size_t channel = scale_index(known.dims, parameters->scales, i);
+    const float share = known.numbers[i] / parameters->scales.numbers[channel];
+    const float step = std::isnan(share) ? 0 : std::nearbyint(share);
+    known.numbers[i] = std::clamp(step + parameters->zero_points[channel], limits.lowest, limits.highest);
+  }
+  return known;
+}
+
+WholeNumbers transposed(const WholeNumbers& from, const Dims& order) {
+  WholeNumbers to;
+  std::vector<std::size_t> strides;
+  for (const std::int64_t axis : order) {
+    to.dims.push_back(from.dims[static_cast<std::size_t>(axis)]);
+    strides.push_back(static_cast<std::size_t>(product(from.dims.begin() + axis + 1, from.dims.end())));
+  }
+  to.numbers.reserve(from.numbers.size());
+  Dims index(to.dims.size(), 0);
+  for (std::size_t i = 0; i < from.numbers.size(); ++i) {
+    std::size_t source = 0;
+    for (std::size_t axis = 0; axis < index.size(); ++axis)
+      source += static_cast<std::size_t>(index[axis]) * strides[axis];
+    to.numbers.push_back(from.numbers[source]);
+    for (std::size_t axis = index.size(); axis-- > 0;) {
+      if (++index[axis] < to.dims[axis]) break;
+      index[axis] = 0;
+    }
+  }
+  return to;
+}
+
+/// Which elements of an operand a sum takes together: those that are at the same index of `axis`, and in a convolution
+/// that goes backwards also in the same group of the first axis.
+constexpr std::int64_t no_axis = -1;
+struct SumAxis {
+  std::int64_t axis = 0;
+  std::int64_t groups = 1;
+};
+
+/// The largest sum of absolute values; without an axis all of them are one sum.
+std::int64_t largest_sum(const WholeNumbers& known, const SumAxis& sums) {
+  if (sums.axis == no_axis) {
+    double sum = 0;
+    for (const float number : known.numbers) sum += std::abs(number);
+    return static_cast<std::int64_t>(sum);
+  }
+  const auto axis = known.dims.begin() + sums.axis;
+  const auto inner = static_cast<std::size_t>(product(axis + 1, known.dims.end()));
+  const auto channels = static_cast<std::size_t>(*axis);
+  const auto groups = static_cast<std::size_t>(sums.groups);
+  std::vector<std::int64_t> found(channels * groups, 0);
+  for (std::size_t i = 0; i < known.numbers.size(); ++i) {
+    const std::size_t group = i * groups / known.numbers.size();
+    found[group * channels + i / inner % channels] += static_cast<std::int64_t>(std::abs(known.numbers[i]));
+  }
+  return found.empty() ? 0 : *std::max_element(found.begin(), found.end());
+}
+
+/// How many digits of which base. One digit is the number itself.
+struct Digits {
+  int count = 1;
+  std::int64_t base = 1;
+};
+constexpr std::array<Digits, 3> choices{{{1, 1}, {2, 16}, {4, 4}}};
+
+/// Digits from the lowest on, of -base/2 to base/2 - 1 but for the highest; they may be combined by addition.
+template <class T, class Floor>
+std::vector<T> digits_of(T number, const Digits& digits, const Floor& split) {
+  std::vector<T> found;
+  for (int i = 1; i < digits.count; ++i) {
+    auto [higher, digit] = split(number);
+    found.push_back(digit);
+    number = higher;
+  }
+  found.push_back(number);
+  return found;
+}
+
+std::vector<WholeNumbers> digits_of_known(const WholeNumbers& known, const Digits& digits) {
+  return digits_of(known, digits, [&](const WholeNumbers& number) {
+    const auto base = static_cast<float>(digits.base);
+    std::pair<WholeNumbers, WholeNumbers> split{number, number};
+    for (std::size_t i = 0; i < number.numbers.size(); ++i) {
+      const float higher = std::floor(number.numbers[i] / base + 0.5F);
+      split.first.numbers[i] = higher;
+      split.second.numbers[i] = number.numbers[i] - higher * base;
+    }
+    return split;
+  });
+}
+
+/// A node that multiplies and adds, and what its two sides have to be.
+struct Contraction {
+  SumAxis left;
+  SumAxis right;
+  std::optional<std::int64_t> terms;  ///< Of one sum.
+  Dims left_factor;                   ///< The shape in which several scales of a side spread over the result.
+  Dims right_factor;
+  std::int64_t repeated = 1;  ///< The scales of the right side, for each group.
+};
+
+class IntegerArithmetic {
+ public:
+  explicit IntegerArithmetic(Model& model) : model_(model) {}
+
+  bool run() {
+    infer_shapes(model_);
+    std::vector<Node*> products;
+    std::vector<Node*> dequantize;
+    std::vector<Node*> quantize;
+    model_.graph().for_each_node([&](Node& node) {
+      if (node.is("DequantizeLinear")) dequantize.push_back(&node);
+      if (node.is("QuantizeLinear")) quantize.push_back(&node);
+      if (node.is("Conv") || node.is("ConvTranspose") || node.is("MatMul") || node.is("Gemm"))
+        products.push_back(&node);
+    });
+    for (Node* node : dequantize) read(*node);
+    for (Node* node : products) rewrite_product(*node);
+    for (Node* node : dequantize) rewrite_dequantize(*node);
+    for (Node* node : quantize) rewrite_quantize(*node);
+    if (changed_) model_.graph().opset_imports[std::string(engine_domain)] = 1;
+    return changed_;
+  }
+
+ private:
+  // ---- what is there ----
+
+  void read(Node& node) {
+    Value* stored = node.input(0);
+    const auto parameters = parameters_of(node);
+    if (!parameters || node.output() == nullptr || !is_narrow_or_f32(node.output()->type)) return;
+    if (stored == nullptr || (!is_byte(*stored) && type_of(*stored) != ElementType::i32)) return;
+    parameters_.emplace(&node, *parameters);
+    if (!is_byte(*stored)) return;
+    const Limits limits = limits_of(*stored);
+    Operand operand;
+    operand.scales = parameters->scales;
+    operand.rank = stored->rank();
+    for (const float zero_point : parameters->zero_points) {
+      const float furthest = std::max(limits.highest - zero_point, zero_point - limits.lowest);
+      operand.largest = std::max(operand.largest, static_cast<std::int64_t>(furthest));
+    }
+    operand.known = known_stored(*stored);
+    if (operand.known) {
+      std::vector<float>& numbers = operand.known->numbers;
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        numbers[i] -= parameters->zero_points[scale_index(operand.known->dims, parameters->scales, i)];
+      }
+    }
+    operands_.emplace(node.output(), std::move(operand));
+  }
+
+  Operand* find(Value* value) {
+    if (value == nullptr) return nullptr;
+    const auto found = operands_.find(value);
+    if (found != operands_.end()) {
+      Operand& operand = found->second;
+      if (!operand.known && operand.steps == nullptr) operand.steps = steps_of(*value->producer);
+      return &operand;
+    }
+    return value->producer == nullptr ? nullptr : find_moved(*value->producer, *value);
+  }
+
+  /// A node that only moves elements moves whole numbers just so.
+  Operand* find_moved(Node& node, Value& value) {
+    static constexpr std::array<std::string_view, 6> movements{"Flatten", "Identity",  "Reshape",
+                                                               "Squeeze", "Transpose", "Unsqueeze"};
+    if (!node.domain.empty() || std::find(movements.begin(), movements.end(), node.op_type) == movements.end()) {
+      return nullptr;
+    }
+    const Operand* source = find(node.input(0));
+    if (source == nullptr || (!source->scales.single() && !node.is("Transpose"))) return nullptr;
+    Operand moved = *source;
+    moved.rank = value.rank();
+    if (node.is("Transpose")) {
+      if (!source->rank) return nullptr;
+      Dims order(static_cast<std::size_t>(*source->rank));
+      std::iota(order.rbegin(), order.rend(), 0);
+      order = node.ints("perm").value_or(order);
+      if (moved.known) moved.known = transposed(*moved.known, order);
+      moved.scales.axis = std::find(order.begin(), order.end(), source->scales.axis) - order.begin();
+    } else if (moved.known) {
+      moved.steps = known_or_steps(node, moved);
+      moved.known.reset();
+    }
+    if (!moved.known) {
+      std::vector<Value*> inputs = node.inputs;
+      inputs[0] = moved.steps;
+      moved.steps = copy_of(node, inputs, value.name)->output();
+    }
+    return &operands_.emplace(&value, std::move(moved)).first->second;
+  }
+
+  // ---- new nodes ----
+
+  static Value* add(Node& before, std::string_view type, const std::vector<Value*>& inputs,
+                    std::string_view domain = "") {
+    const std::string hint = before.output() == nullptr ? "integer" : before.output()->name;
+    Node* node = before.graph->add_node(std::string(type), inputs, {hint}, &before, std::string(domain));
+    node->output()->type = ElementType::f32;
+    return node->output();
+  }
+
+  static Value* cast(Node& before, Value* from, ElementType type) {
+    Value* value = add(before, "Cast", {from});
+    value->producer->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(type))));
+    value->type = type;
+    return value;
+  }
+
+  static Value* in_f32(Node& before, Value* value) {
+    return type_of(*value) == ElementType::f32 ? value : cast(before, value, ElementType::f32);
+  }
+
+  static Value* constant(Node& before, const Dims& dims, const std::vector<float>& numbers) {
+    return before.graph->add_constant("integer", f32_tensor(dims, numbers));
+  }
+
+  static Value* fixed(Node& before, const Dims& dims, const std::vector<float>& numbers) {
+    return add(before, engine_fixed, {constant(before, dims, numbers)}, engine_domain);
+  }
+
+  static Node* copy_of(Node& node, const std::vector<Value*>& inputs, const std::string& hint) {
+    Node* copy = node.graph->add_node(node.op_type, inputs, {hint}, &node);
+    for (const auto& [name, attribute] : node.attributes) copy->attributes.emplace(name, copy_attribute(attribute));
+    copy->output()->type = ElementType::f32;
+    return copy;
+  }
+
+  /// `result` takes the place of the node's output, under its name and in its type.
+  void replace(Node& node, Value* result) {
+    Value& output = *node.output();
+    if (output.type != ElementType::f32 && !is_byte(output)) result = cast(node, result, *output.type);
+    node.graph->move_output(node, 0, *result->producer, result->output_index);
+    node.graph->remove_node(node);
+    changed_ = true;
+  }
+
+  // ---- DequantizeLinear and QuantizeLinear ----
+
+  Value* steps_of(Node& node) {
+    const Parameters& parameters = parameters_.at(&node);
+    Value* steps = cast(node, node.input(0), ElementType::f32);
+    const auto is_zero = [](float number) { return number == 0; };
+    if (std::all_of(parameters.zero_points.begin(), parameters.zero_points.end(), is_zero)) return steps;
+    return add(node, "Sub", {steps, constant(node, parameters.dims, parameters.zero_points)});
+  }
+
+  void rewrite_dequantize(Node& node) {
+    const auto found = parameters_.find(&node);
+    if (found == parameters_.end() || node.output()->is_unused()) return;
+    const Parameters& parameters = found->second;
+    const auto operand = operands_.find(node.output());
+    if (operand != operands_.end() && operand->second.known) {
+      make_constant(node, *operand->second.known, parameters.scales);
+      return;
+    }
+    Value* steps =
+        operand != operands_.end() && operand->second.steps != nullptr ? operand->second.steps : steps_of(node);
+    replace(node, add(node, "Mul", {steps, fixed(node, parameters.dims, parameters.scales.numbers)}));
+  }
+
+  /// Whoever reads real weights (without integers on the other side) gets a constant, as of any model.
+  void make_constant(Node& node, const WholeNumbers& known, const Scales& scales) {
+    Value& output = *node.output();
+    std::vector<double> real;
+    real.reserve(known.numbers.size());
+    for (std::size_t i = 0; i < known.numbers.size(); ++i) {
+      real.push_back(known.numbers[i] * scales.numbers[scale_index(known.dims, scales, i)]);
+    }
+    const TensorData tensor = TensorData::from_numbers(*output.type, known.dims, real);
+    Node* constant = node.graph->add_node("Constant", {}, {output.name}, &node);
+    constant->attributes.emplace("value", NodeAttribute(AttributeData(tensor)));
+    node.graph->move_output(node, 0, *constant, 0);
+    node.graph->remove_node(node);
+    changed_ = true;
+  }
+
+  void rewrite_quantize(Node& node) {
+    const auto parameters = parameters_of(node);
+    if (!parameters || node.output() == nullptr || !is_byte(*node.output())) return;
+    Value* scale = fixed(node, parameters->dims, parameters->scales.numbers);
+    Value* zero_point = constant(node, parameters->dims, parameters->zero_points);
+    const auto type = static_cast<std::int64_t>(*node.output()->type);
+    Value* stored = add(node, engine_quantize, {in_f32(node, node.input(0)), scale, zero_point}, engine_domain);
+    stored->producer->attributes.emplace("to", NodeAttribute(AttributeData(type)));
+    replace(node, stored);
+  }
+
+  // ---- products ----
+
+  static std::optional<std::int64_t> size_of(const Value* value, std::int64_t axis) {
+    if (value == nullptr || !value->shape) return std::nullopt;
+    const auto rank = static_cast<std::int64_t>(value->shape->size());
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return std::nullopt;
+    const Dim& dim = (*value->shape)[static_cast<std::size_t>(axis)];
+    return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
+  }
+
+  static std::optional<Contraction> convolution(const Node& node, const Operand& weight) {
+    if (!weight.rank) return std::nullopt;
+    const bool backwards = node.is("ConvTranspose");
+    const std::int64_t groups = node.int_or("group", 1);
+    Contraction found;
+    found.left.axis = no_axis;
+    found.right = backwards ? SumAxis{1, groups} : SumAxis{0, 1};
+    found.repeated = backwards ? groups : 1;
+    found.right_factor.assign(static_cast<std::size_t>(*weight.rank - 1), 1);
+    found.right_factor.front() = -1;
+    std::int64_t terms = 1;
+    for (std::int64_t axis = 0; axis < *weight.rank; ++axis) {
+      if (axis == found.right.axis) continue;
+      const auto size = size_of(node.input(1), axis);
+      if (!size) return found;
+      terms *= *size;
+    }
+    found.terms = terms / found.repeated;
+    return found;
+  }
+
+  static std::optional<Contraction> matrix_product(const Node& node, const Operand& left, const Operand& right) {
+    if (!left.rank || !right.rank) return std::nullopt;
+    const bool is_gemm = node.is("Gemm");
+    const bool left_turned = is_gemm && node.int_or("transA", 0) != 0;
+    const bool right_turned = is_gemm && node.int_or("transB", 0) != 0;
+    Contraction found;
+    const bool left_is_vector = *left.rank == 1;
+    const bool right_is_vector = *right.rank == 1;
+    found.left.axis = left_is_vector ? no_axis : *left.rank - (left_turned ? 1 : 2);
+    found.right.axis = right_is_vector ? no_axis : *right.rank - (right_turned ? 2 : 1);
+    found.left_factor = right_is_vector ? Dims{-1} : Dims{-1, 1};
+    found.right_factor = {-1};
+    const std::int64_t summed = left_turned ? 0 : *left.rank - 1;
+    found.terms = size_of(node.input(0), summed);
+    return found;
+  }
+
+  /// Whether one of its factors can be taken out of each sum.
+  static bool common_scale(const Operand& operand, const SumAxis& sums) {
+    return operand.scales.single() || operand.scales.axis == sums.axis;
+  }
+
+  static bool fits(const Contraction& found, const Operand& left, const Operand& right) {
+    return common_scale(left, found.left) && common_scale(right, found.right) &&
+           (left.scales.single() || right.scales.single());
+  }
+
+  /// The largest absolute value that a sum of products with these numbers can reach.
+  static std::int64_t bound(const WholeNumbers& known, const SumAxis& sums, const Operand& other) {
+    return largest_sum(known, sums) * other.largest;
+  }
+
+  /// One value for each digit of the side that is split, from the lowest on.
+  struct Split {
+    std::vector<Value*> digits;
+    std::int64_t base = 1;
+  };
+
+  static Split split_known(Node& node, const Operand& operand, const SumAxis& sums, const Operand& other) {
+    for (const Digits& choice : choices) {
+      const std::vector<WholeNumbers> digits = digits_of_known(*operand.known, choice);
+      const bool exact = std::all_of(digits.begin(), digits.end(), [&](const WholeNumbers& digit) {
+        return bound(digit, sums, other) <= largest_exact;
+      });
+      if (!exact && &choice != &choices.back()) continue;
+      Split split{{}, choice.base};
+      for (const WholeNumbers& digit : digits) split.digits.push_back(constant(node, digit.dims, digit.numbers));
+      return split;
+    }
+    return {};
+  }
+
+  static Split split_steps(Node& node, const Operand& operand, std::optional<std::int64_t> terms,
+                           const Operand& other) {
+    const auto exact = [&](const Digits& choice) {
+      std::int64_t highest = operand.largest;
+      for (int i = 1; i < choice.count; ++i) highest = highest / choice.base + 1;
+      const std::int64_t largest_digit = choice.count == 1 ? operand.largest : std::max(highest, choice.base / 2);
+      constexpr std::int64_t usual_terms = 4096;
+      return terms.value_or(usual_terms) * largest_digit * other.largest <= largest_exact;
+    };
+    auto choice = std::find_if(choices.begin(), choices.end(), exact);
+    if (choice == choices.end()) --choice;
+    const auto base = static_cast<float>(choice->base);
+    const std::vector<Value*> digits = digits_of(operand.steps, *choice, [&](Value* number) {
+      Value* share = add(node, "Mul", {number, constant(node, {}, {1 / base})});
+      Value* higher = add(node, "Floor", {add(node, "Add", {share, constant(node, {}, {0.5F})})});
+      Value* removed = add(node, "Mul", {higher, constant(node, {}, {base})});
+      return std::pair(higher, add(node, "Sub", {number, removed}));
+    });
+    return {digits, choice->base};
+  }
+
+  /// In i32, since the plugin would begin one sum with the result of the other where they are added in f32.
+  static Value* combined(Node& node, const std::vector<Value*>& sums, std::int64_t base) {
+    if (sums.size() == 1) return sums.front();
+    Value* total = nullptr;
+    std::int64_t weight = 1;
+    for (Value* sum : sums) {
+      Value* whole = cast(node, sum, ElementType::i32);
+      if (weight != 1) {
+        TensorData factor = TensorData::from_numbers(ElementType::i32, {}, {static_cast<double>(weight)});
+        whole = add(node, "Mul", {whole, node.graph->add_constant("integer", std::move(factor))});
+      }
+      total = total == nullptr ? whole : add(node, "Add", {total, whole});
+      whole->type = total->type = ElementType::i32;
+      weight *= base;
+    }
+    return cast(node, total, ElementType::f32);
+  }
+
+  static Value* known_or_steps(Node& node, const Operand& operand) {
+    return operand.known ? constant(node, operand.known->dims, operand.known->numbers) : operand.steps;
+  }
+
+  static Value* sum_of_products(Node& node, const Contraction& found, const Operand& left, const Operand& right) {
+    const bool split_right = right.known || !left.known;
+    const Operand& operand = split_right ? right : left;
+    const Operand& other = split_right ? left : right;
+    const SumAxis& sums = split_right ? found.right : found.left;
+    Value* whole = known_or_steps(node, other);
+    const Split split =
+        operand.known ? split_known(node, operand, sums, other) : split_steps(node, operand, found.terms, other);
+    std::vector<Value*> results;
+    for (Value* digit : split.digits) {
+      const std::vector<Value*> inputs = split_right ? std::vector{whole, digit} : std::vector{digit, whole};
+      Node* copy = copy_of(node, inputs, node.output()->name);
+      for (const char* factor : {"alpha", "beta"}) copy->attributes.erase(factor);
+      results.push_back(copy->output());
+    }
+    return combined(node, results, split.base);
+  }
+
+  static Value* factor_of(Node& node, const Contraction& found, const Operand& left, const Operand& right) {
+    const bool by_left = !left.scales.single();
+    const std::vector<float>& many = by_left ? left.scales.numbers : right.scales.numbers;
+    const float single = by_left ? right.scales.numbers.front() : left.scales.numbers.front();
+    std::vector<float> factors;
+    const std::int64_t repeated = many.size() == 1 ? 1 : found.repeated;
+    for (std::int64_t i = 0; i < repeated; ++i) {
+      for (const float scale : many) factors.push_back(single * scale);
+    }
+    if (factors.size() == 1) return fixed(node, {}, factors);
+    Dims dims = by_left ? found.left_factor : found.right_factor;
+    std::replace(dims.begin(), dims.end(), std::int64_t{-1}, static_cast<std::int64_t>(factors.size()));
+    return fixed(node, dims, factors);
+  }
+
+  static Value* times(Node& node, Value* value, float factor) {
+    return factor == 1 ? value : add(node, "Mul", {value, fixed(node, {}, {factor})});
+  }
+
+  /// What a Conv or a Gemm adds; null where there is nothing.
+  static Value* addend_of(Node& node, const Contraction& found) {
+    Value* bias = node.input(2);
+    if (bias == nullptr) return nullptr;
+    bias = in_f32(node, bias);
+    if (node.is("Gemm")) return times(node, bias, node.float_or("beta", 1));
+    Value* shape = node.graph->add_constant("integer", TensorData::from_ints(found.right_factor));
+    return add(node, "Reshape", {bias, shape});
+  }
+
+  void rewrite_product(Node& node) {
+    constexpr std::int64_t optional_addend = 11;  // of Gemm, from this operator set on
+    if (node.output() == nullptr || !is_narrow_or_f32(node.output()->type)) return;
+    if (node.is("Gemm") && node.graph->opset() < optional_addend) return;
+    const Operand* left = find(node.input(0));
+    const Operand* right = left == nullptr ? nullptr : find(node.input(1));
+    if (right == nullptr) return;
+    const bool is_matrix_product = node.is("MatMul") || node.is("Gemm");
+    const auto found = is_matrix_product ? matrix_product(node, *left, *right) : convolution(node, *right);
+    if (!found || !fits(*found, *left, *right)) return;
+    Value* sum = sum_of_products(node, *found, *left, *right);
+    Value* result = add(node, "Mul", {sum, factor_of(node, *found, *left, *right)});
+    result = times(node, result, node.is("Gemm") ? node.float_or("alpha", 1) : 1);
+    if (Value* addend = addend_of(node, *found)) result = add(node, "Add", {result, addend});
+    replace(node, result);
+  }
+
+  Model& model_;
+  std::unordered_map<const Node*, Parameters> parameters_;
+  std::unordered_map<const Value*, Operand> operands_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool calculate_integers(Model& model) {
+  bool quantised = false;
+  std::as_const(model.graph()).for_each_node([&](const Node& node) {
+    quantised = quantised || node.is("QuantizeLinear") || node.is("DequantizeLinear");
+  });
+  return quantised && IntegerArithmetic(model).run();
+}
+
+}  // namespace graft

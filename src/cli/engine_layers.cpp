@@ -1,0 +1,204 @@
+// TensorRT names the ONNX nodes in each of its kernels; here they are found in the model again.
+#include "cli/engine_layers.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <set>
+
+namespace graft::cli {
+namespace {
+
+using NodesByName = std::map<std::string, const Node*, std::less<>>;
+
+/// TensorRT's parser names a node without a name after its first output.
+NodesByName nodes_by_name(const Model& model) {
+  NodesByName nodes;
+  model.graph().for_each_node([&](const Node& node) {
+    const Value* output = node.output();
+    const std::string of_output = output == nullptr ? "" : "node_of_" + output->name;
+    nodes.emplace(node.name.empty() ? of_output : node.name, &node);
+  });
+  return nodes;
+}
+
+/// "inner | /Div (L2Normalize)" is a node in the function that '/Div' calls.
+std::string_view outermost(std::string_view name) {
+  constexpr std::string_view inside = " | ";
+  const std::size_t start = name.rfind(inside);
+  if (start == std::string_view::npos) return name;
+  name.remove_prefix(start + inside.size());
+  return name.substr(0, name.rfind(" ("));
+}
+
+bool is_rounding(const Node& node) { return node.is("QuantizeLinear") || node.is("DequantizeLinear"); }
+
+bool is_matrix_node(const Node& node) {
+  return node.is("Conv") || node.is("ConvTranspose") || node.is("Gemm") || node.is("MatMul");
+}
+
+/// RTX has correlation, deconv and gemm; the full TensorRT CaskConvolution, CaskDeconvolutionV2, gemm, MatrixMultiply.
+bool is_matrix_kind(std::string kind) {
+  constexpr std::array<std::string_view, 5> words = {"conv", "correlation", "gemm", "matrix", "mha"};
+  std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return kind.find(word) != std::string::npos; });
+}
+
+bool is_dequantized(const Value* value) {
+  return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
+}
+
+/// Of what a node multiplies, how much it reads in int8 that is no constant; 0 where anything else is f32.
+std::size_t count_int8_inputs(const Node& node) {
+  if (!is_matrix_node(node) || !is_dequantized(node.input(0)) || !is_dequantized(node.input(1))) return 0;
+  const auto is_calculated = [](const Value* value) { return !value->producer->input(0)->constant().has_value(); };
+  return static_cast<std::size_t>(is_calculated(node.input(0))) +
+         static_cast<std::size_t>(is_calculated(node.input(1)));
+}
+
+std::vector<EngineTensor> read_tensors(const nlohmann::json& layer, const char* side) {
+  std::vector<EngineTensor> tensors;
+  for (const auto& tensor : layer[side]) tensors.push_back({tensor.value("tensor", ""), tensor.value("type", "")});
+  return tensors;
+}
+
+EngineLayer read_layer(const NodesByName& nodes, const nlohmann::json& told) {
+  EngineLayer layer{.name = told.value("name", ""),
+                    .kind = told.value("kind", ""),
+                    .inputs = read_tensors(told, "inputs"),
+                    .outputs = read_tensors(told, "outputs"),
+                    .nodes = {},
+                    .is_matrix = false};
+  layer.is_matrix = is_matrix_kind(layer.kind);
+  for (const std::string& name : told.value("nodes", std::vector<std::string>())) {
+    const std::string outer(outermost(name));
+    const auto known = nodes.find(outer);
+    const bool is_told = std::find(layer.nodes.begin(), layer.nodes.end(), outer) != layer.nodes.end();
+    if (!is_told && (known == nodes.end() || !is_rounding(*known->second))) layer.nodes.push_back(outer);
+  }
+  return layer;
+}
+
+std::vector<FloatIsland> find_islands(const NodesByName& nodes, const std::vector<EngineLayer>& layers) {
+  std::vector<FloatIsland> islands;
+  for (const EngineLayer& layer : layers) {
+    // What is added to the sums may be f32 in an int8 kernel, so the types that are there are counted.
+    const auto is_int8 = [](const EngineTensor& tensor) { return tensor.type == "i8"; };
+    const auto other = std::find_if_not(layer.inputs.begin(), layer.inputs.end(), is_int8);
+    const auto in_int8 = static_cast<std::size_t>(std::count_if(layer.inputs.begin(), layer.inputs.end(), is_int8));
+    if (!layer.is_matrix || other == layer.inputs.end()) continue;
+    for (const std::string& name : layer.nodes) {
+      const auto node = nodes.find(name);
+      if (node == nodes.end() || in_int8 >= count_int8_inputs(*node->second)) continue;
+      islands.push_back({describe(*node->second), layer.name, other->type});
+    }
+  }
+  return islands;
+}
+
+std::map<std::string, std::size_t> count_reads(const std::vector<EngineLayer>& layers) {
+  std::map<std::string, std::size_t> counts;
+  for (const EngineLayer& layer : layers) {
+    std::set<std::string> types;
+    for (const EngineTensor& tensor : layer.inputs) types.insert(tensor.type);
+    for (const std::string& type : types) ++counts[type];
+  }
+  return counts;
+}
+
+std::vector<EngineLayer> matrix_layers(const EngineLayers& engine) {
+  std::vector<EngineLayer> found;
+  std::copy_if(engine.layers.begin(), engine.layers.end(), std::back_inserter(found),
+               [](const EngineLayer& layer) { return layer.is_matrix; });
+  return found;
+}
+
+std::string types_of(const std::vector<EngineTensor>& tensors) {
+  std::string text;
+  for (const EngineTensor& tensor : tensors) text += (text.empty() ? "" : ", ") + tensor.type;
+  return text;
+}
+
+Json json_of(const std::vector<EngineTensor>& tensors) {
+  Json json = Json::array();
+  for (const EngineTensor& tensor : tensors) json.push_back({{"tensor", tensor.name}, {"type", tensor.type}});
+  return json;
+}
+
+std::string text_of_reads(const std::vector<EngineLayer>& layers) {
+  std::string text;
+  for (const auto& [type, count] : count_reads(layers)) {
+    text += fmt::format("{}{} read{} {}", text.empty() ? "" : ", ", count, count == 1 ? "s" : "", type);
+  }
+  return text.empty() ? "none reads anything" : text;
+}
+
+}  // namespace
+
+EngineLayers engine_layers(const Model& model, const nlohmann::json& told) {
+  EngineLayers engine;
+  if (!told.is_object() || !told["layers"].is_array()) {
+    engine.unknown = told.is_object() ? told.value("reason", "") : "the engine driver told nothing of them";
+    return engine;
+  }
+  const NodesByName nodes = nodes_by_name(model);
+  for (const auto& layer : told["layers"]) engine.layers.push_back(read_layer(nodes, layer));
+  engine.islands = find_islands(nodes, engine.layers);
+  return engine;
+}
+
+void say_layers(const Console& console, const EngineLayers& engine) {
+  if (!engine.unknown.empty()) {
+    console.warn(fmt::format("the engine's layers are not known: {}", engine.unknown));
+    return;
+  }
+  Table table;
+  for (const EngineLayer& layer : engine.layers) {
+    const std::string nodes = fmt::format("{}", fmt::join(layer.nodes, ", "));
+    table.add({{layer.kind, layer.is_matrix ? Colour::strong : Colour::none},
+               fmt::format("{} -> {}", types_of(layer.inputs), types_of(layer.outputs)),
+               nodes.empty() ? Cell(layer.name, Colour::faint) : Cell(nodes)});
+  }
+  console.say();
+  console.say("Layers of the engine: types of what they read and write, and the model's nodes in them");
+  console.say(table);
+  const std::vector<EngineLayer> matrices = matrix_layers(engine);
+  console.say(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.layers)));
+  if (!matrices.empty()) {
+    console.say(fmt::format(
+        "{}: {}", count_text(matrices.size(), "convolution or matrix product", "convolutions and matrix products"),
+        text_of_reads(matrices)));
+  }
+  for (const FloatIsland& island : engine.islands) {
+    console.say(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear stand before it",
+                            island.node, island.type));
+  }
+}
+
+void add_layers(Json& result, const EngineLayers& engine) {
+  Json layers = Json::array();
+  for (const EngineLayer& layer : engine.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"kind", layer.kind},
+                      {"is_matrix", layer.is_matrix},
+                      {"inputs", json_of(layer.inputs)},
+                      {"outputs", json_of(layer.outputs)},
+                      {"nodes", layer.nodes}});
+  }
+  Json islands = Json::array();
+  for (const FloatIsland& island : engine.islands) {
+    islands.push_back({{"node", island.node}, {"layer", island.layer}, {"type", island.type}});
+  }
+  result["layers"] = engine.unknown.empty() ? layers : Json();
+  result["layer_summary"] = {{"unknown", engine.unknown},
+                             {"reads", count_reads(engine.layers)},
+                             {"matrix_reads", count_reads(matrix_layers(engine))},
+                             {"f32_islands", islands}};
+}
+
+}  // namespace graft::cli

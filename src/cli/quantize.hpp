@@ -1,0 +1,58 @@
+// graft quantize: what its two ways, f16 or bf16 and int8, have in common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/console.hpp"
+#include "cli/program.hpp"
+#include "graph/model.hpp"
+#include "quant/output_figures.hpp"
+
+namespace graft::cli {
+
+struct QuantizeArguments {
+  std::string model;
+  std::string output;
+  std::string precision;
+  std::vector<std::string> data;
+  std::vector<std::string> inputs;
+  std::vector<std::string> keep;
+  std::vector<std::string> only;
+  std::string report;
+  double limit = 0;
+  bool typed_io = false;
+  bool explain = false;
+
+  // Of int8 alone.
+  std::string recipe;
+  std::int64_t samples = 0;
+  std::string method = "entropy";
+  double percentile = 99.99;
+  std::string cache;
+  std::string write_cache;
+  std::string state;
+  std::vector<std::string> improve;
+  std::string rest = "f32";
+  std::string metric;
+  double max_drop = 0;
+  std::int64_t judged = 64;
+
+  const CLI::Option* limit_option = nullptr;
+  const CLI::Option* metric_option = nullptr;
+  const CLI::Option* max_drop_option = nullptr;
+  std::vector<const CLI::Option*> of_int8;   ///< Refused with another precision.
+  std::vector<const CLI::Option*> of_types;  ///< Refused with int8.
+};
+
+[[nodiscard]] Exit quantize_types(const Console& console, const QuantizeArguments& arguments);
+[[nodiscard]] Exit quantize_int8(const Console& console, const QuantizeArguments& arguments);
+
+/// Before minutes are spent on what cannot be written.
+void check_output(const QuantizeArguments& arguments);
+
+[[nodiscard]] std::uint64_t bytes_of_weights(const Model& model);
+[[nodiscard]] Json to_json(const std::vector<OutputFigures>& outputs);
+
+}  // namespace graft::cli

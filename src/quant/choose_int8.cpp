@@ -1,0 +1,470 @@
+// Calibrate, place, judge; and where that is not good enough, layer by layer.
+#include "quant/choose_int8.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/shape_inference.hpp"
+#include "quant/calibrate.hpp"
+#include "quant/node_patterns.hpp"
+#include "quant/typed.hpp"
+
+namespace graft {
+namespace {
+
+constexpr double highest_step = 127;
+/// Samples by which single layers are judged.
+constexpr std::int64_t sensitivity_samples = 8;
+/// What is remembered of the f32 network's outputs.
+constexpr std::size_t most_memory = std::size_t{1} << 30;
+
+using Kept = std::map<std::string, std::string, std::less<>>;
+
+/// What rounding does to what was counted.
+void judge_rounding(Int8Tensor& tensor) {
+  if (!tensor.found) return;
+  constexpr double middle = 0.5;
+  constexpr double decibels = 10;
+  const Histogram& histogram = *tensor.found;
+  const double scale = tensor.scale;
+  double signal = 0;
+  double noise = 0;
+  double beyond = 0;
+  for (std::size_t i = 0; i < histogram.used_bins(); ++i) {
+    const auto count = static_cast<double>(histogram.bins()[i]);
+    const double value = (static_cast<double>(i) + middle) * histogram.width();
+    const double rounded = std::min(std::nearbyint(value / scale), highest_step) * scale;
+    signal += value * value * count;
+    noise += (value - rounded) * (value - rounded) * count;
+    if (value > (highest_step + middle) * scale) beyond += count;
+  }
+  const double all = static_cast<double>(histogram.counted() + histogram.figures().zeros);
+  if (all > 0) tensor.saturated = beyond / all;
+  if (signal > 0 && noise > 0) tensor.snr_db = decibels * std::log10(signal / noise);
+}
+
+double agreement_of(const std::vector<OutputFigures>& outputs) {
+  constexpr double whole = 100;
+  std::int64_t rows = 0;
+  std::int64_t same = 0;
+  for (const OutputFigures& output : outputs) {
+    rows += output.rows;
+    same += output.same_top;
+  }
+  return rows == 0 ? whole : whole * static_cast<double>(same) / static_cast<double>(rows);
+}
+
+struct Judgement {
+  std::vector<OutputFigures> outputs;
+  std::optional<double> metric;
+  [[nodiscard]] double snr_db() const { return score_of(outputs).snr_db; }
+};
+
+class Int8Chooser {
+ public:
+  Int8Chooser(const Model& model, const CalibrationData& data, const Int8Options& options)
+      : data_(data), options_(options), prepared_(prepare_for_int8(model)) {}
+
+  ChosenInt8 run() {
+    if (data_.count == 0 && !options_.cache) throw Error("there is no sample to calibrate with");
+    if (data_.count == 0 && (options_.improve.bias || options_.improve.round || options_.improve.smooth)) {
+      throw Error("--improve: all but equalize look at data\nGive it with --data");
+    }
+    keep_what_was_asked_for();
+    measure_f32();  // before minutes go into calibration: a metric that does not work shows now
+    improve_weights();
+    if (options_.cache) {
+      take_scales_from_cache();
+    } else {
+      calibrate_tensors();
+    }
+    run_reference();
+    Kept kept = asked_;
+    Int8Model placed = improved_with(kept);
+    Judgement judgement = judge(placed.model);
+    result_.plain = judgement.outputs;
+    note_trial(kept, judgement);
+    if (!is_good_enough(judgement)) search(kept, placed, judgement);
+    if (options_.rest) narrow_the_rest(kept, placed, judgement);
+    finish(kept, std::move(placed), std::move(judgement));
+    return std::move(result_);
+  }
+
+ private:
+  void say(const std::string& what, std::size_t done, std::size_t total) const {
+    if (options_.progress) options_.progress(what, done, total);
+  }
+
+  void keep_what_was_asked_for() {
+    check_patterns("--keep", options_.keep, prepared_);
+    check_patterns("--only", options_.only, prepared_);
+    const Int8Plan plan = plan_int8(prepared_);
+    std::set<std::string, std::less<>> layers;
+    for (const Int8Node& node : plan.nodes) {
+      if (node.has_weight()) layers.insert(node.key);
+    }
+    for (const Node* node : prepared_.graph().nodes()) {
+      const auto fits = [&](const std::string& pattern) { return matches_pattern(pattern, *node); };
+      const auto keep = std::find_if(options_.keep.begin(), options_.keep.end(), fits);
+      if (keep != options_.keep.end()) {
+        asked_.emplace(key_of(*node), "--keep " + *keep);
+      } else if (!options_.only.empty() && layers.contains(key_of(*node)) &&
+                 std::none_of(options_.only.begin(), options_.only.end(), fits)) {
+        asked_.emplace(key_of(*node), "not among --only");
+      }
+    }
+  }
+
+  // ---- Scales
+
+  void calibrate_tensors() {
+    const std::vector<std::string> tensors = plan_int8(prepared_).candidates;
+    CalibrateOptions options;
+    options.threads = options_.threads;
+    options.state = options_.state;
+    options.progress = [&](std::int64_t done, std::int64_t total) {
+      say("calibrating", static_cast<std::size_t>(done), static_cast<std::size_t>(total));
+    };
+    Calibration calibration = calibrate(prepared_, tensors, data_, options);
+    result_.samples = calibration.samples;
+    for (auto& [name, histogram] : calibration.tensors) {
+      if (histogram.figures().nan + histogram.figures().infinite != 0) {
+        result_.notes.push_back(fmt::format("'{}' held {} NaN and {} infinite numbers, which took no part", name,
+                                            histogram.figures().nan, histogram.figures().infinite));
+      }
+      thresholds_.emplace(name, threshold_of(histogram, options_.thresholds));
+      histograms_.emplace(name, std::move(histogram));
+    }
+  }
+
+  void take_scales_from_cache() {
+    for (const CalibrationCache::Entry& entry : options_.cache->entries) {
+      if (std::isfinite(entry.scale) && entry.scale > 0) thresholds_.emplace(entry.tensor, entry.scale * highest_step);
+    }
+    const Int8Plan plan = plan_int8(prepared_);
+    std::size_t found = 0;
+    for (const std::string& tensor : plan.candidates) found += thresholds_.contains(tensor) ? 1 : 0;
+    if (found == 0 && !plan.candidates.empty()) {
+      throw Error(fmt::format(
+          "{}: the calibration cache has a scale for none of the tensors that become int8, '{}' among them\n"
+          "The cache is of another network, or its tensors have other names",
+          prepared_.source, plan.candidates.front()));
+    }
+  }
+
+  /// The step of a tensor; of tensors with one scale that of the widest. A cache's scales are taken as they are.
+  [[nodiscard]] Int8Scales scales_of(const Int8Plan& plan) const {
+    Int8Scales scales;
+    for (const auto& [tensor, group] : plan.tensors) {
+      const float own = own_scale(tensor);
+      const auto [found, is_new] = scales.emplace(options_.cache ? tensor : group, own);
+      if (!is_new) found->second = std::max(found->second, own);
+    }
+    return scales;
+  }
+
+  [[nodiscard]] float own_scale(const std::string& tensor) const {
+    if (options_.cache) {
+      const CalibrationCache::Entry* entry = options_.cache->find(tensor);
+      return entry == nullptr ? 1 : entry->scale;
+    }
+    const auto found = thresholds_.find(tensor);
+    if (found == thresholds_.end()) {
+      throw Error(Error::Kind::internal, fmt::format("'{}' was not calibrated", tensor));
+    }
+    // Where only zeros were seen any step will do, and TensorRT refuses 0.
+    return found->second > 0 ? std::max(scale_of(found->second), std::numeric_limits<float>::min()) : 1;
+  }
+
+  /// A plan whose tensors all have a scale.
+  [[nodiscard]] Int8Plan plan_with(const Kept& kept) const {
+    Int8Choice choice{kept};
+    Int8Plan plan = plan_int8(prepared_, choice);
+    while (options_.cache) {
+      bool changed = false;
+      for (const auto& [tensor, group] : plan.tensors) {
+        if (thresholds_.contains(tensor)) continue;
+        for (const Int8Node& node : plan.nodes) changed = keep_reader(choice, node, tensor) || changed;
+      }
+      if (!changed) break;
+      plan = plan_int8(prepared_, choice);
+    }
+    if (options_.cache) {
+      for (auto& [tensor, group] : plan.tensors) group = tensor;
+    }
+    return plan;
+  }
+
+  bool keep_reader(Int8Choice& choice, const Int8Node& planned, const std::string& tensor) const {
+    const Value* value = prepared_.graph().find_local(planned.key);
+    const Node& node = *value->producer;
+    const bool reads = std::any_of(planned.inputs.begin(), planned.inputs.end(),
+                                   [&](std::size_t input) { return node.inputs[input]->name == tensor; });
+    const bool gives = planned.has_int8_form && planned.key == tensor;
+    if (!reads && !gives) return false;
+    return choice.kept.emplace(planned.key, fmt::format("the cache has no scale for '{}'", tensor)).second;
+  }
+
+  [[nodiscard]] Int8Model placed_with(const Kept& kept) const {
+    const Int8Plan plan = plan_with(kept);
+    return place_int8(prepared_, plan, scales_of(plan));
+  }
+
+  // ---- Weights and biases
+
+  [[nodiscard]] ObserveOptions observing(const std::string& what) const {
+    ObserveOptions options;
+    options.threads = options_.threads;
+    options.progress = [this, what](std::int64_t done, std::int64_t total) {
+      say(what, static_cast<std::size_t>(done), static_cast<std::size_t>(total));
+    };
+    return options;
+  }
+
+  void improve_weights() {
+    if (options_.improve.smooth) {
+      SmoothOptions options;
+      options.observe = observing("looking at the inputs of matrix products");
+      result_.smoothed = smooth(prepared_, data_, options);
+    }
+    if (options_.improve.equalize) result_.equalized = equalize(prepared_);
+  }
+
+  [[nodiscard]] Int8Model improved_with(const Kept& kept) {
+    Int8Model placed = placed_with(kept);
+    if (options_.improve.round) {
+      RoundOptions options;
+      options.observe = observing("rounding weights up or down");
+      result_.rounded = round_adaptively(placed.model, prepared_, data_, options);
+    }
+    if (options_.improve.bias) {
+      result_.corrected = correct_bias(placed.model, prepared_, data_, observing("correcting biases"));
+    }
+    return placed;
+  }
+
+  // ---- Judging
+
+  void run_reference() {
+    if (data_.count == 0) return;
+    CpuModel engine(prepared_,
+                    {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
+    const std::int64_t count = std::clamp<std::int64_t>(options_.judged, 1, data_.count);
+    std::size_t memory = 0;
+    for (std::int64_t i = 0; i < count && memory < most_memory; ++i) {
+      say("running the network in f32", static_cast<std::size_t>(i), static_cast<std::size_t>(count));
+      judged_.push_back(i * data_.count / count);
+      reference_.push_back(engine.run(data_.sample(judged_.back())));
+      for (const auto& [name, tensor] : reference_.back()) memory += tensor.bytes.size();
+    }
+    result_.judged = static_cast<std::int64_t>(judged_.size());
+  }
+
+  void measure_f32() {
+    if (options_.metric) {
+      result_.metric_f32 = measured(prepared_);
+    } else if (options_.max_drop && data_.count != 0) {
+      result_.metric_f32 = 100;
+    }
+  }
+
+  /// By the user's metric.
+  [[nodiscard]] double measured(const Model& model) const {
+    say("measuring with --metric", 0, 1);
+    return options_.metric(model);
+  }
+
+  [[nodiscard]] Judgement judge(const Model& model) const {
+    Judgement judgement{.outputs = outputs_of(model, reference_.size()), .metric = {}};
+    if (options_.metric) {
+      judgement.metric = measured(model);
+    } else if (options_.max_drop && !reference_.empty()) {
+      judgement.metric = agreement_of(judgement.outputs);
+    }
+    return judgement;
+  }
+
+  /// Against the f32 network's, for so many of its samples.
+  [[nodiscard]] std::vector<OutputFigures> outputs_of(const Model& model, std::size_t samples) const {
+    std::vector<OutputFigures> outputs;
+    if (samples == 0) return outputs;
+    CpuModel engine(model, {.kernels = OperatorKernels::functions,
+                            .extra_outputs = {},
+                            .threads = options_.threads,
+                            .round_inside = options_.rest.has_value()});
+    const bool sensitivity = samples < reference_.size();
+    for (std::size_t i = 0; i < samples; ++i) {
+      if (!sensitivity) say("trying int8", i, samples);
+      const std::size_t at = i * reference_.size() / samples;
+      const TensorMap found = engine.run(data_.sample(judged_[at]));
+      std::size_t index = 0;
+      for (const auto& [name, expected] : reference_[at]) {
+        const OutputFigures figures = figures_of(name, expected, found.at(name));
+        if (i == 0) {
+          outputs.push_back(figures);
+        } else {
+          outputs[index].add(figures);
+        }
+        ++index;
+      }
+    }
+    return outputs;
+  }
+
+  [[nodiscard]] bool is_good_enough(const Judgement& judgement) const {
+    if (reference_.empty()) return true;
+    if (options_.limit_db && !score_of(judgement.outputs).meets(*options_.limit_db)) return false;
+    return !options_.max_drop || *judgement.metric >= *result_.metric_f32 - *options_.max_drop;
+  }
+
+  void note_trial(const Kept& kept, const Judgement& judgement) {
+    if (reference_.empty()) return;
+    result_.trials.push_back({.kept = kept.size() - asked_.size(),
+                              .snr_db = judgement.snr_db(),
+                              .metric = judgement.metric,
+                              .cost = cost_of(prepared_, plan_with(kept))});
+  }
+
+  // ---- What loses
+
+  /// Each layer alone in int8; the worst first.
+  void find_sensitivities(const Kept& kept) {
+    const Int8Plan plan = plan_with(kept);
+    std::vector<const Int8Node*> layers;
+    for (const Int8Node& node : plan.nodes) {
+      if (node.has_weight() && node.kind == Int8Kind::calculates) layers.push_back(&node);
+    }
+    const auto samples = std::min<std::size_t>(reference_.size(), sensitivity_samples);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      say("judging each layer alone", i, layers.size());
+      Kept others = kept;
+      for (const Int8Node* other : layers) {
+        if (other != layers[i]) others.emplace(other->key, "");
+      }
+      const double snr_db = score_of(outputs_of(placed_with(others).model, samples)).snr_db;
+      result_.sensitivities.push_back({layers[i]->key, layers[i]->node, snr_db});
+    }
+    std::stable_sort(result_.sensitivities.begin(), result_.sensitivities.end(),
+                     [](const Sensitivity& a, const Sensitivity& b) { return a.snr_db < b.snr_db; });
+  }
+
+  [[nodiscard]] Kept with_worst(const Kept& kept, std::size_t count) const {
+    Kept more = kept;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Sensitivity& layer = result_.sensitivities[i];
+      more.emplace(layer.key, fmt::format("alone in int8 it leaves {:.1f} dB of signal to noise", layer.snr_db));
+    }
+    return more;
+  }
+
+  bool try_kept(const Kept& kept, Int8Model& placed, Judgement& judgement) {
+    Int8Model model = improved_with(kept);
+    Judgement found = judge(model.model);
+    note_trial(kept, found);
+    const bool good = is_good_enough(found);
+    if (!good) return false;
+    placed = std::move(model);
+    judgement = std::move(found);
+    return true;
+  }
+
+  void search(Kept& kept, Int8Model& placed, Judgement& judgement) {
+    find_sensitivities(kept);
+    const std::size_t layers = result_.sensitivities.size();
+    // The fewest of the worst that have to stay in f32: between `few`, which are not enough, and `enough`.
+    std::size_t few = 0;
+    std::size_t enough = layers + 1;
+    while (few + 1 < enough && few < layers) {
+      const std::size_t count = enough > layers ? std::clamp<std::size_t>(2 * few, 1, layers) : (few + enough) / 2;
+      (try_kept(with_worst(kept, count), placed, judgement) ? enough : few) = count;
+    }
+    if (enough > layers) {
+      result_.met = false;
+      return;
+    }
+    Kept found = with_worst(kept, enough);
+    // From the one that loses least: what the others make unnecessary.
+    constexpr std::size_t most_tried = 16;
+    for (std::size_t i = 0; i + 1 < enough && i < most_tried; ++i) {
+      Kept fewer = found;
+      fewer.erase(result_.sensitivities[enough - 2 - i].key);
+      if (try_kept(fewer, placed, judgement)) found = std::move(fewer);
+    }
+    kept = std::move(found);
+  }
+
+  /// What is not int8, and not in the kernel of an int8 node, in f16 or bf16.
+  void narrow_the_rest(const Kept& kept, Int8Model& placed, Judgement& judgement) {
+    constexpr double well_below = 6;
+    ChooseOptions options;
+    options.precision = *options_.rest;
+    options.narrow_before_int8 = true;
+    options.threads = options_.threads;
+    options.progress = options_.progress;
+    for (const Int8Node& node : plan_with(kept).nodes) {
+      if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none) options.kept.emplace(node.key, "it is int8");
+    }
+    if (data_.count != 0) {
+      options.data = data_.sample(0);
+      // A small difference moves single elements by a whole step of int8: more than int8 itself loses is not asked for.
+      options.limit_db = std::min(limit_of(*options_.rest), judgement.snr_db() + well_below);
+    }
+    ChosenTypes chosen = choose_types(placed.model, options);
+    placed.model = std::move(chosen.typed.model);
+    result_.rest = std::move(chosen);
+    result_.rest_precision = *options_.rest;
+    judgement = judge(placed.model);
+    if (!is_good_enough(judgement)) result_.met = false;
+  }
+
+  void finish(const Kept& kept, Int8Model placed, Judgement judgement) {
+    result_.plan = plan_with(kept);
+    result_.placed = std::move(placed);
+    result_.outputs = std::move(judgement.outputs);
+    result_.metric_int8 = judgement.metric;
+    const Int8Scales scales = scales_of(result_.plan);
+    for (const auto& [name, group] : result_.plan.tensors) {
+      Int8Tensor tensor{.name = name,
+                        .group = group,
+                        .scale = scales.at(group),
+                        .threshold = 0,
+                        .found = {},
+                        .saturated = 0,
+                        .snr_db = {}};
+      tensor.threshold = static_cast<double>(tensor.scale) * highest_step;
+      const auto found = histograms_.find(name);
+      if (found != histograms_.end()) tensor.found = found->second;
+      judge_rounding(tensor);
+      result_.tensors.push_back(std::move(tensor));
+    }
+    result_.cache = options_.cache ? *options_.cache : cache_of(result_.placed.model);
+    if (options_.thresholds.method == ThresholdMethod::minmax && !options_.cache) {
+      result_.cache.algorithm = "MinMaxCalibration";
+    }
+    result_.placed.model.metadata[std::string(cache_note)] = format_calibration_cache(result_.cache);
+  }
+
+  const CalibrationData& data_;
+  const Int8Options& options_;
+  Model prepared_;
+  Kept asked_;
+  std::map<std::string, double, std::less<>> thresholds_;
+  std::map<std::string, Histogram, std::less<>> histograms_;
+  std::vector<std::int64_t> judged_;
+  std::vector<TensorMap> reference_;
+  ChosenInt8 result_;
+};
+
+}  // namespace
+
+ChosenInt8 choose_int8(const Model& model, const CalibrationData& data, const Int8Options& options) {
+  return Int8Chooser(model, data, options).run();
+}
+
+}  // namespace graft

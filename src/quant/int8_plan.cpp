@@ -1,0 +1,474 @@
+// Backwards from what wants int8; then forwards for what is fused behind it.
+#include "quant/int8_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/operator_node.hpp"
+#include "quant/typed.hpp"
+
+namespace graft {
+namespace {
+
+bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
+
+bool is_constant(const Value* value) {
+  return value != nullptr && (value->producer == nullptr ? value->initializer.has_value() && !value->is_input
+                                                         : value->producer->is("Constant"));
+}
+
+/// A tensor of f32 that is calculated or given.
+bool is_activation(const Value* value) { return is_f32(value) && !is_constant(value); }
+
+std::vector<std::size_t> activations_of(const Node& node) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (is_activation(node.inputs[i])) found.push_back(i);
+  }
+  return found;
+}
+
+/// One number in, one number out, each by itself; constants beside it are for channels or for all.
+bool is_pointwise(const Node& node) {
+  return is_one_of(node, {"Abs",       "Add",         "BatchNormalization",
+                          "Celu",      "Clip",        "Div",
+                          "Elu",       "Erf",         "Exp",
+                          "Gelu",      "HardSigmoid", "HardSwish",
+                          "LeakyRelu", "Max",         "Min",
+                          "Mish",      "Mul",         "Neg",
+                          "PRelu",     "Pow",         "Relu",
+                          "Selu",      "Sigmoid",     "Softplus",
+                          "Softsign",  "Sqrt",        "Sub",
+                          "Sum",       "Tanh"});
+}
+
+/// What TensorRT makes part of the kernel that gives the sums, with one input and before int8 is stored.
+bool is_activation_function(const Node& node) {
+  return is_one_of(node, {"Clip", "LeakyRelu", "PRelu", "Relu"}) ||
+         (is_one_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
+}
+
+bool pads_with_elements_or_zeros(const Node& node) {
+  if (node.string_or("mode", "constant") != "constant") return true;
+  const Value* value = node.input(2);
+  if (value == nullptr) return true;
+  const auto constant = value->constant();
+  return constant && constant->scalar() == 0.0;
+}
+
+bool gives_elements_on(const Node& node) {
+  if (node.is("MaxPool")) return node.outputs.size() == 1;
+  if (node.is("Resize")) return node.string_or("mode", "nearest") == "nearest";
+  if (node.is("Pad")) return pads_with_elements_or_zeros(node);
+  return is_one_of(node, {"Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice",
+                          "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"});
+}
+
+/// Operators of Graft whose results are elements of what they read, so that one scale is right for both.
+bool gives_elements_on(const Operator& op) {
+  const std::string_view name = op.type().name;
+  const auto has = [&](std::string_view attribute, std::string_view value) {
+    const auto found = op.get(attribute);
+    return found && *found == AttributeValue(std::string(value));
+  };
+  if (name == "Padding") return !has("mode", "constant") || op.get("value") == AttributeValue(0.F);
+  if (name == "Upsampling") return has("mode", "nearest");
+  return name == "SpatialPyramidPooling" && has("mode", "max");
+}
+
+std::vector<int> ranks_of(const Node& node) {
+  std::vector<int> ranks;
+  for (const Value* input : node.inputs) {
+    ranks.push_back(input != nullptr && input->shape ? static_cast<int>(input->shape->size()) : -1);
+  }
+  return ranks;
+}
+
+bool has_int8_row(const Node& node, const Operator& op) {
+  const std::vector<int> ranks = ranks_of(node);
+  return std::any_of(op.type().type_rows.begin(), op.type().type_rows.end(), [&](const TypeRow& row) {
+    return row.formats[0] == Format(DType::i8, Layout::linear) && op.accepts(row, ranks);
+  });
+}
+
+bool is_finite(const TensorData& tensor) {
+  const auto numbers = tensor.numbers();
+  return numbers && !numbers->empty() &&
+         std::all_of(numbers->begin(), numbers->end(), [](double number) { return std::isfinite(number); });
+}
+
+/// Tensors that have one scale.
+class Groups {
+ public:
+  void join(const std::string& a, const std::string& b) { parents_[root(a)] = root(b); }
+  std::string root(const std::string& name) {
+    const auto found = parents_.find(name);
+    if (found == parents_.end() || found->second == name) return name;
+    std::string top = root(found->second);
+    parents_[name] = top;
+    return top;
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> parents_;
+};
+
+/// What a node could do in int8, whatever stands around it.
+struct Form {
+  enum class What : std::uint8_t { weighted, moves, adds, averages, graft, none };
+  What what = What::none;
+  std::string refusal;  ///< Why it is none, where it might have been expected to be more.
+  std::optional<std::size_t> axis;
+  bool shares_scale = false;
+};
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const Int8Choice& choice) : graph_(graph), choice_(choice) {}
+
+  Int8Plan run() {
+    const std::vector<Node*> nodes = graph_.nodes();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      order_.emplace(nodes[i], i);
+      forms_.emplace(nodes[i], form_of(*nodes[i]));
+    }
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) decide(**node);
+    for (const Node* node : nodes) {
+      if (!node->is("Constant")) plan_.nodes.push_back(describe_node(*node));
+    }
+    for (const Value* value : graph_.values()) {
+      if (wanted_.contains(value)) plan_.tensors.emplace(value->name, groups_.root(value->name));
+    }
+    plan_.candidates = candidates(nodes);
+    return std::move(plan_);
+  }
+
+ private:
+  using What = Form::What;
+
+  // ---- A node by itself
+
+  [[nodiscard]] static Form refused(std::string why) { return {What::none, std::move(why), std::nullopt, false}; }
+
+  [[nodiscard]] Form form_of(const Node& node) const {
+    if (!node.subgraphs().empty()) return refused("the graphs inside it stay as they are");
+    if (node.domain == onnx_domain) return operator_form(node);
+    if (!node.domain.empty()) return refused("it is an operator of another library");
+    const auto is_rounded = [](const Value* value) {
+      return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
+    };
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), is_rounded)) {
+      return refused("it reads DequantizeLinear: it is as somebody quantised it");
+    }
+    const std::vector<std::size_t> given = activations_of(node);
+    if (given.empty() || !is_f32(node.output())) return {};
+    if (is_one_of(node, {"Conv", "Gemm", "MatMul"})) return weighted_form(node);
+    if (node.is("ConvTranspose")) return refused("TensorRT-RTX calculates ConvTranspose in f32 in any case");
+    if (gives_elements_on(node) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
+    if (is_one_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
+      return {What::adds, {}, std::nullopt, false};
+    }
+    if (node.is("AveragePool") || is_mean_of_its_own(node)) return {What::averages, {}, std::nullopt, false};
+    return {};
+  }
+
+  /// Where others read the same in f32 there is nothing to be gained: TensorRT-RTX stores it in f32.
+  [[nodiscard]] static bool is_mean_of_its_own(const Node& node) {
+    return node.is("GlobalAveragePool") && node.input(0)->uses.size() == 1 && node.input(0)->output_count == 0;
+  }
+
+  /// Behind what gives int8 itself an activation function has no sums to be part of.
+  [[nodiscard]] bool is_between_int8(const Node& node) const {
+    const Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
+    if (!is_one_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;
+    const What before = forms_.at(maker).what;
+    return before == What::graft || before == What::moves;
+  }
+
+  [[nodiscard]] static Form weighted_form(const Node& node) {
+    const auto weight = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
+    if (!weight) return refused("its weight is calculated");
+    if (!is_activation(node.input(0))) return refused("what it reads is constant");
+    if (weight->type != ElementType::f32 || !is_finite(*weight))
+      return refused("its weight holds no finite f32 numbers");
+    const std::size_t rank = weight->dims.size();
+    Form form{What::weighted, {}, std::nullopt, false};
+    if (node.is("Conv")) {
+      form.axis = 0;
+    } else if (node.is("Gemm")) {
+      const bool plain = node.int_or("transA", 0) == 0 && node.float_or("alpha", 1) == 1;
+      if (!plain) return refused("it has transA or alpha");
+      form.axis = node.int_or("transB", 0) != 0 ? 0 : 1;
+    } else {
+      if (rank != 2) return refused(fmt::format("its weight has {} dimensions", rank));
+      form.axis = 1;
+    }
+    if (rank < 2) return refused(fmt::format("its weight has {} dimensions", rank));
+    return form;
+  }
+
+  [[nodiscard]] static Form operator_form(const Node& node) {
+    const auto op = make_operator(node);
+    if (op == nullptr) return refused("it is no operator that Graft knows");
+    const std::string_view name = op->type().name;
+    if (!is_activation(node.input(0))) return refused("it reads no f32 tensor");
+    if (!has_int8_row(node, *op)) return refused(fmt::format("{} has no int8 form", name));
+    Form form{What::graft, {}, std::nullopt, gives_elements_on(*op)};
+    if (name == "Convolution" && node.inputs.size() > 1) {
+      const auto weight = node.input(1)->constant();
+      if (!weight || !is_finite(*weight)) return refused("its weight is calculated, or is not finite");
+      form.axis = 0;
+    }
+    return form;
+  }
+
+  // ---- What reads what
+
+  [[nodiscard]] bool takes_int8(const Use& use) const {
+    const auto found = inputs_.find(use.node);
+    return found != inputs_.end() &&
+           std::find(found->second.begin(), found->second.end(), use.index) != found->second.end();
+  }
+
+  /// All that read it do so in int8.
+  [[nodiscard]] bool is_only_wanted_in_int8(const Value& value) const {
+    return value.output_count == 0 && !value.uses.empty() &&
+           std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return takes_int8(use); });
+  }
+
+  /// The same, perhaps behind an activation function. (What somebody reads in f32 as well, as the residual stream of a
+  /// transformer, is stored in f32 anyway, and loses nothing on its way.)
+  [[nodiscard]] bool ends_in_int8(const Value& value) const {
+    if (is_only_wanted_in_int8(value)) return true;
+    if (value.output_count != 0 || value.uses.size() != 1) return false;
+    const Node& reader = *value.uses.front().node;
+    return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
+  }
+
+  /// The node behind whose sums nothing but constants was added, where only `reader` gets them.
+  [[nodiscard]] const Node* sums_for(const Value& value) const {
+    const Node* maker = value.producer;
+    if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;
+    if (forms_.at(maker).what == What::weighted && !choice_.kept.contains(key_of(*maker))) return maker;
+    const std::vector<std::size_t> given = activations_of(*maker);
+    if (!maker->is("Add") || given.size() != 1) return nullptr;
+    return sums_for(*maker->inputs[given[0]]);
+  }
+
+  /// Where the input of a node comes from in the order of the graph.
+  [[nodiscard]] std::size_t place_of_input(const Node& node) const {
+    const Node* maker = node.input(0)->producer;
+    return maker == nullptr ? 0 : order_.at(maker) + 1;
+  }
+
+  // ---- Decisions, from the last node to the first
+
+  void decide(const Node& node) {
+    const Form& form = forms_.at(&node);
+    if (form.what == What::none || choice_.kept.contains(key_of(node))) return;
+    switch (form.what) {
+      case What::weighted: take(node, {0}); return;
+      case What::moves:
+      case What::averages: decide_by_outputs(node, form); return;
+      case What::adds: decide_sum(node); return;
+      case What::graft: decide_by_outputs(node, form); return;
+      case What::none: return;
+    }
+  }
+
+  void decide_by_outputs(const Node& node, const Form& form) {
+    const bool all = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* value) {
+      return value == nullptr || is_only_wanted_in_int8(*value);
+    });
+    if (!all) return;
+    const std::vector<std::size_t> given = activations_of(node);
+    take(node, form.what == What::moves ? given : std::vector<std::size_t>{0});
+    if (form.what == What::graft) wanted_.insert(node.output());
+    if (!form.shares_scale) return;
+    for (const std::size_t input : inputs_.at(&node)) {
+      for (const Value* output : node.outputs) {
+        if (output != nullptr) groups_.join(node.inputs[input]->name, output->name);
+      }
+    }
+  }
+
+  void decide_sum(const Node& node) {
+    if (!ends_in_int8(*node.output())) return;
+    const std::vector<std::size_t> given = activations_of(node);
+    const Node* first = sums_for(*node.inputs[given[0]]);
+    const Node* second = sums_for(*node.inputs[given[1]]);
+    if (first == nullptr && second == nullptr) {
+      take(node, given);
+    } else if (first != nullptr && second != nullptr) {
+      // The longer way stays in the kernel; the shorter one, which can be calculated before, is stored.
+      take(node, {place_of_input(*first) <= place_of_input(*second) ? given[0] : given[1]});
+    } else {
+      take(node, {first != nullptr ? given[1] : given[0]});
+    }
+  }
+
+  void take(const Node& node, std::vector<std::size_t> inputs) {
+    for (const std::size_t input : inputs) wanted_.insert(node.inputs[input]);
+    inputs_.emplace(&node, std::move(inputs));
+  }
+
+  // ---- What is told of them
+
+  /// Whether TensorRT can calculate it in the kernel of an int8 node before it.
+  [[nodiscard]] bool follows_int8(const Node& node) const {
+    if (!is_pointwise(node)) return false;
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value* value) {
+      if (!is_activation(value) || value->producer == nullptr || wanted_.contains(value)) return false;
+      const auto maker = kinds_.find(value->producer);
+      if (maker == kinds_.end()) return false;
+      const What what = forms_.at(value->producer).what;
+      const bool sums = maker->second == Int8Kind::calculates && (what == What::weighted || what == What::adds);
+      return sums || maker->second == Int8Kind::follows;
+    });
+  }
+
+  Int8Node describe_node(const Node& node) {
+    const Form& form = forms_.at(&node);
+    Int8Node told{.key = key_of(node),
+                  .node = describe(node),
+                  .op = node.op_type,
+                  .kind = Int8Kind::none,
+                  .reason = {},
+                  .by_form = false,
+                  .inputs = {},
+                  .axis = {},
+                  .has_int8_form = false};
+    const auto taken = inputs_.find(&node);
+    const bool has_f32 = std::any_of(node.outputs.begin(), node.outputs.end(), is_f32) && !activations_of(node).empty();
+    if (taken != inputs_.end()) {
+      told.kind = form.what == What::moves ? Int8Kind::moves : Int8Kind::calculates;
+      told.inputs = taken->second;
+      told.axis = form.axis;
+      told.has_int8_form = form.what == What::graft;
+      told.reason = remark_on(node);
+    } else if (const auto asked = choice_.kept.find(told.key); has_f32 && asked != choice_.kept.end()) {
+      told.kind = Int8Kind::kept;
+      told.reason = asked->second;
+    } else if (follows_int8(node)) {
+      told.kind = Int8Kind::follows;
+      told.reason = reads_in_f32(node);
+    } else if (has_f32 || !node.subgraphs().empty()) {
+      told.kind = Int8Kind::kept;
+      told.by_form = true;
+      told.reason = reason_of(node, form);
+    }
+    kinds_.emplace(&node, told.kind);
+    if (told.kind == Int8Kind::calculates) kernels_.emplace(&node, &node);
+    if (told.kind == Int8Kind::follows) kernels_.emplace(&node, kernel_before(node));
+    return told;
+  }
+
+  /// The int8 node in whose kernel it is: of those that it reads, the last to be calculated.
+  [[nodiscard]] const Node* kernel_before(const Node& node) const {
+    const Node* last = nullptr;
+    for (const Value* value : node.inputs) {
+      const auto found = value == nullptr ? kernels_.end() : kernels_.find(value->producer);
+      if (found == kernels_.end()) continue;
+      if (last == nullptr || order_.at(found->second) > order_.at(last)) last = found->second;
+    }
+    return last;
+  }
+
+  [[nodiscard]] std::string reads_in_f32(const Node& node) const {
+    const Node* kernel = kernel_before(node);
+    for (const Value* value : node.inputs) {
+      if (!is_activation(value)) continue;
+      const auto found = kernels_.find(value->producer);
+      if (found == kernels_.end() || found->second != kernel) return fmt::format("it reads '{}' in f32", value->name);
+    }
+    return {};
+  }
+
+  /// As TensorRT-RTX 1.7.1 built them.
+  [[nodiscard]] static std::string remark_on(const Node& node) {
+    if (!node.is("AveragePool")) return {};
+    const auto window = node.ints("kernel_shape").value_or(std::vector<std::int64_t>());
+    const auto steps = node.ints("strides").value_or(std::vector<std::int64_t>(window.size(), 1));
+    const auto all_are = [](const std::vector<std::int64_t>& numbers, std::int64_t wanted) {
+      return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t number) { return number == wanted; });
+    };
+    if (all_are(steps, 1) && (all_are(window, 3) || all_are(window, 7))) return {};
+    return "TensorRT-RTX calculates it in f32: of AveragePool it has 3x3 and 7x7 with step 1 in int8";
+  }
+
+  [[nodiscard]] std::string reason_of(const Node& node, const Form& form) const {
+    if (!form.refusal.empty()) return form.refusal;
+    if (form.what == What::none) {
+      const bool for_int8 = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                        [&](const Value* value) { return wanted_.contains(value); });
+      return fmt::format("TensorRT has no int8 {}{}", node.op_type,
+                         for_int8 ? "; what it gives is rounded to int8" : "");
+    }
+    for (const Value* value : node.outputs) {
+      if (value == nullptr) continue;
+      if (value->output_count != 0) return fmt::format("'{}' is an output of the network", value->name);
+      for (const Use& use : value->uses) {
+        if (!takes_int8(use)) return fmt::format("{} reads it in f32", describe(*use.node));
+      }
+    }
+    return "nothing reads it in int8";
+  }
+
+  [[nodiscard]] std::vector<std::string> candidates(const std::vector<Node*>& nodes) const {
+    std::set<const Value*> values;
+    for (const Node* node : nodes) {
+      const Form& form = forms_.at(node);
+      if (form.what == What::none) continue;
+      if (form.what == What::weighted || form.what == What::graft || form.what == What::averages) {
+        values.insert(node->input(0));
+        if (form.what == What::graft) values.insert(node->output());
+        continue;
+      }
+      for (const std::size_t input : activations_of(*node)) values.insert(node->inputs[input]);
+    }
+    std::vector<std::string> names;
+    for (const Value* value : graph_.values()) {
+      if (values.contains(value)) names.push_back(value->name);
+    }
+    return names;
+  }
+
+  const Graph& graph_;
+  const Int8Choice& choice_;
+  std::unordered_map<const Node*, std::size_t> order_;
+  std::unordered_map<const Node*, Form> forms_;
+  std::unordered_map<const Node*, std::vector<std::size_t>> inputs_;  ///< That are read in int8.
+  std::unordered_map<const Node*, Int8Kind> kinds_;
+  std::unordered_map<const Node*, const Node*> kernels_;  ///< Of what calculates in int8, and what follows that.
+  std::set<const Value*> wanted_;
+  Groups groups_;
+  Int8Plan plan_;
+};
+
+}  // namespace
+
+std::string_view to_string(Int8Kind kind) {
+  switch (kind) {
+    case Int8Kind::calculates:
+    case Int8Kind::moves: return "int8";
+    case Int8Kind::follows: return "fused";
+    case Int8Kind::kept: return "f32";
+    case Int8Kind::none: return "";
+  }
+  return "";
+}
+
+Int8Plan plan_int8(const Model& prepared, const Int8Choice& choice) { return Planner(prepared.graph(), choice).run(); }
+
+}  // namespace graft

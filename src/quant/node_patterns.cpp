@@ -1,0 +1,46 @@
+// Names against patterns of the shell.
+#include "quant/node_patterns.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "core/suggest.hpp"
+#include "graft/error.hpp"
+#include "graph/operator_node.hpp"
+#include "quant/typed.hpp"
+
+namespace graft {
+namespace {
+
+std::string operator_name(const Node& node) {
+  const OperatorMatch match = find_operator_for(node);
+  return match ? std::string(match.type->name) : node.op_type;
+}
+
+}  // namespace
+
+bool matches_pattern(const std::string& pattern, const Node& node) {
+  const auto fits = [&](const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; };
+  return fits(node.name) || fits(operator_name(node)) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(),
+                     [&](const Value* value) { return value != nullptr && fits(value->name); });
+}
+
+void check_patterns(const char* option, const std::vector<std::string>& patterns, const Model& model) {
+  const std::vector<Node*> nodes = model.graph().nodes();
+  for (const std::string& pattern : patterns) {
+    if (std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) { return matches_pattern(pattern, *node); })) {
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const Node* node : nodes) names.insert(names.end(), {node->name, operator_name(*node), key_of(*node)});
+    const auto meant = nearest(pattern, names);
+    throw Error(fmt::format(
+        "{}: {} {}: no node, tensor or operator has this name{}\n`graft inspect {}` lists the nodes", model.source,
+        option, pattern, meant ? fmt::format("; did you mean {}?", *meant) : "", model.source));
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,188 @@
+// QuantizeLinear and DequantizeLinear where a plan wants them, and weights in int8.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/functions.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/shape_inference.hpp"
+#include "quant/fold_scales.hpp"
+#include "quant/int8_plan.hpp"
+#include "quant/typed.hpp"
+
+namespace graft {
+namespace {
+
+constexpr double highest_step = 127;
+
+NodeAttribute float_attribute(float number) { return NodeAttribute(AttributeData(number)); }
+
+/// A tensor on both sides of its rounding.
+struct Rounded {
+  Value* steps = nullptr;  ///< int8
+  Value* numbers = nullptr;
+};
+
+class Placing {
+ public:
+  Placing(const Model& prepared, const Int8Plan& plan, const Int8Scales& scales) : plan_(plan), scales_(scales) {
+    result_.model = prepared.clone();
+    for (Node* node : graph().nodes()) nodes_.emplace(key_of(*node), node);
+  }
+
+  Int8Model run() {
+    // What gives int8 itself comes first: then each tensor is there in both forms, or is to be rounded.
+    for (const Int8Node& planned : plan_.nodes) {
+      if (planned.has_int8_form) split_output(*nodes_.at(planned.key));
+    }
+    for (const Int8Node& planned : plan_.nodes) place(planned, *nodes_.at(planned.key));
+    graph().topological_sort();
+    graph().remove_dead();
+    remove_unused_functions(result_.model);
+    infer_shapes(result_.model);
+    attach_functions(result_.model);
+    result_.quantized_tensors = rounded_.size();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] Graph& graph() { return result_.model.graph(); }
+
+  [[nodiscard]] float scale_of_tensor(const std::string& name) const {
+    const auto planned = plan_.tensors.find(name);
+    const auto scale = planned == plan_.tensors.end() ? scales_.end() : scales_.find(planned->second);
+    if (scale == scales_.end()) throw Error(Error::Kind::internal, fmt::format("no scale for '{}'", name));
+    return scale->second;
+  }
+
+  Value* scale_constant(const std::string& name) {
+    return graph().add_constant(name + "/scale", TensorData::scalar_of(ElementType::f32, scale_of_tensor(name)));
+  }
+
+  Value* zero_constant(const std::string& name) {
+    return graph().add_constant(name + "/zero", TensorData::scalar_of(ElementType::i8, 0));
+  }
+
+  void place(const Int8Node& planned, Node& node) {
+    if (planned.kind == Int8Kind::kept) node.metadata[std::string(precision_note)] = "f32: " + planned.reason;
+    for (const std::size_t input : planned.inputs) {
+      Value* x = node.inputs[input];
+      const std::string name = x->name;
+      const Rounded& found = rounded(*x);
+      graph().set_input(node, input, planned.has_int8_form ? found.steps : found.numbers);
+      if (planned.has_int8_form) node.attributes.insert_or_assign("x_scale", float_attribute(scale_of_tensor(name)));
+    }
+    if (planned.inputs.empty() || !planned.has_weight()) return;
+    if (planned.has_int8_form) {
+      quantize_operator(node);
+    } else {
+      graph().set_input(node, 1, weight(*node.inputs[1], *planned.axis));
+    }
+  }
+
+  const Rounded& rounded(Value& x) {
+    const auto found = rounded_.find(x.name);
+    if (found != rounded_.end()) return found->second;
+    Value* scale = scale_constant(x.name);
+    Value* zero = zero_constant(x.name);
+    Node* quantize = graph().add_node("QuantizeLinear", {&x, scale, zero}, {x.name + "/int8"});
+    Node* back = graph().add_node("DequantizeLinear", {quantize->output(), scale, zero}, {x.name + "/rounded"});
+    return rounded_.emplace(x.name, Rounded{quantize->output(), back->output()}).first->second;
+  }
+
+  /// The node gives int8; what it gave keeps its name behind DequantizeLinear.
+  void split_output(Node& node) {
+    Value& y = *node.output();
+    Node* own = graph().add_node(node.op_type, node.inputs, {y.name + "/int8"}, &node, node.domain);
+    own->name = node.name;
+    own->metadata = node.metadata;
+    for (const auto& [name, attribute] : node.attributes) own->attributes.emplace(name, copy_attribute(attribute));
+    own->attributes.insert_or_assign("y_scale", float_attribute(scale_of_tensor(y.name)));
+    Node* back = graph().add_node("DequantizeLinear", {own->output(), scale_constant(y.name), zero_constant(y.name)},
+                                  {""}, &node);
+    graph().move_output(node, 0, *back, 0);
+    graph().remove_node(node);
+    nodes_[y.name] = own;
+    rounded_.emplace(y.name, Rounded{own->output(), &y});
+  }
+
+  Value* weight(Value& weight, std::size_t axis) {
+    Value*& known = weights_[{weight.name, axis}];
+    if (known != nullptr) return known;
+    const QuantizedWeight quantized = quantize_weight(*weight.constant(), axis);
+    Value* steps = graph().add_constant(weight.name + "/int8", quantized.steps);
+    Value* scale = graph().add_constant(weight.name + "/scale", TensorData::from_floats(quantized.scales));
+    Node* back = graph().add_node("DequantizeLinear", {steps, scale}, {weight.name + "/rounded"});
+    back->attributes.emplace("axis", NodeAttribute(AttributeData(static_cast<std::int64_t>(axis))));
+    known = back->output();
+    return known;
+  }
+
+  /// The weights that an operator of Graft has as an input or as an attribute.
+  void quantize_operator(Node& node) {
+    const auto op = make_operator(node);
+    if (op->type().find_attribute("weight_scale") == nullptr) return;
+    std::optional<QuantizedWeight> quantized;
+    if (node.inputs.size() > 1) {
+      quantized = quantize_weight(*node.inputs[1]->constant(), 0);
+      graph().set_input(node, 1, graph().add_constant(node.inputs[1]->name + "/int8", quantized->steps));
+    } else {
+      const auto numbers = std::get<std::vector<float>>(*op->get("kernel_weights"));
+      const std::int64_t channels = std::get<std::int64_t>(*op->get("num_output"));
+      TensorData weights = TensorData::from_floats(numbers);
+      weights.dims = {channels, static_cast<std::int64_t>(numbers.size()) / channels};
+      quantized = quantize_weight(weights, 0);
+    }
+    node.attributes.insert_or_assign("weight_scale", NodeAttribute(AttributeData(quantized->scales)));
+  }
+
+  const Int8Plan& plan_;
+  const Int8Scales& scales_;
+  Int8Model result_;
+  std::map<std::string, Node*, std::less<>> nodes_;
+  std::map<std::string, Rounded, std::less<>> rounded_;
+  std::map<std::pair<std::string, std::size_t>, Value*> weights_;
+};
+
+}  // namespace
+
+QuantizedWeight quantize_weight(const TensorData& weight, std::size_t axis) {
+  std::vector<double> numbers = *weight.numbers();
+  std::size_t inner = 1;
+  for (std::size_t i = axis + 1; i < weight.dims.size(); ++i) inner *= static_cast<std::size_t>(weight.dims[i]);
+  const auto channels = static_cast<std::size_t>(weight.dims[axis]);
+  const auto channel_of = [&](std::size_t i) { return i / inner % channels; };
+  std::vector<double> largest(channels, 0);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    largest[channel_of(i)] = std::max(largest[channel_of(i)], std::abs(numbers[i]));
+  }
+  QuantizedWeight quantized;
+  for (const double most : largest) {
+    const auto scale = static_cast<float>(most / highest_step);
+    // A channel of zeros has steps as well; TensorRT refuses 0.
+    quantized.scales.push_back(most == 0 ? 1.F : std::max(scale, std::numeric_limits<float>::min()));
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double steps = std::nearbyint(numbers[i] / static_cast<double>(quantized.scales[channel_of(i)]));
+    numbers[i] = std::clamp(steps, -highest_step, highest_step);
+  }
+  quantized.steps = TensorData::from_numbers(ElementType::i8, weight.dims, numbers);
+  return quantized;
+}
+
+Model prepare_for_int8(const Model& model) {
+  Model prepared = prepare_for_types(model, Precision::f16);
+  fold_scales(prepared);
+  infer_shapes(prepared);
+  return prepared;
+}
+
+Int8Model place_int8(const Model& prepared, const Int8Plan& plan, const Int8Scales& scales) {
+  return Placing(prepared, plan, scales).run();
+}
+
+}  // namespace graft
