@@ -49,8 +49,8 @@ Outputs = dict[str, np.ndarray]
 class Task:
     """A network's folder, as data.py writes it."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: pathlib.Path, limit: int | None = None) -> None:
+        self.folder, self.limit = folder, limit
         about = json.loads((folder / "task.json").read_text())
         self.name, self.kind, self.input, self.output = folder.name, about["kind"], about["input"], about["output"]
         self.network = folder / about["network"]
@@ -83,8 +83,12 @@ class Task:
             if key.startswith("labels"):
                 continue
             labels = self.test.get(key.replace("image_", "labels_") if "image_" in key else "labels")
+            values = values[: self.limit]
             for i in range(0, len(values), BATCH):
-                yield {self.input: values[i : i + BATCH]}, None if labels is None else labels[i : i + BATCH]
+                yield (
+                    {self.input: values[i : i + BATCH]},
+                    None if labels is None else labels[i : min(i + BATCH, len(values))],
+                )
 
     def few(self) -> np.ndarray:
         """Some of the calibration data as one run, for f16."""
@@ -289,12 +293,12 @@ def ways_of(task: Task, program: pathlib.Path, work: pathlib.Path, options: argp
 
     yield "f32", "f32", "graft", "", None
     yield "f16", "f16", "graft", "", graft_f16
-    for method in METHODS:
+    for method in options.methods:
         yield f"int8 {method}", "int8", "graft", method, graft_int8(method, "")
     for improve in IMPROVEMENTS if options.improve else ():
         method = options.improve_method
         yield f"int8 {method}, {improve}", "int8", "graft", method, graft_int8(method, improve)
-    for method in (method for method in METHODS if method != "mse"):
+    for method in (method for method in options.methods if method != "mse"):
         for only in (False, True):
             label = f"int8 {method}, {'products alone' if only else 'all operators'}"
             yield label, "int8", "ONNX Runtime", method, onnxruntime_int8(method, only)
@@ -377,6 +381,8 @@ def main() -> int:
     parser.add_argument(
         "--improve-method", choices=METHODS, default="mse", help="the thresholds beside improvements (mse)"
     )
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--test", type=int, metavar="N", help="judge by the first N test samples (of each size)")
     parser.add_argument("--run", action=argparse.BooleanOptionalAction, default=True, help="repeat with `graft run`")
     parser.add_argument("--record", type=pathlib.Path, help="write the result here, for bench/quantize/document.py")
     options = parser.parse_args()
@@ -385,7 +391,7 @@ def main() -> int:
     rows = []
     for folder in folders:
         if not options.only or folder.name in options.only:
-            rows += measure(Task(folder), options)
+            rows += measure(Task(folder, options.test), options)
     misses = misses_of(rows)
     for miss in misses:
         print(miss, file=sys.stderr)

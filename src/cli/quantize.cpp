@@ -66,10 +66,10 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
   add(command.add_option(
           "--improve", arguments.improve,
           "what is done so that less is lost: equalize (ranges of neighbouring layers), smooth (inputs of "
-          "matrix products), bias (what rounding adds on average); several with commas"),
+          "matrix products), round (weights up or down), bias (what rounding adds on average); several with commas"),
       "LIST")
       ->delimiter(',')
-      ->check(CLI::IsMember({"equalize", "smooth", "bias"}))
+      ->check(CLI::IsMember({"equalize", "smooth", "round", "bias"}))
       ->allow_extra_args(false);
   add(command.add_option("--rest", arguments.rest,
                          "what the nodes that do not become int8 calculate in: f32 (as without "

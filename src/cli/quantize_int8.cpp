@@ -176,7 +176,10 @@ Int8Options options_of(const QuantizeArguments& arguments) {
   const auto improves = [&](std::string_view what) {
     return std::find(arguments.improve.begin(), arguments.improve.end(), what) != arguments.improve.end();
   };
-  options.improve = {.equalize = improves("equalize"), .smooth = improves("smooth"), .bias = improves("bias")};
+  options.improve = {.equalize = improves("equalize"),
+                     .smooth = improves("smooth"),
+                     .round = improves("round"),
+                     .bias = improves("bias")};
   if (arguments.rest != "f32") options.rest = arguments.rest == "bf16" ? Precision::bf16 : Precision::f16;
   if (!arguments.cache.empty()) options.cache = read_calibration_cache(arguments.cache);
   if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;

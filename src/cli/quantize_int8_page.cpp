@@ -495,6 +495,7 @@ void add_facts(report::Report& page, const ChosenInt8& chosen, const Int8Options
   const auto smoothed = std::count_if(chosen.smoothed.begin(), chosen.smoothed.end(),
                                       [](const Smoothed& tensor) { return tensor.why_not.empty(); });
   add_improvement("smoothed", static_cast<std::size_t>(smoothed), "tensor");
+  add_improvement("rounded adaptively", chosen.rounded.size(), "layer");
   add_improvement("bias corrected", chosen.corrected.size(), "layer");
   for (const std::string& note : chosen.notes) page.summary.push_back({"note", note});
 }
@@ -509,7 +510,8 @@ std::string explanation(const Int8Node& node) {
   switch (node.kind) {
     case Int8Kind::calculates: return node.reason.empty() ? "calculates from int8" : node.reason;
     case Int8Kind::moves: return "gives int8 on";
-    case Int8Kind::follows: return "in the kernel of the int8 node before it";
+    case Int8Kind::follows:
+      return "in the kernel of the int8 node before it" + (node.reason.empty() ? "" : "; " + node.reason);
     case Int8Kind::kept: return node.reason;
     case Int8Kind::none: return "it calculates nothing in f32";
   }

@@ -11,7 +11,9 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <optional>
 #include <system_error>
 
 #include "graft/error.hpp"
@@ -22,6 +24,8 @@ namespace graft {
 namespace {
 
 constexpr int poll_milliseconds = 100;
+/// With a child that does not end when it is told to.
+constexpr std::chrono::seconds patience{5};
 
 class Descriptor {
  public:
@@ -173,10 +177,20 @@ struct ChildProcess::State {
   Stream error{callbacks.on_error};
   std::array<Stream*, 2> open{&output, &error};
   ::pid_t child = 0;
-  bool stopped = false;
+  std::optional<std::chrono::steady_clock::time_point> stopped;
 
-  /// Its whole group: a shell does not pass the signal on to what it runs.
-  void terminate() const { ::kill(-child, SIGTERM); }
+  /// The signal goes to its whole group: a shell does not pass it on to what it runs.
+  void send(int signal) const { ::kill(-child, signal); }
+
+  void stop_if_asked() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!stopped && callbacks.should_stop && callbacks.should_stop()) {
+      stopped = now;
+      send(SIGTERM);
+    } else if (stopped && now - *stopped > patience) {
+      send(SIGKILL);
+    }
+  }
 };
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
@@ -199,7 +213,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
 
 ChildProcess::~ChildProcess() {
   if (state_->child <= 0) return;
-  state_->terminate();
+  state_->send(SIGTERM);
   (void)wait_for(state_->child);
 }
 
@@ -222,10 +236,7 @@ bool ChildProcess::read_some() {
     polled[i] = {.fd = open[i] == nullptr ? -1 : open[i]->reader.get(), .events = POLLIN, .revents = 0};
   }
   (void)::poll(polled.data(), polled.size(), poll_milliseconds);
-  if (!state_->stopped && state_->callbacks.should_stop && state_->callbacks.should_stop()) {
-    state_->stopped = true;
-    state_->terminate();
-  }
+  state_->stop_if_asked();
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (polled[i].revents != 0 && !open[i]->read_some()) open[i] = nullptr;
   }

@@ -17,7 +17,8 @@ struct ProcessResult {
 struct ProcessCallbacks {
   std::function<void(std::string_view line)> on_output;
   std::function<void(std::string_view line)> on_error;
-  std::function<bool()> should_stop;  ///< Asked a few times a second; true sends SIGTERM to the child and its children.
+  std::function<bool()> should_stop;  ///< Asked a few times a second; true sends SIGTERM to the child and its children,
+                                      ///< after 5 s SIGKILL.
 };
 
 /// A child process that is talked to, line by line. It leads a process group, which gets SIGTERM where it outlives this

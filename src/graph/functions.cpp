@@ -83,6 +83,13 @@ class Inliner {
     return call.op_type + "/";
   }
 
+  /// ONNX Runtime refuses a model in which two nodes have one name.
+  std::string unused_name(const std::string& wanted) {
+    std::string name = wanted;
+    for (std::size_t i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}~{}", wanted, i);
+    return name;
+  }
+
   Value* look_up(Value* value) const {
     if (value == nullptr) return nullptr;
     const auto found = map_.find(value);
@@ -105,7 +112,7 @@ class Inliner {
     }
     Node* copy = target.add_node_with_outputs(node.op_type, std::move(inputs), std::move(outputs), before, node.domain);
     copy->overload = node.overload;
-    copy->name = prefix_ + (node.name.empty() ? node.op_type : node.name);
+    copy->name = unused_name(prefix_ + (node.name.empty() ? node.op_type : node.name));
     copy->doc = node.doc;
     copy->metadata = node.metadata;
     copy->opaque = node.opaque;
@@ -172,6 +179,7 @@ class Inliner {
   const FunctionDefinition& function_;
   Graph& graph_;
   std::string prefix_;
+  std::set<std::string> names_;  // of the nodes made so far
   std::unordered_map<const Value*, Value*> map_;
   std::set<const Value*> taken_;
 };

@@ -34,9 +34,12 @@ bool is_known(std::int64_t version) {
 
 bool is_control(char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }
 
+/// What a terminal or a reader of UTF-8 would stumble over.
+bool is_unprintable(char c) { return is_control(c) || static_cast<unsigned char>(c) >= 0x80; }
+
 std::string in_quotes(std::string_view text) {
   std::string shown(text.substr(0, longest_quote));
-  std::replace_if(shown.begin(), shown.end(), is_control, '?');
+  std::replace_if(shown.begin(), shown.end(), is_unprintable, '?');
   return fmt::format("'{}{}'", shown, text.size() > longest_quote ? " ..." : "");
 }
 

@@ -60,7 +60,10 @@ NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const
     }
     if (found == arrays.end()) {
       std::string names;
-      for (const auto& [name, array] : arrays) names += (names.empty() ? "" : ", ") + name;
+      for (const auto& [name, array] : arrays) {
+        names += fmt::format("{}{} ({} {})", names.empty() ? "" : ", ", name, to_string(array.type),
+                             fmt::join(array.shape, "x"));
+      }
       throw Error(fmt::format("{}: there is no array for the input '{}'; the file has {}, the model's inputs are {}",
                               path.string(), input->name, names, names_of(inputs)));
     }

@@ -73,8 +73,8 @@ class Int8Chooser {
 
   ChosenInt8 run() {
     if (data_.count == 0 && !options_.cache) throw Error("there is no sample to calibrate with");
-    if (data_.count == 0 && (options_.improve.bias || options_.improve.smooth)) {
-      throw Error("--improve: correcting biases and smoothing look at data\nGive it with --data");
+    if (data_.count == 0 && (options_.improve.bias || options_.improve.round || options_.improve.smooth)) {
+      throw Error("--improve: all but equalize look at data\nGive it with --data");
     }
     keep_what_was_asked_for();
     measure_f32();  // before minutes go into calibration: a metric that does not work shows now
@@ -238,6 +238,11 @@ class Int8Chooser {
 
   [[nodiscard]] Int8Model improved_with(const Kept& kept) {
     Int8Model placed = placed_with(kept);
+    if (options_.improve.round) {
+      RoundOptions options;
+      options.observe = observing("rounding weights up or down");
+      result_.rounded = round_adaptively(placed.model, prepared_, data_, options);
+    }
     if (options_.improve.bias) {
       result_.corrected = correct_bias(placed.model, prepared_, data_, observing("correcting biases"));
     }

@@ -20,6 +20,7 @@
 #include "quant/int8_cost.hpp"
 #include "quant/int8_plan.hpp"
 #include "quant/output_figures.hpp"
+#include "quant/round_adaptively.hpp"
 #include "quant/smooth.hpp"
 #include "quant/thresholds.hpp"
 
@@ -29,7 +30,8 @@ namespace graft {
 struct Improvements {
   bool equalize = false;  ///< Before calibration: see equalize.
   bool smooth = false;    ///< Before calibration: see smooth.
-  bool bias = false;      ///< Of the int8 model: see correct_bias.
+  bool round = false;     ///< Of the int8 model: see round_adaptively.
+  bool bias = false;      ///< Of the int8 model, the last: see correct_bias.
 };
 
 struct Int8Options {
@@ -87,6 +89,7 @@ struct ChosenInt8 {
   std::vector<Int8Trial> trials;
   std::vector<Equalized> equalized;
   std::vector<Smoothed> smoothed;
+  std::vector<Rounded> rounded;
   std::vector<CorrectedBias> corrected;
   std::size_t written_trial = 0;  ///< Whose model was written.
   Int8Cost f32_cost;              ///< With everything kept.

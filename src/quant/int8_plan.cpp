@@ -165,6 +165,12 @@ class Planner {
     if (!node.subgraphs().empty()) return refused("the graphs inside it stay as they are");
     if (node.domain == onnx_domain) return operator_form(node);
     if (!node.domain.empty()) return refused("it is an operator of another library");
+    const auto is_rounded = [](const Value* value) {
+      return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
+    };
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), is_rounded)) {
+      return refused("it reads DequantizeLinear: it is as somebody quantised it");
+    }
     const std::vector<std::size_t> given = activations_of(node);
     if (given.empty() || !is_f32(node.output())) return {};
     if (is_one_of(node, {"Conv", "Gemm", "MatMul"})) return weighted_form(node);
@@ -173,8 +179,13 @@ class Planner {
     if (is_one_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
       return {What::adds, {}, std::nullopt, false};
     }
-    if (node.is("AveragePool")) return {What::averages, {}, std::nullopt, false};
+    if (node.is("AveragePool") || is_mean_of_its_own(node)) return {What::averages, {}, std::nullopt, false};
     return {};
+  }
+
+  /// Where others read the same in f32 there is nothing to be gained: TensorRT-RTX stores it in f32.
+  [[nodiscard]] static bool is_mean_of_its_own(const Node& node) {
+    return node.is("GlobalAveragePool") && node.input(0)->uses.size() == 1 && node.input(0)->output_count == 0;
   }
 
   /// Behind what gives int8 itself an activation function has no sums to be part of.
@@ -332,7 +343,7 @@ class Planner {
     Int8Node told{.key = key_of(node),
                   .node = describe(node),
                   .op = node.op_type,
-                  .kind = {},
+                  .kind = Int8Kind::none,
                   .reason = {},
                   .by_form = false,
                   .inputs = {},
@@ -345,19 +356,55 @@ class Planner {
       told.inputs = taken->second;
       told.axis = form.axis;
       told.has_int8_form = form.what == What::graft;
-      if (form.what == What::averages) told.reason = "TensorRT-RTX calculates AveragePool in f32";
+      told.reason = remark_on(node);
     } else if (const auto asked = choice_.kept.find(told.key); has_f32 && asked != choice_.kept.end()) {
       told.kind = Int8Kind::kept;
       told.reason = asked->second;
     } else if (follows_int8(node)) {
       told.kind = Int8Kind::follows;
+      told.reason = reads_in_f32(node);
     } else if (has_f32 || !node.subgraphs().empty()) {
       told.kind = Int8Kind::kept;
       told.by_form = true;
       told.reason = reason_of(node, form);
     }
     kinds_.emplace(&node, told.kind);
+    if (told.kind == Int8Kind::calculates) kernels_.emplace(&node, &node);
+    if (told.kind == Int8Kind::follows) kernels_.emplace(&node, kernel_before(node));
     return told;
+  }
+
+  /// The int8 node in whose kernel it is: of those that it reads, the last to be calculated.
+  [[nodiscard]] const Node* kernel_before(const Node& node) const {
+    const Node* last = nullptr;
+    for (const Value* value : node.inputs) {
+      const auto found = value == nullptr ? kernels_.end() : kernels_.find(value->producer);
+      if (found == kernels_.end()) continue;
+      if (last == nullptr || order_.at(found->second) > order_.at(last)) last = found->second;
+    }
+    return last;
+  }
+
+  [[nodiscard]] std::string reads_in_f32(const Node& node) const {
+    const Node* kernel = kernel_before(node);
+    for (const Value* value : node.inputs) {
+      if (!is_activation(value)) continue;
+      const auto found = kernels_.find(value->producer);
+      if (found == kernels_.end() || found->second != kernel) return fmt::format("it reads '{}' in f32", value->name);
+    }
+    return {};
+  }
+
+  /// As TensorRT-RTX 1.7.1 built them.
+  [[nodiscard]] static std::string remark_on(const Node& node) {
+    if (!node.is("AveragePool")) return {};
+    const auto window = node.ints("kernel_shape").value_or(std::vector<std::int64_t>());
+    const auto steps = node.ints("strides").value_or(std::vector<std::int64_t>(window.size(), 1));
+    const auto all_are = [](const std::vector<std::int64_t>& numbers, std::int64_t wanted) {
+      return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t number) { return number == wanted; });
+    };
+    if (all_are(steps, 1) && (all_are(window, 3) || all_are(window, 7))) return {};
+    return "TensorRT-RTX calculates it in f32: of AveragePool it has 3x3 and 7x7 with step 1 in int8";
   }
 
   [[nodiscard]] std::string reason_of(const Node& node, const Form& form) const {
@@ -403,6 +450,7 @@ class Planner {
   std::unordered_map<const Node*, Form> forms_;
   std::unordered_map<const Node*, std::vector<std::size_t>> inputs_;  ///< That are read in int8.
   std::unordered_map<const Node*, Int8Kind> kinds_;
+  std::unordered_map<const Node*, const Node*> kernels_;  ///< Of what calculates in int8, and what follows that.
   std::set<const Value*> wanted_;
   Groups groups_;
   Int8Plan plan_;

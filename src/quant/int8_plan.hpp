@@ -62,7 +62,8 @@ struct Int8Plan {
 ///
 /// As NVIDIA's documentation of explicit quantisation says, and as TensorRT-RTX 1.7.1 showed in its log of layers
 /// (compute capability 8.9): Conv in 1-D to 3-D, with groups and depthwise, Gemm and MatMul read Int8; ConvTranspose
-/// and AveragePool between Q and DQ read Float; what is pointwise, Softmax too, goes into the kernel before Q.
+/// and most of AveragePool between Q and DQ read Float; what is pointwise, Softmax too, goes into the kernel before Q.
+/// docs/decisions/0012_where_int8_is_placed.md has the evidence.
 [[nodiscard]] Int8Plan plan_int8(const Model& prepared, const Int8Choice& choice = {});
 
 /// The step of each tensor's int8, by the name in Int8Plan::tensors.

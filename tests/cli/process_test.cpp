@@ -98,14 +98,22 @@ TEST(RunProcess, stop_ends_the_child) {
   EXPECT_TRUE(output.result.signal == SIGTERM || output.result.exit_code == 3);
 }
 
+/// Stopped as soon as it has written something.
+ProcessResult run_until_it_speaks(const std::string& script) {
+  bool speaks = false;
+  return run_process({"sh", "-c", script}, {},
+                     {.on_output = [&](std::string_view /*line*/) { speaks = true; },
+                      .on_error = {},
+                      .should_stop = [&] { return speaks; }});
+}
+
+TEST(RunProcess, stop_ends_a_child_that_does_not_listen) {
+  EXPECT_EQ(run_until_it_speaks("trap '' TERM; echo ready; while :; do sleep 0.1; done").signal, SIGKILL);
+}
+
 TEST(RunProcess, stop_reaches_what_a_shell_has_started) {
-  bool started = false;
-  const ProcessResult result =
-      run_process({"sh", "-c", "echo started; sleep 600; echo late"}, {},
-                  {.on_output = [&](std::string_view line) { started = started || line == "started"; },
-                   .on_error = {},
-                   .should_stop = [&] { return started; }});
-  EXPECT_EQ(result.signal, SIGTERM);  // and `sleep`, which holds the outputs open, is gone, or this would wait for it
+  // `sleep` holds the outputs open: were it not ended too, this would wait for it.
+  EXPECT_EQ(run_until_it_speaks("echo ready; sleep 600; echo late").signal, SIGTERM);
 }
 
 TEST(RunProcess, a_program_that_is_not_there_is_a_missing_tool) {

@@ -49,6 +49,16 @@ TEST(Functions, NestedCallsAndReferences) {
   EXPECT_NE(model.graph().find("a"), nullptr);
 }
 
+TEST(Functions, EachNodeHasItsOwnName) {
+  Model model = make_model({{"x"}}, "y = local::F(x)", {"y"});
+  model.graph().nodes()[0]->name = "call";
+  add_function(model, "F", {"x"}, "s = Neg(x)\nt = Neg(s)\ny = Neg(t)");
+  inline_functions(model);
+  std::vector<std::string> names;
+  for (const Node* node : model.graph().nodes()) names.push_back(node->name);
+  EXPECT_EQ(names, (std::vector<std::string>{"call/Neg", "call/Neg~1", "call/Neg~2"}));
+}
+
 TEST(Functions, DefaultsOfAttributesAndAbsentOnes) {
   Model model = make_model({{"x"}}, "y = local::F(x)", {"y"});
   add_function(model, "F", {"x"}, "t = LeakyRelu<alpha=@with>(x)\ny = Elu<alpha=@without>(t)", {"without"});

@@ -276,7 +276,8 @@ TEST_F(Calibrating, DataThatDoNotFitAreRefused) {
   expect_refused(folder_ / "none", "no such file or folder");
   expect_refused(folder_, "neither images nor arrays");
   write_npz(folder_ / "two.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"q", numbers({4, 3, 8, 8}, 1)}});
-  expect_refused(folder_ / "two.npz", "there is no array for the input 'x'; the file has p, q");
+  expect_refused(folder_ / "two.npz",
+                 "there is no array for the input 'x'; the file has p (f32 4x3x8x8), q (f32 4x3x8x8)");
   write_npz(folder_ / "label.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"label", numbers({4}, 1)}});
   EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, std::nullopt).count, 4);
   EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, std::nullopt, 3).count, 3);

@@ -2,6 +2,7 @@
 //
 // Usage: improve_tool fold|equalize IN.onnx OUT.onnx
 //        improve_tool correct IN.onnx OUT.onnx REFERENCE.onnx DATA.npz SAMPLES
+//        improve_tool round IN.onnx OUT.onnx REFERENCE.onnx DATA.npz ROWS
 //        improve_tool smooth IN.onnx OUT.onnx DATA.npz ALPHA [convolutions]
 // Prints what was changed, a line for each.
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "quant/correct_bias.hpp"
 #include "quant/equalize.hpp"
 #include "quant/fold_scales.hpp"
+#include "quant/round_adaptively.hpp"
 #include "quant/smooth.hpp"
 
 namespace {
@@ -43,6 +45,16 @@ void smooth(graft::Model& model, int count, char** arguments) {
   }
 }
 
+void round(graft::Model& model, char** arguments) {
+  const graft::Model reference = graft::read_onnx(arguments[4]);
+  graft::RoundOptions options;
+  options.rows = std::strtol(arguments[6], nullptr, 10);
+  for (const auto& layer : graft::round_adaptively(model, reference, open_data(arguments[5], reference), options)) {
+    std::printf("%s: %zu of %zu, %g to %g %s\n", layer.layer.c_str(), layer.changed, layer.weights, layer.before,
+                layer.after, layer.why_not.c_str());
+  }
+}
+
 int improve(std::string_view what, int count, char** arguments) {
   graft::Model model = graft::read_onnx(arguments[2]);
   if (what == "fold" && count == 4) {
@@ -53,6 +65,8 @@ int improve(std::string_view what, int count, char** arguments) {
     }
   } else if (what == "correct" && count == 7) {
     correct(model, arguments);
+  } else if (what == "round" && count == 7) {
+    round(model, arguments);
   } else if (what == "smooth" && (count == 6 || count == 7)) {
     smooth(model, count, arguments);
   } else {

@@ -159,6 +159,8 @@ namespace graft {
       timed({1}, {2048, 32768}),
       timed({0, 2, 3}, {16, 256, 64, 64}),
       timed({1, 2, 3}, {16, 256, 128, 128}),
+      timed({2}, {1, 2, 2}),  // a network of 3-D boxes: a sine and a cosine for each of two bins of angles
+      timed({2}, {64, 2, 2}),
   };
   std::vector<TimedCase> list = in_formats(linear_formats, shapes);
   const std::vector<TimedCase> vectorised =

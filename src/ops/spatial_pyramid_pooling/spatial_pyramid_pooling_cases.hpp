@@ -98,11 +98,17 @@ namespace graft {
                      .of_copy = of_copy};
   };
   const std::vector<TimedCase> shapes{
-      timed("max", {4, 2, 1}, {16, 256, 64, 64}, 0.85), timed("average", {4, 2, 1}, {16, 256, 64, 64}),
-      timed("max", {6, 3, 2, 1}, {16, 256, 64, 64}),    timed("max", {4, 2, 1}, {64, 256, 128, 128}),
-      timed("max", {4, 2, 1}, {64, 512, 13, 13}),       timed("max", {4, 2, 1}, {16, 256, 61, 83}),
-      timed("max", {4, 2, 1}, {2, 16, 1024, 1024}),     timed("max", {4, 2, 1}, {1, 64, 56, 56}),
+      timed("max", {4, 2, 1}, {16, 256, 64, 64}, 0.85),
+      timed("average", {4, 2, 1}, {16, 256, 64, 64}),
+      timed("max", {6, 3, 2, 1}, {16, 256, 64, 64}),
+      timed("max", {4, 2, 1}, {64, 256, 128, 128}),
+      timed("max", {4, 2, 1}, {64, 512, 13, 13}),
+      timed("max", {4, 2, 1}, {16, 256, 61, 83}),
+      timed("max", {4, 2, 1}, {2, 16, 1024, 1024}),
+      timed("max", {4, 2, 1}, {1, 64, 56, 56}),
       timed("max", {4, 2, 1}, {1, 512, 13, 13}),
+      timed("max", {4, 2, 1}, {1, 32, 8, 8}),  // digits of any size, tests/golden/quantize/sized_digits.onnx
+      timed("max", {4, 2, 1}, {64, 32, 8, 8}),
   };
   return in_formats(linear_formats, shapes);
 }

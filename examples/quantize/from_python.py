@@ -1,0 +1,17 @@
+# from_python.py MODEL.onnx OUTPUT.onnx: the digits network in int8, with samples from a generator and a metric in Python.
+import sys
+from collections.abc import Iterator
+
+import graft
+import numpy as np
+from accuracy import DATA, accuracy
+
+
+def samples() -> Iterator[dict[str, np.ndarray]]:
+    """One run's inputs at a time; yours would read a file, or ask a data loader."""
+    for image in np.load(DATA)["images"][:128]:
+        yield {"image": image[np.newaxis]}
+
+
+result = graft.quantize(sys.argv[1], sys.argv[2], data=samples(), metric=accuracy, max_drop=0.005)
+print(f"accuracy: {result['metric_f32']:.4f} in f32, {result['metric_int8']:.4f} in int8")

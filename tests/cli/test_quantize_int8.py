@@ -1,0 +1,576 @@
+# graft quantize --precision int8: ONNX Runtime without its optimisations, NumPy and ONNX's checker judge.
+import struct
+import zlib
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from conftest import DIGITS, DIGITS_DATA, interrupted_leaves_nothing, save
+from onnx import helper, numpy_helper
+
+RANDOM = np.random.default_rng(11)
+DIGITS_INPUT = f"image={DIGITS_DATA}:images"
+
+
+def constant(name, values, dtype=np.float32):
+    return numpy_helper.from_array(np.asarray(values, dtype), name)
+
+
+def weight(name, *shape):
+    return constant(name, RANDOM.standard_normal(shape) / np.sqrt(np.prod(shape[1:])))
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), name=outputs.split()[0], **attributes)
+
+
+@pytest.fixture
+def quantize(graft, tmp_path):
+    def run(model, data, *options, out="q.onnx", code=0):
+        where = tmp_path / out
+        given = [] if data is None else ["--data", data]
+        answer = graft("quantize", model, "-o", where, "--precision", "int8", "--json", *given, *options)
+        assert answer.code == code, answer.err + answer.out
+        return (where, answer.json) if code < 2 else answer
+
+    return run
+
+
+def session(model):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    given = model if isinstance(model, (bytes, str)) else str(model)
+    return ort.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+
+
+def run(model, **inputs):
+    s = session(model)
+    return dict(zip([o.name for o in s.get_outputs()], s.run(None, inputs), strict=True))
+
+
+def tensors_of(path, inputs):
+    """What ONNX Runtime gives for every tensor of a model."""
+    model = onnx.shape_inference.infer_shapes(onnx.load(path))
+    known = {o.name for o in model.graph.output}
+    for value in model.graph.value_info:
+        if value.name not in known and value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+            model.graph.output.append(value)
+    return {**run(model.SerializeToString(), **inputs), **inputs}
+
+
+def scales(path):
+    """Of each QuantizeLinear, by the tensor that it reads."""
+    model = onnx.load(path)
+    values = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
+    return {n.input[0]: values[n.input[1]] for n in model.graph.node if n.op_type == "QuantizeLinear"}
+
+
+def types(result):
+    return {n["output"]: n["type"] for n in result["nodes"]}
+
+
+def snr(reference, found):
+    reference, found = np.float64(reference), np.float64(found)
+    return 10 * np.log10((reference**2).sum() / ((reference - found) ** 2).sum())
+
+
+@pytest.fixture
+def digits(graft, tmp_path):
+    path = tmp_path / "digits.onnx"
+    assert graft("convert", DIGITS, "-o", path, "--no-prove").code == 0
+    return path
+
+
+# ---- The whole way
+
+
+@pytest.mark.parametrize("method", ["entropy", "minmax", "percentile", "mse"])
+def test_digits_are_as_good_as_in_f32(quantize, graft, digits, tmp_path, method):
+    data = np.load(DIGITS_DATA)
+    out, result = quantize(digits, DIGITS_INPUT, "--method", method)
+    onnx.checker.check_model(onnx.load(out), full_check=True)
+    exact = run(digits, image=data["images"])["logits"]
+    found = run(out, image=data["images"])["logits"]
+    right = [(y.argmax(1) == data["labels"]).mean() for y in (exact, found)]
+    assert right[1] >= right[0] - 0.005
+    assert snr(exact, found) > 30
+    # The CPU engine counts in whole numbers and adds the bias once: a few elements fall on the other side of a half.
+    assert graft("run", out, "--input", DIGITS_INPUT, "-o", tmp_path / "own.npz").code == 0
+    own = np.load(tmp_path / "own.npz")["logits"]
+    assert snr(exact, own) > 30
+    assert (own.argmax(1) == found.argmax(1)).mean() > 0.995
+    assert {n["output"]: n["type"] for n in result["nodes"] if n["operator"] in ("Conv", "Gemm", "MatMul")} == {
+        "/conv1/Conv_output_0": "int8",
+        "/conv2/Conv_output_0": "int8",
+        "/conv3/Conv_output_0": "int8",
+        "/embed/Gemm_output_0": "int8",
+        "logits": "int8",
+    }
+    [reported] = [o for o in result["outputs"] if o["name"] == "logits"]
+    assert reported["snr_db"] > 30
+
+
+def test_scales_of_minmax_are_the_largest_numbers(quantize, digits):
+    images = np.load(DIGITS_DATA)["images"]
+    out, result = quantize(digits, DIGITS_INPUT, "--method", "minmax")
+    tensors = tensors_of(digits, {"image": images})
+    shared = {t["name"]: t["group"] for t in result["tensors"]}
+    for name, scale in scales(out).items():
+        group = [other for other, key in shared.items() if key == shared[name]]
+        largest = max(np.abs(tensors[other]).max() for other in group)
+        assert scale == pytest.approx(largest / 127, rel=1e-5), name
+
+
+def test_weights_have_a_scale_for_each_channel(quantize, tmp_path):
+    nodes = [node("Conv", "x w b", "c", pads=[1, 1, 1, 1]), node("Relu", "c", "r"), node("Conv", "r w2", "y")]
+    w = RANDOM.standard_normal((5, 3, 3, 3)).astype(np.float32) * np.geomspace(0.01, 10, 5)[:, None, None, None]
+    w[2] = 0
+    model = save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("x", ["n", 3, 9, 9])],
+        [("y", ["n", 4, 9, 9])],
+        [constant("w", w), weight("b", 5), weight("w2", 4, 5, 1, 1)],
+    )
+    np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((8, 3, 9, 9)).astype(np.float32))
+    out, _ = quantize(model, tmp_path / "x.npz")
+    values = {i.name: numpy_helper.to_array(i) for i in onnx.load(out).graph.initializer}
+    found = values["w/scale"]
+    largest = np.abs(np.float32(w)).max(axis=(1, 2, 3))
+    np.testing.assert_allclose(found[[0, 1, 3, 4]], largest[[0, 1, 3, 4]] / 127, rtol=1e-6)
+    assert found[2] > 0
+    assert not values["w/int8"][2].any()
+    assert values["w/int8"].dtype == np.int8
+    assert np.abs(values["w/int8"][[0, 1, 3, 4]]).max(axis=(1, 2, 3)).tolist() == [127] * 4
+    np.testing.assert_array_less(np.abs(values["w/int8"] * found[:, None, None, None] - w).max(axis=(1, 2, 3)), found)
+    assert values["b"].dtype == np.float32
+
+
+# ---- What becomes int8
+
+
+def two_branches(path):
+    """Concatenated: a branch, the same pooled, and what they were made of."""
+    nodes = [
+        node("Conv", "x w0", "c0", pads=[1, 1, 1, 1]),
+        node("Relu", "c0", "r0"),
+        node("Conv", "r0 w1", "c1"),
+        node("MaxPool", "r0", "p", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        node("Concat", "c1 p", "k", axis=1),
+        node("Conv", "k w2", "c2"),
+        node("GlobalAveragePool", "c2", "y"),
+    ]
+    weights = [weight("w0", 6, 3, 3, 3), weight("w1", 5, 6, 1, 1), weight("w2", 4, 11, 1, 1)]
+    return save(path, nodes, [("x", ["n", 3, 8, 8])], [("y", ["n", 4, 1, 1])], weights)
+
+
+def test_what_moves_elements_shares_one_scale(quantize, tmp_path):
+    model = two_branches(tmp_path / "m.onnx")
+    x = RANDOM.standard_normal((8, 3, 8, 8)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    out, result = quantize(model, tmp_path / "x.npz", "--method", "minmax")
+    found = scales(out)
+    assert found["k"] == found["c1"] == found["p"] == found["r0"]
+    tensors = tensors_of(model, {"x": x})
+    largest = max(np.abs(tensors[name]).max() for name in ("k", "c1", "p", "r0"))
+    assert found["k"] == pytest.approx(largest / 127, rel=1e-5)
+    assert types(result) == {
+        "c0": "int8",
+        "r0": "fused",
+        "c1": "int8",
+        "p": "int8",
+        "k": "int8",
+        "c2": "int8",
+        "y": "f32",
+    }
+    assert snr(run(model, x=x)["y"], run(out, x=x)["y"]) > 25
+
+
+def residual(path, *, down):
+    """A block whose sum has a convolution on one side, or on both."""
+    nodes = [
+        node("Conv", "x w0", "c0", pads=[1, 1, 1, 1]),
+        node("Relu", "c0", "r0"),
+        node("Conv", "r0 w1", "c1", pads=[1, 1, 1, 1]),
+        node("Relu", "c1", "r1"),
+        node("Conv", "r1 w2", "c2", pads=[1, 1, 1, 1]),
+        *([node("Conv", "r0 w4", "skip")] if down else []),
+        node("Add", "c2 skip" if down else "c2 r0", "s"),
+        node("Relu", "s", "r2"),
+        node("Conv", "r2 w3", "y"),
+    ]
+    weights = [weight("w0", 6, 3, 3, 3), *(weight(f"w{i}", 6, 6, 3, 3) for i in (1, 2)), weight("w3", 4, 6, 1, 1)]
+    return save(
+        path,
+        nodes,
+        [("x", ["n", 3, 8, 8])],
+        [("y", ["n", 4, 8, 8])],
+        [*weights, *([weight("w4", 6, 6, 1, 1)] if down else [])],
+    )
+
+
+@pytest.mark.parametrize(("down", "stored"), [(False, "r0"), (True, "skip")])
+def test_a_sum_stays_with_its_convolution(quantize, tmp_path, down, stored):
+    model = residual(tmp_path / "m.onnx", down=down)
+    x = RANDOM.standard_normal((8, 3, 8, 8)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    out, result = quantize(model, tmp_path / "x.npz")
+    assert set(scales(out)) == {"x", "r0", "r1", "r2", stored}
+    [add] = [n for n in onnx.load(out).graph.node if n.op_type == "Add"]
+    assert list(add.input) == ["c2", f"{stored}/rounded"]
+    assert types(result)["s"] == "int8"
+    assert snr(run(model, x=x)["y"], run(out, x=x)["y"]) > 25
+
+
+def test_scales_behind_a_convolution_become_part_of_it(quantize, tmp_path):
+    nodes = [
+        node("Conv", "x w", "c"),
+        node("BatchNormalization", "c g b m v", "n"),
+        node("Relu", "n", "r"),
+        node("Conv", "r w2", "y"),
+    ]
+    weights = [weight("w", 6, 3, 3, 3), weight("w2", 4, 6, 1, 1), *(weight(n, 6) for n in "gbm")]
+    weights.append(constant("v", RANDOM.uniform(0.1, 3, 6)))
+    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 3, 8, 8])], [("y", ["n", 4, 6, 6])], weights)
+    x = RANDOM.standard_normal((8, 3, 8, 8)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    out, result = quantize(model, tmp_path / "x.npz")
+    assert "BatchNormalization" not in {n.op_type for n in onnx.load(out).graph.node}
+    assert types(result) == {"n": "int8", "r": "fused", "y": "int8"}
+    assert snr(run(model, x=x)["y"], run(out, x=x)["y"]) > 25
+
+
+def test_what_also_goes_out_in_f32_is_not_rounded_there(quantize, tmp_path):
+    nodes = [node("Conv", "x w", "c"), node("Conv", "c w2", "y"), node("Softmax", "c", "z", axis=1)]
+    weights = [weight("w", 6, 3, 3, 3), weight("w2", 4, 6, 1, 1)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 3, 8, 8])], [("y", None), ("z", None)], weights)
+    np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((8, 3, 8, 8)).astype(np.float32))
+    out, result = quantize(model, tmp_path / "x.npz")
+    [softmax] = [n for n in onnx.load(out).graph.node if n.op_type == "Softmax"]
+    assert list(softmax.input) == ["c"]
+    [reason] = [n["reason"] for n in result["nodes"] if n["output"] == "z"]
+    assert reason == "TensorRT has no int8 Softmax"
+
+
+# ---- Plugins
+
+
+def graft_node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), name=outputs.split()[0], domain="graft", **attributes)
+
+
+def with_operator(path, middle, *more):
+    """Conv, an operator of Graft, Conv."""
+    nodes = [node("Conv", "x w0", "c"), middle, node("Conv", "g w1", "y")]
+    weights = [weight("w0", 6, 3, 3, 3), weight("w1", 4, 6, 1, 1), *more]
+    return save(path, nodes, [("x", ["n", 3, 9, 9])], [("y", None)], weights, domains=["graft"])
+
+
+OPERATORS = {
+    "InstanceNorm": (graft_node("InstanceNorm", "c s b", "g", epsilon=1e-3, activation="relu"), ["s", "b"]),
+    "L2Normalize": (graft_node("L2Normalize", "c", "g", axes=[1]), []),
+    "LeakyReLU": (graft_node("LeakyReLU", "c", "g", alpha=0.2), []),
+    "Padding": (graft_node("Padding", "c", "g", mode="reflect", pads=[0, 0, 1, 1, 0, 0, 1, 1]), []),
+    "Upsampling": (graft_node("Upsampling", "c", "g", mode="nearest", scales=[2.0]), []),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_of_graft_takes_and_gives_int8(graft, quantize, tmp_path, name):
+    middle, more = OPERATORS[name]
+    plain = with_operator(tmp_path / "plain.onnx", middle, *(weight(n, 6) for n in more))
+    model = tmp_path / "m.onnx"
+    assert graft("convert", plain, "-o", model, "--plugins", "always", "--no-prove").code == 0
+    x = RANDOM.standard_normal((8, 3, 9, 9)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    out, result = quantize(model, tmp_path / "x.npz", "--method", "minmax")
+    assert types(result)["g"] == "int8"
+    written = onnx.load(out)
+    [own] = [n for n in written.graph.node if n.domain == "graft"]
+    attributes = {a.name: helper.get_attribute_value(a) for a in own.attribute}
+    makers = {o: n for n in written.graph.node for o in n.output}
+    readers = {i: n for n in written.graph.node for i in n.input}
+    assert makers[own.input[0]].op_type == "QuantizeLinear"
+    behind = readers[own.output[0]]
+    assert (behind.op_type, list(behind.output)) == ("DequantizeLinear", ["g"])
+    reported = {t["name"]: t["scale"] for t in result["tensors"]}
+    assert attributes["x_scale"] == pytest.approx(reported["c"], rel=1e-6)
+    assert attributes["y_scale"] == pytest.approx(reported["g"], rel=1e-6)
+    if name in ("Padding", "Upsampling"):
+        assert attributes["x_scale"] == attributes["y_scale"]
+    exact, found = run(model, x=x)["y"], run(out, x=x)["y"]
+    assert snr(exact, found) > 25
+    assert graft("run", out, "--input", f"x={tmp_path / 'x.npz'}", "-o", tmp_path / "own.npz").code == 0
+    assert snr(exact, np.load(tmp_path / "own.npz")["y"]) > 25
+
+
+@pytest.mark.parametrize("given", ["input", "attribute"])
+def test_the_convolution_plugin_from_end_to_end(graft, quantize, tmp_path, given):
+    w = np.float32(RANDOM.standard_normal((6, 3, 3, 3)) * np.geomspace(0.3, 3, 6)[:, None, None, None])
+    b = np.float32(RANDOM.standard_normal(6))
+    if given == "input":
+        own = graft_node("Convolution", "x w b", "c", kernel=[3, 3], activation="relu")
+        more = [constant("w", w), constant("b", b)]
+    else:
+        own = graft_node(
+            "Convolution",
+            "x",
+            "c",
+            num_output=6,
+            kernel=[3, 3],
+            activation="relu",
+            kernel_weights=w.ravel(),
+            bias_weights=b,
+        )
+        more = []
+    plain = save(
+        tmp_path / "plain.onnx",
+        [own, node("Conv", "c w1", "y")],
+        [("x", ["n", 3, 9, 9])],
+        [("y", None)],
+        [weight("w1", 4, 6, 1, 1), *more],
+        domains=["graft"],
+    )
+    model = tmp_path / "m.onnx"
+    assert graft("convert", plain, "-o", model, "--plugins", "always", "--no-prove").code == 0
+    x = RANDOM.standard_normal((8, 3, 9, 9)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    out, result = quantize(model, tmp_path / "x.npz", "--method", "minmax")
+    assert types(result)["c"] == "int8"
+    [own] = [n for n in onnx.load(out).graph.node if n.domain == "graft"]
+    attributes = {a.name: helper.get_attribute_value(a) for a in own.attribute}
+    np.testing.assert_allclose(attributes["weight_scale"], np.abs(w).max(axis=(1, 2, 3)) / 127, rtol=1e-6)
+    exact = run(model, x=x)["y"]
+    assert snr(exact, run(out, x=x)["y"]) > 25
+    assert graft("run", out, "--input", f"x={tmp_path / 'x.npz'}", "-o", tmp_path / "own.npz").code == 0
+    assert snr(exact, np.load(tmp_path / "own.npz")["y"]) > 25
+
+
+def test_an_operator_before_an_output_stays_in_f32(quantize, digits):
+    _, result = quantize(digits, DIGITS_INPUT)
+    [told] = [n for n in result["nodes"] if n["output"] == "embedding"]
+    assert (told["type"], told["reason"]) == ("f32", "'embedding' is an output of the network")
+
+
+# ---- Choices
+
+
+def test_keep_and_only(quantize, digits):
+    out, result = quantize(digits, DIGITS_INPUT, "--keep", "/conv2/*")
+    assert types(result)["/conv2/Conv_output_0"] == "f32"
+    assert "/act1/LeakyRelu_output_0" not in scales(out)
+    notes = {n.output[0]: {p.key: p.value for p in n.metadata_props} for n in onnx.load(out).graph.node}
+    assert notes["/conv2/Conv_output_0"]["graft.precision"] == "f32: --keep /conv2/*"
+    out, result = quantize(digits, DIGITS_INPUT, "--only", "Gemm")
+    assert [n["operator"] for n in result["nodes"] if n["type"] == "int8"] == ["Flatten", "Gemm"]
+    assert set(scales(out)) == {"/act3/LeakyRelu_output_0", "/Flatten_output_0"}
+
+
+def test_a_limit_keeps_what_loses_most(quantize, digits):
+    _, plain = quantize(digits, DIGITS_INPUT)
+    before = min(o["snr_db"] for o in plain["outputs"])
+    out, result = quantize(digits, DIGITS_INPUT, "--limit", before + 3)
+    assert result["met"]
+    assert min(o["snr_db"] for o in result["outputs"]) >= before + 3
+    kept = [n["output"] for n in result["nodes"] if n["why"] == "kept"]
+    assert 0 < len(kept) < 5
+    worst = [s["output"] for s in result["sensitivities"]]
+    assert len(worst) == 5
+    assert set(kept) <= set(worst[:4])
+    images = np.load(DIGITS_DATA)["images"][:64]
+    assert snr(run(digits, image=images)["logits"], run(out, image=images)["logits"]) > before
+    costs = {t["kept"]: t["int8_multiply_adds"] for t in result["trials"]}
+    assert costs[0] == max(costs.values())
+
+
+def test_a_limit_out_of_reach_is_the_answer_no(quantize, tmp_path):
+    model = residual(tmp_path / "m.onnx", down=False)
+    np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((4, 3, 8, 8)).astype(np.float32))
+    # All in f32 there is no difference but that of rounding: 1000 dB are more than that.
+    _, result = quantize(model, tmp_path / "x.npz", "--limit", 1000, code=1)
+    assert not result["met"]
+
+
+def test_the_rest_in_f16(quantize, graft, tmp_path):
+    nodes = [
+        node("MatMul", "x w0", "m"),
+        node("LayerNormalization", "m g b", "l"),
+        node("Softmax", "l", "p"),
+        node("MatMul", "p w1", "n"),
+        node("Softmax", "n", "y"),
+    ]
+    weights = [weight("w0", 16, 16), weight("w1", 16, 8), constant("g", np.ones(16)), constant("b", np.zeros(16))]
+    model = save(tmp_path / "m.onnx", nodes, [("x", ["n", 16])], [("y", ["n", 8])], weights)
+    x = RANDOM.standard_normal((32, 16)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    out, result = quantize(model, tmp_path / "x.npz", "--rest", "f16")
+    assert types(result) == {"m": "int8", "l": "f16", "p": "f16", "n": "int8", "y": "f16"}
+    onnx.checker.check_model(onnx.load(out), full_check=True)
+    assert snr(run(model, x=x)["y"], run(out, x=x)["y"]) > 25
+
+
+# ---- Calibration
+
+
+def test_interrupted_and_resumed_it_is_the_same(quantize, digits, tmp_path):
+    whole, _ = quantize(digits, DIGITS_INPUT, out="whole.onnx")
+    state = tmp_path / "state.npz"
+    quantize(digits, DIGITS_INPUT, "--samples", 100, "--state", state)
+    resumed, result = quantize(digits, DIGITS_INPUT, "--state", state, out="resumed.onnx")
+    assert result["samples"] == 450
+    assert whole.read_bytes() == resumed.read_bytes()
+    other = residual(tmp_path / "other.onnx", down=False)
+    np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((4, 3, 8, 8)).astype(np.float32))
+    answer = quantize(other, tmp_path / "x.npz", "--state", state, code=2)
+    assert f"{state}: this is the state of a calibration with another" in answer.err
+
+
+def write_png(path, pixels):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width, _ = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+
+
+def test_a_folder_of_images_is_what_its_numbers_are(quantize, tmp_path):
+    model = residual(tmp_path / "m.onnx", down=False)
+    pixels = RANDOM.integers(0, 256, (6, 8, 8, 3)).astype(np.uint8)
+    (tmp_path / "images").mkdir()
+    for i, image in enumerate(pixels):
+        write_png(tmp_path / "images" / f"{i}.png", image)
+    (tmp_path / "recipe.yaml").write_text("channels: bgr\nmean: [100, 110, 120]\nscale: 0.0625\n")
+    numbers = (np.float32(pixels[..., ::-1]) - np.float32([100, 110, 120])) * np.float32(0.0625)
+    np.save(tmp_path / "x.npy", np.ascontiguousarray(numbers.transpose(0, 3, 1, 2)))
+    from_images, _ = quantize(model, tmp_path / "images", "--recipe", tmp_path / "recipe.yaml", out="a.onnx")
+    from_numbers, _ = quantize(model, tmp_path / "x.npy", out="b.onnx")
+    assert from_images.read_bytes() == from_numbers.read_bytes()
+    answer = quantize(model, tmp_path / "images", code=2)
+    assert "images need a recipe" in answer.err
+
+
+# ---- Calibration caches
+
+
+def test_a_cache_goes_in_and_comes_out(quantize, graft, digits, tmp_path):
+    cache = tmp_path / "first.cache"
+    _, result = quantize(digits, DIGITS_INPUT, "--write-cache", cache)
+    lines = cache.read_text().splitlines()
+    written = {
+        name: struct.unpack(">f", bytes.fromhex(bits.zfill(8)))[0]
+        for name, bits in (x.rsplit(": ", 1) for x in lines[1:])
+    }
+    assert written == {t["name"]: np.float32(t["scale"]) for t in result["tensors"]}
+    # As another TensorRT wrote it, with tensors that become no int8, in its own order.
+    text = (
+        "TRT-8601-EntropyCalibration2\n(Unnamed Layer* 3) [Shuffle]_output: 3c010a14\n"
+        + "\n".join(reversed(lines[1:]))
+        + "\n"
+    )
+    cache.write_text(text)
+    out, _ = quantize(digits, None, "--cache", cache, "--write-cache", tmp_path / "second.cache")
+    assert (tmp_path / "second.cache").read_text() == text
+    for name, scale in scales(out).items():
+        assert scale == np.float32(written[name])
+    assert graft("quantize", out, "--write-cache", tmp_path / "third.cache").code == 0
+    assert (tmp_path / "third.cache").read_text() == text
+    # Another tool changed a scale: then what the nodes say counts.
+    model = onnx.load(out)
+    [scale] = [i for i in model.graph.initializer if i.name == "image/scale"]
+    scale.CopyFrom(constant("image/scale", np.float32(0.25)))
+    onnx.save(model, tmp_path / "changed.onnx")
+    assert graft("quantize", tmp_path / "changed.onnx", "--write-cache", tmp_path / "fourth.cache").code == 0
+    assert "\nimage: 3e800000\n" in (tmp_path / "fourth.cache").read_text()
+
+
+def test_what_a_cache_does_not_know_stays_in_f32(quantize, digits, tmp_path):
+    cache = tmp_path / "part.cache"
+    cache.write_text("TRT-101401-MinMaxCalibration\nimage: 3c010204\n/act1/LeakyRelu_output_0: 3baead5b\n")
+    _, result = quantize(digits, None, "--cache", cache)
+    assert [n["output"] for n in result["nodes"] if n["type"] == "int8"] == [
+        "/conv1/Conv_output_0",
+        "/conv2/Conv_output_0",
+    ]
+    [reason] = [n["reason"] for n in result["nodes"] if n["output"] == "/conv3/Conv_output_0"]
+    assert reason == "the cache has no scale for '/pool/MaxPool_output_0'"
+    cache.write_text("TRT-101401-MinMaxCalibration\nanother: 3c010204\n")
+    assert "has a scale for none of the tensors" in quantize(digits, None, "--cache", cache, code=2).err
+
+
+def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
+    answer = graft("quantize", digits, "--write-cache", tmp_path / "no.cache")
+    assert answer.code == 2
+    assert "no node rounds a tensor to int8" in answer.err
+    assert not (tmp_path / "no.cache").exists()
+
+
+# ---- Wrong use
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--precision", "int8"], "--data: int8 needs ranges"),
+        (["--precision", "int8", "--data", "none"], "none: no such file or folder"),
+        (
+            ["--precision", "int8", "--data", DIGITS_INPUT, "--typed-io"],
+            "--typed-io: it has no meaning with --precision int8",
+        ),
+        (["--precision", "f16", "--method", "mse"], "--method: it has no meaning with --precision f16"),
+        (["--precision", "int8", "--data", DIGITS_INPUT, "--keep", "Covn"], "did you mean Conv?"),
+        (["--precision", "int8", "--data", f"picture={DIGITS_DATA}:images"], "the model's inputs are image"),
+        (["--precision", "int8", "--cache", DIGITS_DATA], "a calibration cache begins with TRT-"),
+        (["--precision", "int8", "--improve", "bias", "--cache", "CACHE"], "--improve: "),
+        ([], "--precision is missing"),
+    ],
+)
+def test_wrong_use_is_named(graft, digits, tmp_path, options, message):
+    cache = tmp_path / "c.cache"
+    cache.write_text("TRT-8601-EntropyCalibration2\nimage: 3c010204\n")
+    given = [cache if o == "CACHE" else o for o in options]
+    answer = graft("quantize", digits, "-o", tmp_path / "q.onnx", *given)
+    assert (answer.code, message in answer.err) == (2, True), answer.err
+    assert not (tmp_path / "q.onnx").exists()
+
+
+def test_nan_in_the_data_is_told(quantize, tmp_path):
+    model = residual(tmp_path / "m.onnx", down=False)
+    x = RANDOM.standard_normal((4, 3, 8, 8)).astype(np.float32)
+    x[1, 0, 0, 0] = np.nan
+    np.savez(tmp_path / "x.npz", x=x)
+    out, result = quantize(model, tmp_path / "x.npz")
+    assert any("'x' held 1 NaN and 0 infinite numbers" in note for note in result["notes"])
+    assert all(np.isfinite(scale) and scale > 0 for scale in scales(out).values())
+
+
+def test_only_zeros_still_have_steps(quantize, tmp_path):
+    model = residual(tmp_path / "m.onnx", down=False)
+    np.savez(tmp_path / "x.npz", x=np.zeros((4, 3, 8, 8), np.float32))
+    out, _ = quantize(model, tmp_path / "x.npz")
+    assert all(scale > 0 for scale in scales(out).values())
+    np.testing.assert_array_equal(run(out, x=np.zeros((1, 3, 8, 8), np.float32))["y"], 0)
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_an_interrupt_leaves_nothing(digits, tmp_path, number):
+    data = np.repeat(np.load(DIGITS_DATA)["images"], 200, axis=0)
+    np.save(tmp_path / "many.npy", data)
+    options = ["--precision", "int8", "--data", str(tmp_path / "many.npy")]
+    interrupted_leaves_nothing(
+        tmp_path, number, "quantize", str(digits), "-o", str(tmp_path / "out" / "q.onnx"), *options
+    )
+
+
+def test_what_is_quantised_already_stays_as_it_is(quantize, digits):
+    first, _ = quantize(digits, DIGITS_INPUT, out="first.onnx")
+    second, result = quantize(first, DIGITS_INPUT, out="second.onnx")
+    assert not [n for n in result["nodes"] if n["type"] == "int8"]
+    [reason] = [n["reason"] for n in result["nodes"] if n["output"] == "/conv1/Conv_output_0"]
+    assert reason == "it reads DequantizeLinear: it is as somebody quantised it"
+    x = np.load(DIGITS_DATA)["images"][:50]
+    np.testing.assert_array_equal(run(first, image=x)["logits"], run(second, image=x)["logits"])
