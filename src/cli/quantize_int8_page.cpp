@@ -492,10 +492,13 @@ void add_facts(report::Report& page, const ChosenInt8& chosen, const Int8Options
     if (count != 0) page.summary.push_back({what, count_text(count, noun)});
   };
   add_improvement("equalised", chosen.equalized.size(), "pair");
-  const auto smoothed = std::count_if(chosen.smoothed.begin(), chosen.smoothed.end(),
-                                      [](const Smoothed& tensor) { return tensor.why_not.empty(); });
-  add_improvement("smoothed", static_cast<std::size_t>(smoothed), "tensor");
-  add_improvement("rounded adaptively", chosen.rounded.size(), "layer");
+  const auto done = [](const auto& improved) {
+    const auto count =
+        std::count_if(improved.begin(), improved.end(), [](const auto& each) { return each.why_not.empty(); });
+    return static_cast<std::size_t>(count);
+  };
+  add_improvement("smoothed", done(chosen.smoothed), "tensor");
+  add_improvement("rounded adaptively", done(chosen.rounded), "layer");
   add_improvement("bias corrected", chosen.corrected.size(), "layer");
   for (const std::string& note : chosen.notes) page.summary.push_back({"note", note});
 }
