@@ -108,6 +108,20 @@ def main() -> None:
         page.locator("h2", has_text="Tensors").scroll_into_view_if_needed()
         page.evaluate("document.querySelector('#sections').scrollIntoView()")
         take(page, pictures / "report_errors.png")
+
+        digits = ROOT / "examples" / "digits"
+        run(graft, "convert", digits / "digits.onnx", "-o", folder / "digits.onnx")
+        data = f"image={digits / 'digits_test.npz'}:images"
+        options = ("--precision", "int8", "--data", data, "--limit", 38, "--report", folder / "int8.html")
+        run(graft, "quantize", folder / "digits.onnx", "-o", folder / "digits.int8.onnx", *options)
+        page = open_page(browser, folder / "int8.html", "light")
+        page.locator("#sections .link", has_text="/act2/LeakyRelu_output_0").first.click()
+        take(page, pictures / "report_int8.png")
+        page.locator("h2", has_text="Accuracy").evaluate("(heading) => heading.scrollIntoView()")
+        take(page, pictures / "report_search.png")
+        page = open_page(browser, folder / "int8.html", "dark")
+        page.locator("h2", has_text="Tensors").evaluate("(heading) => heading.scrollIntoView()")
+        take(page, pictures / "report_tensors.png")
         browser.close()
 
 

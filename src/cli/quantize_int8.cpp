@@ -11,6 +11,7 @@
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/quantize.hpp"
+#include "cli/quantize_int8_page.hpp"
 #include "cli/quantize_page.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
@@ -58,39 +59,15 @@ std::size_t count_of(const Int8Plan& plan, Int8Kind kind) {
       std::count_if(plan.nodes.begin(), plan.nodes.end(), [&](const Int8Node& node) { return node.kind == kind; }));
 }
 
-std::string explanation_of(const Int8Node& node) {
-  switch (node.kind) {
-    case Int8Kind::calculates: return node.reason.empty() ? "calculates from int8" : node.reason;
-    case Int8Kind::moves: return "gives int8 on";
-    case Int8Kind::follows:
-      return "in the kernel of the int8 node before it" + (node.reason.empty() ? "" : "; " + node.reason);
-    case Int8Kind::kept: return node.reason;
-    case Int8Kind::none: return "it calculates nothing in f32";
-  }
-  return "";
-}
-
-/// With what became of those that are not int8.
-std::string type_of(const ChosenInt8& chosen, const Int8Node& node) {
-  if (chosen.rest && node.kind == Int8Kind::kept) {
-    for (const ChosenNode& other : chosen.rest->nodes) {
-      if (other.node.key == node.key && other.node.type == NodeType::narrow) {
-        return std::string(to_string(chosen.rest_precision));
-      }
-    }
-  }
-  return std::string(to_string(node.kind));
-}
-
 void say_nodes(const Console& console, const ChosenInt8& chosen, bool explain) {
   constexpr std::size_t widest = 60;
   Table table;
   for (const Int8Node& node : chosen.plan.nodes) {
     const bool is_kept = node.kind == Int8Kind::kept;
     if (!is_kept && !explain) continue;
-    table.add({{type_of(chosen, node), is_kept && !node.by_form ? Colour::caution : Colour::none},
+    table.add({{type_name(chosen, node), is_kept && !node.by_form ? Colour::caution : Colour::none},
                shortened(node.node, widest),
-               {explanation_of(node), is_kept ? Colour::none : Colour::faint}});
+               {explanation(node), is_kept ? Colour::none : Colour::faint}});
   }
   if (table.empty()) return;
   console.say();
@@ -147,9 +124,9 @@ Json json_of_nodes(const ChosenInt8& chosen) {
     nodes.push_back({{"node", name_in(node.node)},
                      {"operator", node.op},
                      {"output", node.key},
-                     {"type", type_of(chosen, node)},
+                     {"type", type_name(chosen, node)},
                      {"why", node.kind != Int8Kind::kept ? Json() : Json(node.by_form ? "form" : "kept")},
-                     {"reason", explanation_of(node)}});
+                     {"reason", explanation(node)}});
   }
   return nodes;
 }
@@ -257,6 +234,12 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   say_outputs(console, chosen);
   if (options.metric) say_metric(console, chosen);
   if (!chosen.met) warn_of_the_limit(console, arguments);
+  if (!arguments.report.empty()) {
+    report::Report page = new_model_report("quantize", arguments.model);
+    page.summary.push_back({"written", fmt::format("{}, {}", arguments.output, summary)});
+    add_int8(page, chosen, options);
+    write_report(console, page, arguments.report);
+  }
   Json json = {{"schema", "graft.quantize"},
                {"version", 1},
                {"model", arguments.model},

@@ -369,6 +369,7 @@ class Int8Chooser {
     note_trial(kept, found);
     const bool good = is_good_enough(found);
     if (!good) return false;
+    result_.written_trial = result_.trials.size() - 1;
     placed = std::move(model);
     judgement = std::move(found);
     return true;
@@ -423,13 +424,29 @@ class Int8Chooser {
     if (!is_good_enough(judgement)) result_.met = false;
   }
 
+  /// In the network's order.
+  [[nodiscard]] std::vector<std::string> rounded_tensors() const {
+    std::vector<std::string> names;
+    const auto add = [&](const std::vector<Value*>& values) {
+      for (const Value* value : values) {
+        if (value == nullptr || !result_.plan.tensors.contains(value->name)) continue;
+        if (std::find(names.begin(), names.end(), value->name) == names.end()) names.push_back(value->name);
+      }
+    };
+    add(prepared_.graph().inputs());
+    add(prepared_.graph().initializers());
+    for (const Node* node : prepared_.graph().nodes()) add(node->outputs);
+    return names;
+  }
+
   void finish(const Kept& kept, Int8Model placed, Judgement judgement) {
     result_.plan = plan_with(kept);
     result_.placed = std::move(placed);
     result_.outputs = std::move(judgement.outputs);
     result_.metric_int8 = judgement.metric;
     const Int8Scales scales = scales_of(result_.plan);
-    for (const auto& [name, group] : result_.plan.tensors) {
+    for (const std::string& name : rounded_tensors()) {
+      const std::string& group = result_.plan.tensors.at(name);
       Int8Tensor tensor{.name = name,
                         .group = group,
                         .scale = scales.at(group),
@@ -443,6 +460,9 @@ class Int8Chooser {
       judge_rounding(tensor);
       result_.tensors.push_back(std::move(tensor));
     }
+    Int8Choice everything;
+    for (const Int8Node& node : result_.plan.nodes) everything.kept.emplace(node.key, "");
+    result_.f32_cost = cost_of(prepared_, plan_int8(prepared_, everything));
     result_.cache = options_.cache ? *options_.cache : cache_of(result_.placed.model);
     if (options_.thresholds.method == ThresholdMethod::minmax && !options_.cache) {
       result_.cache.algorithm = "MinMaxCalibration";

@@ -82,7 +82,7 @@ struct Int8Trial {
 struct ChosenInt8 {
   Int8Model placed;
   Int8Plan plan;
-  std::vector<Int8Tensor> tensors;
+  std::vector<Int8Tensor> tensors;         ///< In the order in which the network has them.
   std::vector<OutputFigures> outputs;      ///< Of the model as it was written.
   std::vector<OutputFigures> plain;        ///< With nothing kept but what was asked for.
   std::vector<Sensitivity> sensitivities;  ///< The worst first; empty where there was no search.
@@ -91,6 +91,8 @@ struct ChosenInt8 {
   std::vector<Smoothed> smoothed;
   std::vector<Rounded> rounded;
   std::vector<CorrectedBias> corrected;
+  std::size_t written_trial = 0;  ///< Whose model was written.
+  Int8Cost f32_cost;              ///< With everything kept.
   std::vector<std::string> notes;
   CalibrationCache cache;  ///< The scales, for TensorRT 7 to 10.
   std::int64_t samples = 0;

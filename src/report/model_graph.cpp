@@ -26,6 +26,17 @@ std::string name_of(const graft::Node& node) {
   return node.output(0) == nullptr ? "" : node.output(0)->name;
 }
 
+/// The int8 of a weight: what makes f32 of it is no work of the network's, as a constant is none.
+const Value* dequantized_constant(const Value& value) {
+  if (value.producer == nullptr || !value.producer->is("DequantizeLinear")) return nullptr;
+  const Value* steps = value.producer->input(0);
+  return steps != nullptr && steps->initializer ? steps : nullptr;
+}
+
+bool is_constant(const graft::Node& node) {
+  return node.is("Constant") || (node.output(0) != nullptr && dequantized_constant(*node.output(0)) != nullptr);
+}
+
 class GraphMaker {
  public:
   GraphMaker(Report& report, ModelPlaces& places) : report_(report), places_(places) {}
@@ -41,7 +52,7 @@ class GraphMaker {
       drawn.nodes.push_back(end_node("input", *input));
     }
     for (const graft::Node* node : graph.nodes()) {
-      if (node->is("Constant")) continue;
+      if (is_constant(*node)) continue;
       const Place place{index, drawn.nodes.size()};
       places_.nodes.emplace(node, place);
       places_.descriptions.emplace(describe(*node), place);
@@ -75,10 +86,11 @@ class GraphMaker {
 
   static Port port_of(const Value* value) {
     if (value == nullptr) return {.name = "", .type = "absent", .is_constant = false};
-    return {.name = value->name,
-            .type = cut(type_text(*value)),
-            .is_constant =
-                value->initializer.has_value() || (value->producer != nullptr && value->producer->is("Constant"))};
+    if (const Value* steps = dequantized_constant(*value)) value = steps;
+    return {
+        .name = value->name,
+        .type = cut(type_text(*value)),
+        .is_constant = value->initializer.has_value() || (value->producer != nullptr && is_constant(*value->producer))};
   }
 
   /// Adds to `read` what its sub-graphs read of the graphs around them.

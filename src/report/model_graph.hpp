@@ -21,8 +21,8 @@ struct ModelPlaces {
   std::multimap<std::string, Place, std::less<>> tensors;
 };
 
-/// Adds the main graph, then its sub-graphs. Constants are part of the nodes that read them; inputs and outputs are
-/// nodes of their own.
+/// Adds the main graph, then its sub-graphs. Constants, and what is dequantised of them, are part of the nodes that
+/// read them; inputs and outputs are nodes of their own.
 [[nodiscard]] ModelPlaces add_graphs(Report& report, const Model& model, const std::string& title);
 
 /// "Conv", "graft::L2Normalize": a call of an operator's function goes by the operator's own name.

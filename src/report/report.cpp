@@ -30,7 +30,7 @@ std::string_view name_of(Tone tone) {
 }
 
 std::string_view name_of(Column::Type type) {
-  constexpr std::array<std::string_view, 5> names{"text", "code", "number", "kind", "node"};
+  constexpr std::array<std::string_view, 6> names{"text", "code", "number", "kind", "node", "distribution"};
   return name_in(names, static_cast<std::size_t>(type));
 }
 
@@ -64,7 +64,8 @@ Json json_of(const Node& node) {
           {"attributes", json_of(node.attributes)},
           {"inputs", json_of(node.inputs)},
           {"outputs", json_of(node.outputs)},
-          {"graphs", node.graphs}};
+          {"graphs", node.graphs},
+          {"distribution", node.distribution ? Json(*node.distribution) : Json()}};
 }
 
 Json json_of(const Graph& graph) {
@@ -80,14 +81,22 @@ Json json_of(const Graph& graph) {
 Json json_of(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* value = std::get_if<double>(&cell)) return number(*value);
-  if (const auto* place = std::get_if<Place>(&cell)) return {{"graph", place->graph}, {"node", place->node}};
+  if (const auto* place = std::get_if<Place>(&cell)) {
+    Json json = {{"graph", place->graph}, {"node", place->node}};
+    if (!place->text.empty()) json["text"] = place->text;
+    return json;
+  }
+  if (const auto* distribution = std::get_if<DistributionAt>(&cell)) return distribution->index;
   return nullptr;
 }
 
 Json json_of(const Table& table) {
   Json columns = Json::array();
   for (const Column& column : table.columns) {
-    columns.push_back({{"title", column.title}, {"type", name_of(column.type)}, {"meaning", column.meaning}});
+    columns.push_back({{"title", column.title},
+                       {"type", name_of(column.type)},
+                       {"meaning", column.meaning},
+                       {"low_first", column.is_low_first}});
   }
   Json rows = Json::array();
   for (const std::vector<Cell>& row : table.rows) {
@@ -128,6 +137,40 @@ Json json_of(const BarChart& chart) {
       {"line", number(chart.line)}, {"line_title", chart.line_title}, {"series", series},   {"rows", rows}};
 }
 
+Json json_of(const Scatter::Axis& axis) { return {{"title", axis.title}, {"digits", axis.digits}}; }
+
+Json json_of(const Scatter& scatter) {
+  Json axes = Json::array();
+  for (const Scatter::Axis& axis : scatter.x) axes.push_back(json_of(axis));
+  Json series = Json::array();
+  for (const Scatter::Series& each : scatter.series) {
+    series.push_back({{"title", each.title}, {"tone", name_of(each.tone)}});
+  }
+  Json lines = Json::array();
+  for (const Scatter::Line& line : scatter.lines) lines.push_back({{"title", line.title}, {"y", number(line.y)}});
+  Json points = Json::array();
+  for (const Scatter::Point& point : scatter.points) {
+    Json x = Json::array();
+    for (const double value : point.x) x.push_back(number(value));
+    points.push_back({{"label", point.label},
+                      {"x", x},
+                      {"y", number(point.y)},
+                      {"series", point.series},
+                      {"chosen", point.is_chosen}});
+  }
+  return {{"section", "scatter"},    {"title", scatter.title}, {"note", scatter.note}, {"x", axes},
+          {"y", json_of(scatter.y)}, {"series", series},       {"lines", lines},       {"points", points}};
+}
+
+Json json_of(const Distribution& distribution) {
+  return {{"title", distribution.title},
+          {"bin_width", number(distribution.bin_width)},
+          {"counts", distribution.counts},
+          {"zeros", distribution.zeros},
+          {"threshold", number(distribution.threshold)},
+          {"threshold_title", distribution.threshold_title}};
+}
+
 Json document(const Report& report) {
   Json kinds = Json::array();
   for (const Kind& kind : report.kinds) {
@@ -140,14 +183,21 @@ Json document(const Report& report) {
   }
   Json graphs = Json::array();
   for (const Graph& graph : report.graphs) graphs.push_back(json_of(graph));
+  Json distributions = Json::array();
+  for (const Distribution& distribution : report.distributions) distributions.push_back(json_of(distribution));
   Json sections = Json::array();
   for (const Section& section : report.sections) {
     sections.push_back(std::visit([](const auto& each) { return json_of(each); }, section));
   }
-  return {{"schema", "graft.report"}, {"version", schema_version},
-          {"graft", report.version},  {"command", report.command},
-          {"title", report.title},    {"summary", json_of(report.summary)},
-          {"kinds", kinds},           {"graphs", graphs},
+  return {{"schema", "graft.report"},
+          {"version", schema_version},
+          {"graft", report.version},
+          {"command", report.command},
+          {"title", report.title},
+          {"summary", json_of(report.summary)},
+          {"kinds", kinds},
+          {"graphs", graphs},
+          {"distributions", distributions},
           {"sections", sections}};
 }
 

@@ -1,4 +1,4 @@
-// What a command found, as a page to look at: graphs with a verdict on each node, tables, histograms, bar charts.
+// What a command found, as a page to look at: graphs with a verdict on each node, tables, charts.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,8 @@ struct Node {
   std::vector<Fact> attributes;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
-  std::vector<std::size_t> graphs;  ///< Its sub-graphs, by their place in the report.
+  std::vector<std::size_t> graphs;               ///< Its sub-graphs, by their place in the report.
+  std::optional<std::size_t> distribution = {};  ///< Of what it gives, by its place in the report.
 };
 
 struct Edge {
@@ -73,16 +74,32 @@ struct Graph {
 struct Place {
   std::size_t graph = 0;
   std::size_t node = 0;
+  std::string text = {};  ///< Shown in place of the node's name.
 };
 
-/// Nothing, a text (in a column of kinds, a key), a number, or a node.
-using Cell = std::variant<std::monostate, std::string, double, Place>;
+/// How often which size occurs in a tensor: small in a table, larger beside its node.
+struct Distribution {
+  std::string title;
+  double bin_width = 0;  ///< Of sizes; the first bin begins at 0.
+  std::vector<std::uint64_t> counts;
+  std::uint64_t zeros = 0;  ///< In none of the bins.
+  std::optional<double> threshold = {};
+  std::string threshold_title = {};
+};
+/// As a cell: by its place in the report.
+struct DistributionAt {
+  std::size_t index = 0;
+};
+
+/// Nothing, a text (in a column of kinds, a key), a number, a node, or a distribution.
+using Cell = std::variant<std::monostate, std::string, double, Place, DistributionAt>;
 
 struct Column {
-  enum class Type : std::uint8_t { text, code, number, kind, node };
+  enum class Type : std::uint8_t { text, code, number, kind, node, distribution };
   std::string title;
   Type type = Type::text;
   std::string meaning = {};
+  bool is_low_first = false;  ///< Small numbers are those to look at: they come first when it is sorted.
 };
 
 struct Table {
@@ -129,7 +146,38 @@ struct BarChart {
   std::vector<Row> rows;
 };
 
-using Section = std::variant<Table, Histogram, BarChart>;
+/// Points by two measures. With several measures for x there is a plot of each, and a point is in all of them.
+struct Scatter {
+  struct Axis {
+    std::string title;
+    int digits = 1;  ///< Behind the decimal point.
+  };
+  /// Each has a mark of its own: a disc, a cross.
+  struct Series {
+    std::string title;
+    Tone tone = Tone::plain;
+  };
+  struct Point {
+    std::string label;
+    std::vector<double> x;  ///< One for each axis.
+    double y = 0;
+    std::size_t series = 0;
+    bool is_chosen = false;
+  };
+  struct Line {
+    std::string title;
+    double y = 0;
+  };
+  std::string title;
+  std::string note = {};
+  std::vector<Axis> x;
+  Axis y;
+  std::vector<Series> series;
+  std::vector<Line> lines = {};  ///< Drawn across.
+  std::vector<Point> points;
+};
+
+using Section = std::variant<Table, Histogram, BarChart, Scatter>;
 
 struct Report {
   std::string command;  ///< "inspect"
@@ -138,6 +186,7 @@ struct Report {
   std::vector<Fact> summary;
   std::vector<Kind> kinds;  ///< From best to worst.
   std::vector<Graph> graphs;
+  std::vector<Distribution> distributions;
   std::vector<Section> sections;  ///< Below the graph, in this order.
 };
 

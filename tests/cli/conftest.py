@@ -30,7 +30,7 @@ class Answer:
         return json.loads(self.out)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def graft():
     """Runs the program; `graft("ops", "--json").json`."""
 

@@ -3,9 +3,10 @@ import json
 import pathlib
 import shutil
 
+import numpy as np
 import onnx
 import pytest
-from conftest import DIGITS, SOURCE, save
+from conftest import DIGITS, DIGITS_DATA, SOURCE, save
 from onnx import TensorProto, helper, numpy_helper
 
 BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
@@ -386,6 +387,210 @@ def test_verify_of_the_same_model_has_no_problem(graft, show, tmp_path):
     page = show(tmp_path / "same.html")
     assert page.locator("#next-problem").count() == 0
     assert "the same" in page.locator("#legend").inner_text()
+
+
+def section(written, title):
+    (found,) = (each for each in written["sections"] if each["title"].startswith(title))
+    return found
+
+
+def columns(table):
+    """Its rows as dictionaries; of a cell that leads to a node its text."""
+    titles = [column["title"] for column in table["columns"]]
+    texts = [
+        [cell["text"] if isinstance(cell, dict) and "text" in cell else cell for cell in row] for row in table["rows"]
+    ]
+    return [dict(zip(titles, row, strict=True)) for row in texts]
+
+
+def quantized(graft, model, folder, *options):
+    """The page of `graft quantize --precision int8`, the answer, and the graph that it wrote."""
+    page, out = folder / "int8.html", folder / "int8.onnx"
+    data = f"image={DIGITS_DATA}:images"
+    answer = graft(
+        "quantize", model, "-o", out, "--precision", "int8", "--data", data, "--report", page, "--json", *options
+    )
+    assert answer.code == 0, answer.err
+    return page, answer.json, onnx.load(out).graph
+
+
+@pytest.fixture(scope="module")
+def digits_in_int8(graft, converted, tmp_path_factory):
+    return quantized(graft, converted, tmp_path_factory.mktemp("int8"))
+
+
+@pytest.fixture(scope="module")
+def searched(graft, converted, tmp_path_factory):
+    """With some layers in f32: so many dB the whole network does not have in int8."""
+    return quantized(graft, converted, tmp_path_factory.mktemp("searched"), "--limit", 40)
+
+
+def test_the_json_of_int8_has_the_scales_of_the_answer(digits_in_int8, schema):
+    page, answer, graph = digits_in_int8
+    written = json.loads(pathlib.Path(f"{page}.json").read_text())
+    schema(written)
+    tensors = columns(section(written, "Tensors"))
+    made = [value.name for value in graph.input] + [name for node in graph.node for name in node.output]
+    names = [row["tensor"] for row in tensors]
+    assert len(names) >= 4
+    assert names == sorted(names, key=made.index), "in the order of the network"
+    for row, tensor in zip(tensors, answer["tensors"], strict=True):
+        assert row["tensor"] == tensor["name"]
+        for title, key in (("threshold", "threshold"), ("scale", "scale"), ("SNR", "rounding_snr_db")):
+            assert row[title] == pytest.approx(tensor[key], rel=1e-6)
+        assert row["saturated"] == pytest.approx(100 * tensor["saturated"])
+    # Pooling passes on the scale of what it pools; nothing shares with the image.
+    scale_of = {row["tensor"]: row["scale of"] for row in tensors}
+    assert scale_of["image"] is None
+    assert scale_of["/pool/MaxPool_output_0"] == scale_of["/act2/LeakyRelu_output_0"] is not None
+    titles = [each["title"] for each in written["sections"]]
+    assert "Accuracy against speed" not in titles, "one model was tried"
+
+
+def test_the_json_of_int8_has_what_the_search_found(searched, schema):
+    page, answer, _ = searched
+    written = json.loads(pathlib.Path(f"{page}.json").read_text())
+    schema(written)
+    alone = {row["alone"] for row in columns(section(written, "Nodes"))} - {None}
+    assert alone == {layer["snr_db"] for layer in answer["sensitivities"]}
+    bars = section(written, "Layers that lose")["rows"]
+    assert [sum(value or 0 for value in row["values"]) for row in bars] == sorted(alone)
+    kept = {node["node"] for node in answer["nodes"] if node["why"] == "kept"}
+    assert kept
+    assert {row["label"].split("'")[1] for row in bars if row["values"][1] is not None} == kept
+
+    plot = section(written, "Accuracy")
+    trials = answer["trials"]
+    assert [point["y"] for point in plot["points"]] == [trial["snr_db"] for trial in trials]
+    assert [point["series"] for point in plot["points"]] == [int(trial["snr_db"] < 40) for trial in trials]
+    (chosen,) = (trial for trial, point in zip(trials, plot["points"], strict=True) if point["chosen"])
+    assert chosen["snr_db"] == min(output["snr_db"] for output in answer["outputs"])
+    assert chosen["kept"] == len(kept)
+    # A multiply-add of f32 counts as 16: all in int8 is a sixteenth.
+    assert trials[0]["f32_multiply_adds"] == 0
+    for trial, point in zip(trials, plot["points"], strict=True):
+        work = trial["int8_multiply_adds"] + 16 * trial["f32_multiply_adds"]
+        assert point["x"][0] == pytest.approx(100 * work / (16 * trials[0]["int8_multiply_adds"]))
+        assert 0 < point["x"][1] <= 100
+        assert point["x"][1] / plot["points"][0]["x"][1] == pytest.approx(
+            trial["bytes_moved"] / trials[0]["bytes_moved"]
+        )
+    outputs = columns(section(written, "Outputs"))
+    assert [row["SNR"] for row in outputs] == [output["snr_db"] for output in answer["outputs"]]
+    assert [row["SNR, all in int8"] for row in outputs] == [output["snr_db"] for output in answer["plain_outputs"]]
+
+
+def test_the_distributions_of_int8_are_those_of_the_numbers(digits_in_int8):
+    page, _, _ = digits_in_int8
+    written = json.loads(pathlib.Path(f"{page}.json").read_text())
+    images = np.load(DIGITS_DATA)["images"].astype(np.float32)
+    (image,) = (each for each in written["distributions"] if each["title"] == "image")
+    sizes = np.abs(images[images != 0])
+    assert image["zeros"] == images.size - sizes.size
+    end = image["bin_width"] * len(image["counts"])
+    # It was counted in 4096 bins at least, each of which goes to one of these as a whole.
+    edges, width = np.linspace(0, end, len(image["counts"]) + 1)[1:], end / 4096
+    for edge, count in zip(edges, np.cumsum(image["counts"]), strict=True):
+        assert np.sum(sizes < edge - width) <= count <= np.sum(sizes < edge + width)
+    assert sum(image["counts"]) == sizes.size
+
+
+def test_int8_can_be_looked_through(digits_in_int8, show):
+    page_file, answer, graph = digits_in_int8
+    page = show(page_file)
+    # Weights are part of their layers, with the DequantizeLinear that stands before them.
+    constants = {tensor.name for tensor in graph.initializer}
+    weights = [node for node in graph.node if all(name in constants for name in node.input)]
+    assert weights
+    assert drawn(page) == len(graph.node) - len(weights) + len(graph.input) + len(graph.output)
+    legend = {text.split()[1]: text.split()[-1] for text in page.locator("#legend button").all_inner_texts()}
+    in_int8 = [node["operator"] for node in answer["nodes"] if node["type"] == "int8"]
+    moving = [op for op in in_int8 if op in ("MaxPool", "Flatten")]
+    assert (int(legend["int8"]), int(legend["passes"])) == (len(in_int8) - len(moving), len(moving))
+    rounding = sum(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in graph.node)
+    assert legend["Q/DQ"] == str(rounding - len(weights))
+
+    table = page.locator("#sections section", has_text="Tensors in int8")
+    assert table.locator("tbody svg.spark").count() == len(answer["tensors"])
+    assert table.locator("tbody path.beyond").first.get_attribute("d") == "", "no image is brighter than 1"
+    # The first click shows those that rounding costs most.
+    table.locator("th button", has_text="SNR").click()
+    found = [float(text) for text in table.locator("tbody td:nth-child(8)").all_inner_texts()]
+    assert found == sorted(found)
+    assert found[0] == pytest.approx(min(tensor["rounding_snr_db"] for tensor in answer["tensors"]), abs=0.01)
+    table.locator(".link", has_text="/act1/LeakyRelu_output_0").click()
+    details = page.locator("aside").inner_text()
+    for text in ("QuantizeLinear", "threshold", "one step", "after rounding", "saturates"):
+        assert text in details
+    assert page.locator("aside svg.spread path.beyond").get_attribute("d"), "some saturate"
+
+
+def test_a_layer_that_the_search_kept_says_why(searched, show):
+    page_file, answer, _ = searched
+    page = show(page_file)
+    kept = [node["node"] for node in answer["nodes"] if node["why"] == "kept"]
+    legend = {text.split()[1]: text.split()[-1] for text in page.locator("#legend button").all_inner_texts()}
+    assert legend["kept"] == str(len(kept))
+    page.locator("#sections .link", has_text=kept[0]).first.click()
+    assert "alone in int8 it leaves" in page.locator("aside").inner_text()
+
+
+def test_the_plot_of_trials_can_be_read_by_mouse_and_by_keys(searched, show):
+    page_file, answer, _ = searched
+    for scheme in ("light", "dark"):
+        page = show(page_file, scheme)
+        plot = page.locator("#sections section", has_text="Accuracy against speed").first
+        said = plot.locator("[role=status]")
+        assert "(chosen)" in said.inner_text()
+        panels = plot.locator(".plots > svg")
+        assert panels.count() == 2
+        points = plot.locator(".plots .dot, .plots .cross")
+        assert points.count() == 2 * len(answer["trials"])
+        assert plot.locator(".ring").count() == 2
+        for panel in panels.all():
+            box = panel.bounding_box()
+            for point in panel.locator(".dot, .cross").all():
+                inner = point.bounding_box()
+                assert box["x"] <= inner["x"] <= box["x"] + box["width"]
+                assert box["y"] <= inner["y"] <= box["y"] + box["height"]
+        plot.locator(".plots").press("Home")
+        assert "all in int8" in said.inner_text()
+        plot.locator(".plots").press("ArrowRight")
+        assert "kept in f32" in said.inner_text()
+        points.first.hover()
+        assert f"{answer['trials'][0]['snr_db']:.1f}" in said.inner_text()
+        paper = page.locator("body").evaluate("(element) => getComputedStyle(element).backgroundColor")
+        for mark, paint in ((".dot", "fill"), (".cross", "stroke"), (".ring", "stroke")):
+            colour = plot.locator(mark).first.evaluate("(element, name) => getComputedStyle(element)[name]", paint)
+            assert contrast(colour, paper) >= AA_GRAPHIC
+
+
+def test_two_hundred_tensors_open_within_two_seconds(graft, show, schema, tmp_path):
+    random = np.random.default_rng(8)
+    nodes, weights = [], []
+    for i in range(200):
+        nodes.append(helper.make_node("Conv", [f"t{i}", f"w{i}"], [f"t{i + 1}"], name=f"conv{i}", kernel_shape=[1, 1]))
+        weights.append(numpy_helper.from_array(random.normal(0, 0.5, (4, 4, 1, 1)).astype(np.float32), f"w{i}"))
+    model = save(tmp_path / "long.onnx", nodes, [("t0", [1, 4, 8, 8])], [("t200", [1, 4, 8, 8])], weights)
+    np.savez(tmp_path / "data.npz", t0=random.normal(0, 1, (2, 4, 8, 8)).astype(np.float32))
+    report = tmp_path / "long.html"
+    options = ["--precision", "int8", "--data", tmp_path / "data.npz", "--report", report]
+    answer = graft("quantize", model, "-o", tmp_path / "out.onnx", *options)
+    assert answer.code == 0, answer.err
+    assert report.stat().st_size < 3e6
+    written = json.loads((tmp_path / "long.html.json").read_text())
+    schema(written)
+    assert [row["tensor"] for row in columns(section(written, "Tensors"))] == [f"t{i}" for i in range(200)]
+    assert len(written["distributions"]) == 200
+    page = show(report)
+    assert float(page.get_attribute("html", "data-shown")) < 2000
+
+
+def test_the_json_of_f16_is_of_the_published_schema(graft, converted, schema, tmp_path):
+    report = tmp_path / "f16.html"
+    answer = graft("quantize", converted, "-o", tmp_path / "f16.onnx", "--precision", "f16", "--report", report)
+    assert answer.code == 0, answer.err
+    schema(json.loads((tmp_path / "f16.html.json").read_text()))
 
 
 def test_bench_has_bars_and_no_graph(graft, show, schema, tmp_path):

@@ -40,6 +40,36 @@ TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
   EXPECT_EQ(places.descriptions.find("node 'add' (Add)")->second.node, 1);
 }
 
+TEST(ModelGraph, WhatIsDequantisedOfAConstantIsPartOfTheNodeThatReadsIt) {
+  Model model;
+  graft::Graph& graph = model.graph();
+  Value* x = graph.add_input("x");
+  const auto constant = [&](const char* name, ElementType type) {
+    return graph.add_constant(name, TensorData::from_numbers(type, {2}, std::vector<double>{1, 2}));
+  };
+  Value* steps = constant("w/int8", ElementType::i8);
+  Value* scale = constant("w/scale", ElementType::f32);
+  graft::Node* weight = graph.add_node("DequantizeLinear", {steps, scale}, {"w/rounded"});
+  graft::Node* add = graph.add_node("Add", {x, weight->outputs[0]}, {"y"});
+  // What is calculated may be dequantised as well: that is a node.
+  graft::Node* quantize = graph.add_node("QuantizeLinear", {add->outputs[0], scale}, {"q"});
+  graft::Node* back = graph.add_node("DequantizeLinear", {quantize->outputs[0], scale}, {"z"});
+  graph.add_output(*back->outputs[0]);
+
+  Report report;
+  const ModelPlaces places = add_graphs(report, model, "main graph");
+  const Graph& drawn = report.graphs[0];
+  std::vector<std::string> ops;
+  for (const Node& node : drawn.nodes) ops.push_back(node.op);
+  EXPECT_EQ(ops, (std::vector<std::string>{"input", "Add", "QuantizeLinear", "DequantizeLinear", "output"}));
+  EXPECT_FALSE(places.nodes.contains(weight));
+  const Port& port = drawn.nodes[1].inputs[1];
+  EXPECT_TRUE(port.is_constant);
+  EXPECT_EQ(port.name, "w/int8");
+  EXPECT_NE(port.type.find("i8"), std::string::npos) << port.type;
+  EXPECT_EQ(drawn.edges.size(), 4);
+}
+
 TEST(ModelGraph, SubGraphsAreGraphsAndWhatTheyReadIsAnEdge) {
   Model model;
   graft::Graph& graph = model.graph();

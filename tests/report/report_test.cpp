@@ -49,6 +49,35 @@ TEST(Report, JsonNamesItsSchemaAndVersion) {
   EXPECT_EQ(rows[2][1], 0.5);
 }
 
+TEST(Report, JsonHasPlotsAndDistributions) {
+  Report report = sample("a");
+  report.distributions = {{.title = "t", .bin_width = 0.5, .counts = {3, 0, 1}, .zeros = 7, .threshold = 1.25}};
+  report.graphs[0].nodes[1].distribution = 0;
+  Table table{.title = "t", .columns = {{"x", Column::Type::node}, {"d", Column::Type::distribution, "", true}}};
+  table.rows = {{Place{0, 1, "tensor"}, DistributionAt{0}}};
+  report.sections.emplace_back(table);
+  report.sections.emplace_back(Scatter{.title = "plot",
+                                       .x = {{"cost"}, {"bytes", 0}},
+                                       .y = {"quality"},
+                                       .series = {{"good", Tone::green}},
+                                       .lines = {{"limit", 3}},
+                                       .points = {{.label = "p", .x = {1, 2}, .y = 4, .is_chosen = true}}});
+  const auto json = nlohmann::json::parse(json_of(report));
+  EXPECT_EQ(json["distributions"][0]["counts"], (nlohmann::json{3, 0, 1}));
+  EXPECT_EQ(json["distributions"][0]["threshold"], 1.25);
+  EXPECT_EQ(json["graphs"][0]["nodes"][0]["distribution"], nullptr);
+  EXPECT_EQ(json["graphs"][0]["nodes"][1]["distribution"], 0);
+  EXPECT_EQ(json["sections"][1]["rows"][0][0], (nlohmann::json{{"graph", 0}, {"node", 1}, {"text", "tensor"}}));
+  EXPECT_EQ(json["sections"][1]["rows"][0][1], 0);
+  EXPECT_EQ(json["sections"][1]["columns"][1]["low_first"], true);
+  const auto plot = json["sections"][2];
+  EXPECT_EQ(plot["section"], "scatter");
+  EXPECT_EQ(plot["points"][0]["x"], (nlohmann::json{1, 2}));
+  EXPECT_EQ(plot["points"][0]["chosen"], true);
+  EXPECT_EQ(plot["lines"][0]["y"], 3);
+  EXPECT_EQ(plot["x"][1]["digits"], 0);
+}
+
 TEST(Report, TextsCannotEndTheElementTheyStandIn) {
   const std::string plain = html_of(sample("a"));
   for (const char* name : {"</script><script>alert(1)</script>", "<!--<script>", "<img src=x onerror=alert(1)>"}) {
