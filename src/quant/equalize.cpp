@@ -14,7 +14,8 @@ namespace {
 /// A layer while factors are looked for.
 struct Layer {
   WeightedLayer layer;
-  std::vector<double> sizes;    ///< The largest absolute weight of each pair of channels, [dims[0], dims[1]].
+  WeightLayout pairs;           ///< Of channels, without the taps of a window.
+  std::vector<float> sizes;     ///< The largest absolute weight of each pair.
   std::vector<double> inputs;   ///< The factor of each input channel.
   std::vector<double> outputs;  ///< The same of outputs.
 };
@@ -28,13 +29,15 @@ struct Pair {
 Layer make_layer(const WeightedLayer& layer) {
   const WeightLayout& layout = layer.layout;
   Layer result{.layer = layer,
-               .sizes = std::vector<double>(static_cast<std::size_t>(layout.dims[0] * layout.dims[1])),
+               .pairs = layout,
+               .sizes = std::vector<float>(static_cast<std::size_t>(layout.dims[0] * layout.dims[1])),
                .inputs = std::vector<double>(layout.inputs(), 1.0),
                .outputs = std::vector<double>(layout.outputs(), 1.0)};
+  result.pairs.dims.resize(2);
   const std::vector<double> weights = *layer.weights->constant()->numbers();
   const std::size_t taps = weights.size() / result.sizes.size();
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    result.sizes[i / taps] = std::max(result.sizes[i / taps], std::abs(weights[i]));
+    result.sizes[i / taps] = std::max(result.sizes[i / taps], static_cast<float>(std::abs(weights[i])));
   }
   return result;
 }
@@ -53,8 +56,9 @@ class Equalizer {
   }
 
   std::vector<Equalized> run() {
-    constexpr int most_rounds = 100;
-    constexpr double converged = 1e-3;
+    // In long chains the last few per cent take long, and int8 does not see them.
+    constexpr int most_rounds = 20;
+    constexpr double converged = 0.01;
     for (int round = 0; round < most_rounds; ++round) {
       double change = 0;
       for (const Pair& pair : pairs_) change = std::max(change, equalize_pair(pair));
@@ -97,17 +101,14 @@ class Equalizer {
     made.assign(first.outputs.size(), 0.0);
     read.assign(first.outputs.size(), 0.0);
     const auto visit = [](const Layer& layer, auto use) {
-      const std::size_t taps = layer.layer.layout.elements() / layer.sizes.size();
-      for (std::size_t i = 0; i < layer.sizes.size(); ++i) {
-        const auto channels = layer.layer.layout.channels_of(i * taps);
-        use(channels, layer.sizes[i] * layer.inputs[channels.input] * layer.outputs[channels.output]);
-      }
+      layer.pairs.for_each([&](std::size_t i, std::size_t input, std::size_t output) {
+        use(input, output, static_cast<double>(layer.sizes[i]) * layer.inputs[input] * layer.outputs[output]);
+      });
     };
-    visit(first, [&](const WeightLayout::Channels& channels, double size) {
-      made[channels.output] = std::max(made[channels.output], size);
-    });
-    visit(second, [&](const WeightLayout::Channels& channels, double size) {
-      double& largest = read[channels.input / pair.columns];
+    visit(first,
+          [&](std::size_t /*input*/, std::size_t output, double size) { made[output] = std::max(made[output], size); });
+    visit(second, [&](std::size_t input, std::size_t /*output*/, double size) {
+      double& largest = read[input / pair.columns];
       largest = std::max(largest, size);
     });
   }
@@ -152,10 +153,9 @@ class Equalizer {
     const bool keeps_outputs = std::all_of(layer.outputs.begin(), layer.outputs.end(), is_one);
     if (keeps_outputs && std::all_of(layer.inputs.begin(), layer.inputs.end(), is_one)) return;
     std::vector<double> weights = *target.weights->constant()->numbers();
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      const auto channels = target.layout.channels_of(i);
-      weights[i] *= layer.inputs[channels.input] * layer.outputs[channels.output];
-    }
+    target.layout.for_each([&](std::size_t i, std::size_t input, std::size_t output) {
+      weights[i] *= layer.inputs[input] * layer.outputs[output];
+    });
     std::vector<double> bias = *bias_of(target);
     replace_constant(*target.node, 1, target.layout.dims, weights);
     target.weights = target.node->input(1);

@@ -75,7 +75,7 @@ bool fold_next(WeightedLayer& layer) {
   if (!scale || !bias || !is_finite(scale->factor) || !is_finite(scale->summand)) return false;
 
   std::vector<double> numbers = *layer.weights->constant()->numbers();
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] *= scale->factor[layer.layout.channels_of(i).output];
+  layer.layout.for_each([&](std::size_t i, std::size_t, std::size_t output) { numbers[i] *= scale->factor[output]; });
   for (std::size_t c = 0; c < bias->size(); ++c) (*bias)[c] = (*bias)[c] * scale->factor[c] + scale->summand[c];
   replace_constant(*layer.node, 1, layer.layout.dims, numbers);
   layer.weights = layer.node->input(1);

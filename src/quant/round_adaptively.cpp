@@ -223,7 +223,7 @@ class Column {
 /// Where the weights of each output channel lie.
 std::vector<std::vector<std::size_t>> elements_of_outputs(const WeightLayout& layout) {
   std::vector<std::vector<std::size_t>> result(layout.outputs());
-  for (std::size_t i = 0; i < layout.elements(); ++i) result[layout.channels_of(i).output].push_back(i);
+  layout.for_each([&](std::size_t i, std::size_t, std::size_t output) { result[output].push_back(i); });
   return result;
 }
 
@@ -298,7 +298,7 @@ std::vector<double> steps_of(const WeightedLayer& layer) {
   return (axis + rank) % rank == of_outputs && numbers->size() == outputs ? *numbers : std::vector<double>();
 }
 
-Task make_task(const WeightedLayer& layer, const Model& reference) {
+Task make_task(const WeightedLayer& layer, const Model& reference, std::int64_t memory) {
   Task task{.layer = layer, .unrounded = {}, .steps = steps_of(layer), .window = window_of(layer), .result = {}};
   task.result.layer = describe(*layer.node);
   task.result.weights = layer.layout.elements();
@@ -320,6 +320,8 @@ Task make_task(const WeightedLayer& layer, const Model& reference) {
     task.result.why_not = "its weights have no step for each channel of the output";
   } else if (!task.window) {
     task.result.why_not = "its padding follows from a rule (auto_pad)";
+  } else if (task.bytes() > memory) {
+    task.result.why_not = fmt::format("the covariance of its inputs takes {} bytes", task.bytes());
   }
   return task;
 }
@@ -345,7 +347,7 @@ std::vector<Rounded> round_adaptively(Model& quantized, const Model& reference, 
                                       const RoundOptions& options) {
   std::vector<Task> tasks;
   for (const WeightedLayer& layer : weighted_layers(quantized)) {
-    if (layer.dequantize != nullptr) tasks.push_back(make_task(layer, reference));
+    if (layer.dequantize != nullptr) tasks.push_back(make_task(layer, reference, options.memory));
   }
   std::vector<std::vector<Task*>> groups;
   std::int64_t bytes = 0;

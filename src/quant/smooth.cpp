@@ -54,7 +54,7 @@ void divide_constant(Node& node, std::size_t input, const ChannelAxis& axis, con
 void divide_layer(Node& node, const Divisors& by) {
   WeightedLayer layer = *find_weighted_layer(node);
   std::vector<double> weights = *layer.weights->constant()->numbers();
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] /= by[layer.layout.channels_of(i).output];
+  layer.layout.for_each([&](std::size_t i, std::size_t, std::size_t output) { weights[i] /= by[output]; });
   replace_constant(node, 1, layer.layout.dims, weights);
   if (node.input(2) == nullptr) return;
   std::vector<double> bias = *bias_of(layer);
@@ -259,10 +259,10 @@ Divisors divisors_of(const Readers& readers, double alpha) {
   for (const WeightedLayer& layer : readers.layers) {
     // What is behind this tensor may have been divided meanwhile.
     const std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      double& largest = weights[layer.layout.channels_of(i).input / columns];
+    layer.layout.for_each([&](std::size_t i, std::size_t input, std::size_t) {
+      double& largest = weights[input / columns];
       largest = std::max(largest, std::abs(numbers[i]));
-    }
+    });
   }
   Divisors result(sizes.size(), 1.0);
   for (std::size_t c = 0; c < result.size(); ++c) {
@@ -274,7 +274,7 @@ Divisors divisors_of(const Readers& readers, double alpha) {
 
 void multiply_weights(const WeightedLayer& layer, const Divisors& factors, std::size_t columns) {
   std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] *= factors[layer.layout.channels_of(i).input / columns];
+  layer.layout.for_each([&](std::size_t i, std::size_t input, std::size_t) { numbers[i] *= factors[input / columns]; });
   replace_constant(*layer.node, 1, layer.layout.dims, numbers);
 }
 

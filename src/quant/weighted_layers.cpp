@@ -76,16 +76,6 @@ std::size_t WeightLayout::outputs() const {
   return static_cast<std::size_t>(outputs_first ? dims[0] : dims[1] * groups);
 }
 
-WeightLayout::Channels WeightLayout::channels_of(std::size_t element) const {
-  const auto rows = static_cast<std::size_t>(dims[0]);
-  const auto columns = static_cast<std::size_t>(dims[1]);
-  const std::size_t pair = element / (elements() / (rows * columns));
-  const std::size_t row = pair / columns;
-  const std::size_t group = row / (rows / static_cast<std::size_t>(groups));
-  const std::size_t column = group * columns + pair % columns;
-  return outputs_first ? Channels{.input = column, .output = row} : Channels{.input = row, .output = column};
-}
-
 std::size_t WeightedLayer::axes_behind_channels() const {
   return node->is("Conv") || node->is("ConvTranspose") ? layout.dims.size() - 2 : 0;
 }

@@ -16,15 +16,13 @@ struct WeightLayout {
   std::int64_t groups = 1;
   bool outputs_first = false;  ///< The first axis is that of the outputs: Conv, and Gemm with transB.
 
-  struct Channels {
-    std::size_t input = 0;
-    std::size_t output = 0;
-  };
-
   [[nodiscard]] std::size_t elements() const;
   [[nodiscard]] std::size_t inputs() const;
   [[nodiscard]] std::size_t outputs() const;
-  [[nodiscard]] Channels channels_of(std::size_t element) const;
+
+  /// Calls `visit(element, input, output)` for each weight and the channels that it connects.
+  template <class Visitor>
+  void for_each(const Visitor& visit) const;
 };
 
 /// A Conv, ConvTranspose, Gemm or MatMul of f32, whose second input is a constant or comes from one of int8 through
@@ -68,5 +66,22 @@ void set_bias(WeightedLayer& layer, const std::vector<double>& bias);
 /// Puts a constant of f32 in an input's place; the name stays where nobody else reads the old one.
 void replace_constant(Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
                       const std::vector<double>& numbers);
+
+template <class Visitor>
+void WeightLayout::for_each(const Visitor& visit) const {
+  const auto rows = static_cast<std::size_t>(dims[0]);
+  const auto columns = static_cast<std::size_t>(dims[1]);
+  const std::size_t taps = elements() / (rows * columns);
+  const std::size_t rows_of_group = rows / static_cast<std::size_t>(groups);
+  std::size_t element = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t first = row / rows_of_group * columns;
+    for (std::size_t column = first; column < first + columns; ++column) {
+      const std::size_t input = outputs_first ? column : row;
+      const std::size_t output = outputs_first ? row : column;
+      for (std::size_t tap = 0; tap < taps; ++tap) visit(element++, input, output);
+    }
+  }
+}
 
 }  // namespace graft
