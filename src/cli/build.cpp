@@ -165,7 +165,7 @@ Exit build(const Console& console, const Arguments& arguments) {
   result["network"]["plugins"] = plugins;
   if (arguments.layers) {
     const EngineLayers layers = engine_layers(model, built["engine_layers"]);
-    say_layers(console, layers);
+    print_layers(console, layers);
     add_layers(result, layers);
   }
   console.result(result);

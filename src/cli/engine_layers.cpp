@@ -152,7 +152,7 @@ EngineLayers engine_layers(const Model& model, const nlohmann::json& told) {
   return engine;
 }
 
-void say_layers(const Console& console, const EngineLayers& engine) {
+void print_layers(const Console& console, const EngineLayers& engine) {
   if (!engine.unknown.empty()) {
     console.warn(fmt::format("the engine's layers are not known: {}", engine.unknown));
     return;
@@ -164,19 +164,19 @@ void say_layers(const Console& console, const EngineLayers& engine) {
                fmt::format("{} -> {}", types_of(layer.inputs), types_of(layer.outputs)),
                nodes.empty() ? Cell(layer.name, Colour::faint) : Cell(nodes)});
   }
-  console.say();
-  console.say("Layers of the engine: types of what they read and write, and the model's nodes in them");
-  console.say(table);
+  console.print();
+  console.print("Layers of the engine: types of what they read and write, and the model's nodes in them");
+  console.print(table);
   const std::vector<EngineLayer> matrices = matrix_layers(engine);
-  console.say(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.layers)));
+  console.print(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.layers)));
   if (!matrices.empty()) {
-    console.say(fmt::format(
+    console.print(fmt::format(
         "{}: {}", count_text(matrices.size(), "convolution or matrix product", "convolutions and matrix products"),
         text_of_reads(matrices)));
   }
   for (const FloatIsland& island : engine.islands) {
-    console.say(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear stand before it",
-                            island.node, island.type));
+    console.print(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear stand before it",
+                              island.node, island.type));
   }
 }
 

@@ -41,7 +41,7 @@ struct EngineLayers {
 [[nodiscard]] EngineLayers engine_layers(const Model& model, const nlohmann::json& told);
 
 /// The layers, what they read, and a note for each island.
-void say_layers(const Console& console, const EngineLayers& engine);
+void print_layers(const Console& console, const EngineLayers& engine);
 
 /// Adds `layers` and `layer_summary`.
 void add_layers(Json& result, const EngineLayers& engine);

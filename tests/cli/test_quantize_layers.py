@@ -403,7 +403,7 @@ def test_an_island_is_named(graft, tmp_path):
     summary = graft(*command, "--json").json["layer_summary"]
     (island,) = summary["f32_islands"]
     assert (island["node"], island["type"]) == ("node 'convtranspose3' (ConvTranspose)", "f32")
-    said = graft(*command).out
+    said = graft(*command, "-q").out  # a listing that was asked for
     assert "note: node 'convtranspose3' (ConvTranspose) reads f32" in said
     assert "1 convolution or matrix product: 1 reads f32" in said
     assert "deconv" in said
