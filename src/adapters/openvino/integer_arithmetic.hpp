@@ -23,6 +23,9 @@ inline constexpr std::string_view engine_fixed = "Fixed";
 /// be larger, the digits of one side are multiplied one by one, and added in i32. The sum, rounded to f32 once, is
 /// multiplied by the product of the scales (f32), then bias is added (f32).
 ///
+/// A ResNet-50 takes 1.5 to 1.9 times as long as in f32 (two cores): sums are written and read once more to be scaled,
+/// and again to be rounded, where the plugin would add bias and ReLU to a convolution in place.
+///
 /// The tensors keep their names. Left alone: scales that are no constants or that one sum does not have in common,
 /// blocks, other types than these two. Returns whether there was anything to do.
 bool calculate_integers(Model& model);

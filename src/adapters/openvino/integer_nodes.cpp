@@ -16,6 +16,7 @@
 #include <openvino/op/util/multi_subgraph_base.hpp>
 
 #include "adapters/openvino/element_types.hpp"
+#include "adapters/openvino/keep_nan.hpp"
 
 namespace graft {
 namespace {
@@ -63,6 +64,7 @@ ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   const auto step = std::make_shared<ov::op::v5::Round>(number, ov::op::v5::Round::RoundMode::HALF_TO_EVEN);
   const auto moved = std::make_shared<ov::op::v1::Add>(step, zero_point);
   const auto inside = std::make_shared<ov::op::v0::Clamp>(moved, lowest, highest);
+  inside->get_rt_info()[without_nan] = true;
   return std::make_shared<ov::op::v0::Convert>(inside, type)->outputs();
 }
 

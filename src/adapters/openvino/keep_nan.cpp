@@ -117,6 +117,7 @@ Out remainder_of_infinity(const Out& x, const Out& divisor, const Out& y) {
 
 /// What has to stand in the place of the node's output `y`; nothing where that is right.
 std::optional<Out> replacement(const ov::Node& node, const Out& y) {
+  if (node.get_rt_info().contains(without_nan)) return std::nullopt;
   if (is_elementwise(node)) {
     const Out x = node.input_value(0);
     return select(is_nan(x), x, y);
