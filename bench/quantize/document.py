@@ -50,7 +50,12 @@ def accuracy_text(result: dict) -> str:
         source = result["sources"].get(name)
         text += f"### {name}\n\n"
         text += f"From {source}.\n\n" if source else ""
-        text += network_table([row for row in result["results"] if row["network"] == name]) + "\n"
+        rows = [row for row in result["results"] if row["network"] == name]
+        text += network_table(rows) + "\n"
+        failures = dict.fromkeys(
+            f"{row['quantiser']}, {row['model']}: {row['failed']}" for row in rows if "failed" in row
+        )
+        text += "".join(f"- {failure}\n" for failure in failures) + ("\n" if failures else "")
     misses = "".join(f"- {miss}\n" for miss in result["misses"])
     text += (
         f"What falls short of what is asked for:\n\n{misses}"

@@ -8,7 +8,7 @@
 #include "cli/console.hpp"
 #include "cli/program.hpp"
 #include "graph/model.hpp"
-#include "quant/output_figures.hpp"
+#include "verify/output_figures.hpp"
 
 namespace graft::cli {
 

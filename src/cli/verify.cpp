@@ -14,6 +14,7 @@
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
+#include "cli/quantize_page.hpp"
 #include "cli/tensors.hpp"
 #include "cli/verify_layers.hpp"
 #include "cli/verify_page.hpp"
@@ -33,6 +34,7 @@ struct Arguments {
   std::size_t seeds = 0;  ///< 0: as many as the options have by default.
   double relative = 0;
   double absolute = 0;
+  double snr = 0;
   std::string kernels = "functions";
   std::string report;
   bool layers = false;
@@ -40,6 +42,7 @@ struct Arguments {
   std::string emulate;
   const CLI::Option* relative_option = nullptr;
   const CLI::Option* absolute_option = nullptr;
+  const CLI::Option* snr_option = nullptr;
 };
 
 Json to_json(const OutputReport& output) {
@@ -55,6 +58,7 @@ Json to_json(const OutputReport& output) {
            {{"relative", output.tolerance.relative},
             {"absolute", output.tolerance.absolute},
             {"of_largest", output.tolerance.of_largest},
+            {"snr_db", number(output.tolerance.snr_db)},
             {"why", output.why_tolerance}}},
           {"elements", worst.count},
           {"mismatched", worst.mismatched},
@@ -64,6 +68,9 @@ Json to_json(const OutputReport& output) {
           {"max_relative_at", worst.max_relative_at},
           {"excess", number(worst.excess)},
           {"cosine", worst.cosine ? number(*worst.cosine) : Json()},
+          {"snr_db", number(output.figures.snr_db)},
+          {"rows", output.figures.rows},
+          {"same_top", output.figures.same_top},
           {"first_index", worst.first_index},
           {"incomparable", worst.incomparable},
           {"note", output.note}};
@@ -284,6 +291,7 @@ Options options_of(const Arguments& arguments) {
   if (!arguments.data.empty()) options.data.push_back(read_tensors("--data", arguments.data));
   if (arguments.relative_option->count() != 0) options.relative = arguments.relative;
   if (arguments.absolute_option->count() != 0) options.absolute = arguments.absolute;
+  if (arguments.snr_option->count() != 0) options.snr_db = arguments.snr;
   if (arguments.kernels == "own") options.candidate_kernels = OperatorKernels::own;
   return options;
 }
@@ -293,6 +301,7 @@ std::string repeated_options(const Arguments& arguments) {
   std::string text;
   if (arguments.relative_option->count() != 0) text += fmt::format(" --rtol {}", arguments.relative);
   if (arguments.absolute_option->count() != 0) text += fmt::format(" --atol {}", arguments.absolute);
+  if (arguments.snr_option->count() != 0) text += fmt::format(" --snr {}", arguments.snr);
   if (arguments.kernels == "own") text += " --kernels own";
   return text;
 }
@@ -387,6 +396,9 @@ Exit verify(const Console& console, const Arguments& arguments) {
                output.reference_type,
                was_run ? output.worst.to_string() : ""});
     if (!output.note.empty()) table.add({"", "", "", {output.note, Colour::faint}});
+    const bool judged_as_a_whole = output.tolerance.snr_db || !output.why_tolerance.empty();
+    if (was_run && judged_as_a_whole && output.figures.is_real && output.worst.incomparable.empty())
+      table.add({"", "", "", quality_text(output.figures)});
     if (was_run && (!output.equal() || console.verbose || !output.why_tolerance.empty()))
       table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Colour::faint}});
     outputs.push_back(to_json(output));
@@ -473,6 +485,13 @@ void add_verify(Program& program) {
                                                 "absolute tolerance (0; 1 for int8 and uint8 that were quantised)")
                                    ->type_name("X")
                                    ->check(CLI::NonNegativeNumber);
+  arguments->snr_option =
+      command
+          ->add_option("--snr", arguments->snr,
+                       "least signal to noise ratio of an output in dB, in place of a tolerance of each element (20 "
+                       "where the candidate was quantised to 8 bits)")
+          ->type_name("DB")
+          ->check(CLI::Number);
   add_report_option(*command, arguments->report, "the candidate, coloured by the error of its tensors");
   command
       ->add_option("--kernels", arguments->kernels,

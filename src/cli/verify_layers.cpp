@@ -75,6 +75,7 @@ Json to_json(const LayerComparison& layer) {
                 {{"relative", layer.tolerance.relative},
                  {"absolute", layer.tolerance.absolute},
                  {"of_largest", layer.tolerance.of_largest},
+                 {"snr_db", number(layer.tolerance.snr_db)},
                  {"why", layer.why_tolerance}}}};
   json.update(to_json(layer.difference));
   json.update({{"snr_db", number(layer.error.snr_db)},

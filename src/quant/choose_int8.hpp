@@ -19,10 +19,10 @@
 #include "quant/histogram.hpp"
 #include "quant/int8_cost.hpp"
 #include "quant/int8_plan.hpp"
-#include "quant/output_figures.hpp"
 #include "quant/round_adaptively.hpp"
 #include "quant/smooth.hpp"
 #include "quant/thresholds.hpp"
+#include "verify/output_figures.hpp"
 
 namespace graft {
 

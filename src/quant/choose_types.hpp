@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "adapters/openvino/cpu_engine.hpp"
-#include "quant/output_figures.hpp"
 #include "quant/typed.hpp"
 #include "verify/emulate.hpp"
 #include "verify/figures.hpp"
+#include "verify/output_figures.hpp"
 
 namespace graft {
 

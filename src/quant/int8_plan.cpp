@@ -185,7 +185,8 @@ class Planner {
 
   /// Where others read the same in f32 there is nothing to be gained: TensorRT-RTX stores it in f32.
   [[nodiscard]] static bool is_mean_of_its_own(const Node& node) {
-    return node.is("GlobalAveragePool") && node.input(0)->uses.size() == 1 && node.input(0)->output_count == 0;
+    return is_one_of(node, {"GlobalAveragePool", "ReduceMean"}) && node.input(0)->uses.size() == 1 &&
+           node.input(0)->output_count == 0;
   }
 
   /// Behind what gives int8 itself an activation function has no sums to be part of.

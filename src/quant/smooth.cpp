@@ -68,7 +68,10 @@ class Division {
   explicit Division(ChannelAxis axis) : axis_(axis) {}
 
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
+  /// So many neighbouring channels of the tensor have to be divided by the same number: behind a Flatten, a plane.
+  [[nodiscard]] std::size_t columns() const { return columns_; }
 
+  /// One number for each `columns` channels.
   void apply(const Divisors& by) const {
     for (const auto& step : steps_) step(by);
   }
@@ -82,6 +85,7 @@ class Division {
     if (node->is("Mul")) return divide_product(*node);
     if (node->is("Add")) return divide_sum(*node);
     if (lets_factors_through(*node, axis_.behind != 0)) return divide_input(*node, 0);
+    if (node->is("Flatten")) return divide_planes(*node);
     if (node->is("Reshape") && axis_.behind == 0 && has_channels(value, axis_)) return divide_input(*node, 0);
     const auto layer = find_weighted_layer(*node);
     const bool is_own = layer && layer->dequantize == nullptr && layer->owns_weights() && bias_of(*layer);
@@ -142,13 +146,27 @@ class Division {
     return add_scale_and_bias(node);
   }
 
+  bool divide_planes(const Node& node) {
+    const Value* value = node.input(0);
+    const bool is_whole = node.int_or("axis", 1) == 1 && axis_.behind == 0 && value != nullptr && value->shape &&
+                          value->shape->size() >= 2 && (*value->shape)[1].is_constant();
+    const std::int64_t channels = is_whole ? (*value->shape)[1].value() : 0;
+    if (channels <= 0 || axis_.size % static_cast<std::size_t>(channels) != 0) {
+      return fail(fmt::format("{} has other channels before it", describe(node)));
+    }
+    columns_ = axis_.size / static_cast<std::size_t>(channels);
+    axis_ = {.behind = value->shape->size() - 2, .size = static_cast<std::size_t>(channels)};
+    return divide_input(node, 0);
+  }
+
   /// One factor is divided: a constant, or what another node gives.
   bool divide_product(Node& node) {
     if (add_constant(node, 0, axis_) || add_constant(node, 1, axis_)) return true;
-    const std::size_t before = steps_.size();
+    Division other = *this;
     if (divide_input(node, 0)) return true;
-    steps_.resize(before);
-    return divide_input(node, 1);
+    if (!other.divide_input(node, 1)) return false;
+    *this = std::move(other);
+    return true;
   }
 
   bool divide_sum(Node& node) {
@@ -158,6 +176,7 @@ class Division {
   }
 
   ChannelAxis axis_;
+  std::size_t columns_ = 1;
   std::vector<std::function<void(const Divisors&)>> steps_;
   std::string why_not_;
 };
@@ -227,30 +246,35 @@ void measure(Readers& readers, const TensorData& tensor) {
   }
 }
 
+/// One number for each of the columns of the division.
 Divisors divisors_of(const Readers& readers, double alpha) {
   // Channels that hardly have anything in them are not blown up to the size of the others.
   constexpr double most = 1024;
-  std::vector<double> weights(readers.axis.size);
+  const std::size_t columns = readers.division->columns();
+  std::vector<double> sizes(readers.axis.size / columns);
+  std::vector<double> weights(sizes.size());
+  for (std::size_t c = 0; c < readers.largest.size(); ++c) {
+    sizes[c / columns] = std::max(sizes[c / columns], readers.largest[c]);
+  }
   for (const WeightedLayer& layer : readers.layers) {
     // What is behind this tensor may have been divided meanwhile.
     const std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      double& largest = weights[layer.layout.channels_of(i).input];
+      double& largest = weights[layer.layout.channels_of(i).input / columns];
       largest = std::max(largest, std::abs(numbers[i]));
     }
   }
-  Divisors result(readers.axis.size, 1.0);
+  Divisors result(sizes.size(), 1.0);
   for (std::size_t c = 0; c < result.size(); ++c) {
-    if (readers.largest[c] == 0 || weights[c] == 0) continue;
-    const double divisor = std::pow(readers.largest[c], alpha) / std::pow(weights[c], 1 - alpha);
-    result[c] = std::clamp(divisor, 1 / most, most);
+    if (sizes[c] == 0 || weights[c] == 0) continue;
+    result[c] = std::clamp(std::pow(sizes[c], alpha) / std::pow(weights[c], 1 - alpha), 1 / most, most);
   }
   return result;
 }
 
-void multiply_weights(const WeightedLayer& layer, const Divisors& factors) {
+void multiply_weights(const WeightedLayer& layer, const Divisors& factors, std::size_t columns) {
   std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] *= factors[layer.layout.channels_of(i).input];
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] *= factors[layer.layout.channels_of(i).input / columns];
   replace_constant(*layer.node, 1, layer.layout.dims, numbers);
 }
 
@@ -279,7 +303,7 @@ std::vector<Smoothed> smooth(Model& model, const CalibrationData& data, const Sm
       const Divisors divisors = divisors_of(readers, options.alpha);
       smoothed.smallest = *std::min_element(divisors.begin(), divisors.end());
       smoothed.largest = *std::max_element(divisors.begin(), divisors.end());
-      for (const WeightedLayer& layer : readers.layers) multiply_weights(layer, divisors);
+      for (const WeightedLayer& layer : readers.layers) multiply_weights(layer, divisors, readers.division->columns());
       readers.division->apply(divisors);
     }
     result.push_back(std::move(smoothed));

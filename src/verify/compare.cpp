@@ -16,6 +16,7 @@ namespace graft {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double decibels = 10;
 constexpr std::array<std::string_view, 4> rounding_operators = {"QuantizeLinear", "DynamicQuantizeLinear",
                                                                 "QLinearConv", "QLinearMatMul"};
 
@@ -62,6 +63,10 @@ class Comparison {
   }
 
   Difference finish() {
+    if (squares_reference_ > 0 && squares_error_ > 0) {
+      result_.snr_db = decibels * std::log10(squares_reference_ / squares_error_);
+    }
+    if (tolerance_.snr_db) judge_all();
     if (finite_ && squares_reference_ > 0 && squares_candidate_ > 0) {
       result_.cosine = product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_));
     }
@@ -73,6 +78,7 @@ class Comparison {
  private:
   void add(double reference, double candidate, double difference) {
     product_ += reference * candidate;
+    squares_error_ += difference * difference;
     squares_reference_ += reference * reference;
     squares_candidate_ += candidate * candidate;
     if (difference > result_.max_absolute) {
@@ -83,7 +89,9 @@ class Comparison {
       result_.max_relative = difference / std::abs(reference);
       max_relative_at_ = result_.count;
     }
-    if (difference > 0) {
+    if (difference > 0 && tolerance_.snr_db) {
+      if (differing_++ == 0) keep_first(reference, candidate);
+    } else if (difference > 0) {
       const double allowed =
           tolerance_.absolute + tolerance_.relative * std::abs(reference) + tolerance_.of_largest * largest_;
       const double excess = allowed > 0 ? difference / allowed : infinity;
@@ -94,12 +102,24 @@ class Comparison {
   }
 
   void mismatch(double reference, double candidate, double excess) {
-    if (result_.mismatched++ == 0) {
-      result_.first_index = index_of(result_.count, dims_);
-      result_.first_reference = reference;
-      result_.first_candidate = candidate;
-    }
+    if (result_.mismatched++ == 0) keep_first(reference, candidate);
     result_.excess = std::max(result_.excess, excess);
+  }
+
+  void keep_first(double reference, double candidate) {
+    result_.first_index = index_of(result_.count, dims_);
+    result_.first_reference = reference;
+    result_.first_candidate = candidate;
+  }
+
+  /// The error of all elements, divided by what is allowed of it.
+  void judge_all() {
+    if (differing_ == 0) return;
+    const double missing = result_.snr_db ? *tolerance_.snr_db - *result_.snr_db : infinity;
+    constexpr double of_amplitude = 20;
+    const double excess = std::pow(10.0, missing / of_amplitude);
+    result_.excess = std::max(result_.excess, excess);
+    if (excess > 1) result_.mismatched += differing_;
   }
 
   Tolerance tolerance_;
@@ -108,6 +128,8 @@ class Comparison {
   double product_ = 0;
   double squares_reference_ = 0;
   double squares_candidate_ = 0;
+  double squares_error_ = 0;
+  std::int64_t differing_ = 0;  // where they are judged together
   bool finite_ = true;
   std::optional<std::int64_t> max_absolute_at_;
   std::optional<std::int64_t> max_relative_at_;

@@ -19,6 +19,9 @@ struct Tolerance {
   double relative = 0;
   double absolute = 0;
   double of_largest = 0;
+  /// In place of the others, of all elements together: 10 log10 of the reference's squares divided by the error's has
+  /// to be as much. NaN and infinities have to agree all the same.
+  std::optional<double> snr_db = {};
 
   /// What a rewrite of a few nodes may change. With epsilon the distance from 1 to the next number of the type:
   /// relative 64 epsilon in f32 (8e-6) and half of that of the largest; in f16, bf16 and f8, whose results are rounded
@@ -61,6 +64,7 @@ struct Difference {
   std::vector<std::int64_t> max_absolute_at;  ///< Of which element; empty where it is 0.
   std::vector<std::int64_t> max_relative_at;
   double excess = 0;             ///< Largest of that divided by what is allowed; at most 1 where all agree.
+  std::optional<double> snr_db;  ///< Of the finite elements; nothing where nothing differs, or there is no signal.
   std::optional<double> cosine;  ///< Of the angle between both as vectors; nothing if one is 0 or not finite.
 
   std::vector<std::int64_t> first_index;  ///< Of the first mismatch.

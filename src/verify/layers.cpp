@@ -298,10 +298,13 @@ class Layers {
   }
 
   [[nodiscard]] Tolerance tolerance_for(const Row& row, ElementType reference, ElementType candidate) const {
-    if (options_.relative || options_.absolute) {
-      return {.relative = options_.relative.value_or(0), .absolute = options_.absolute.value_or(0), .of_largest = 0};
-    }
-    return usual_tolerance(row, reference, candidate);
+    const bool is_output = row.match.reference->is_output() || row.match.candidate->is_output();
+    const auto snr = is_output ? options_.snr_db : std::nullopt;
+    if (const auto given = given_tolerance(options_.relative, options_.absolute, snr, reference)) return *given;
+    const Tolerance usual = usual_tolerance(row, reference, candidate);
+    if (!is_output || !quantised_) return usual;
+    return output_tolerance(reference, candidate, true,
+                            is_quantised(*row.match.reference) || is_quantised(*row.match.candidate));
   }
 
   /// Where none is given; and for telling orders apart, of which many are within a wide tolerance.
@@ -796,9 +799,25 @@ Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool qua
   return {.relative = epsilons * coarser.of_largest, .absolute = 0, .of_largest = epsilons * coarser.of_largest};
 }
 
+Tolerance output_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded) {
+  constexpr double of_quantised = 20;
+  const bool real = is_floating_point(reference) && is_floating_point(candidate);
+  if (quantised && real) return {.snr_db = of_quantised};
+  return layer_tolerance(reference, candidate, quantised, rounded);
+}
+
+std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::optional<double> absolute,
+                                         std::optional<double> snr_db, ElementType type) {
+  if (relative || absolute) {
+    return Tolerance{.relative = relative.value_or(0), .absolute = absolute.value_or(0), .of_largest = 0};
+  }
+  if (snr_db && is_floating_point(type)) return Tolerance{.snr_db = snr_db};
+  return std::nullopt;
+}
+
 std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantised) {
   if (!is_floating_point(own)) return "";
-  if (quantised) return "the candidate rounds to 8 bits";
+  if (quantised) return "the candidate rounds to 8 bits, for which there is no fixed limit";
   if (candidate != own) return fmt::format("it is calculated from {} in the candidate", to_string(candidate));
   if (reference != own) return fmt::format("it is calculated from {} in the reference", to_string(reference));
   return "";

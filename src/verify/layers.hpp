@@ -27,6 +27,7 @@ struct LayerOptions {
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
   std::optional<double> relative = {};  ///< Instead of layer_tolerance; the other one is then 0.
   std::optional<double> absolute = {};
+  std::optional<double> snr_db = {};  ///< Of outputs that are real, instead of either.
   OperatorKernels reference_kernels = OperatorKernels::functions;
   OperatorKernels candidate_kernels = OperatorKernels::functions;
   int threads = 0;
@@ -41,6 +42,15 @@ struct LayerOptions {
 /// candidate is `quantised`, 5 % of the largest, of reals; one step of 8-bit integers that come from rounding. Nothing
 /// for other integers.
 [[nodiscard]] Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded);
+
+/// The same for an output: the errors of many layers of 8 bits add up, and how far each element may be off depends on
+/// what the network is for. So it is judged as a whole: a `quantised` candidate may have a tenth of the signal as
+/// noise, an SNR of 20 dB.
+[[nodiscard]] Tolerance output_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded);
+
+/// What a caller asked for; nothing where that was nothing. An SNR is one of real numbers.
+[[nodiscard]] std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::optional<double> absolute,
+                                                       std::optional<double> snr_db, ElementType type);
 
 /// Why a tensor has another tolerance than its own type: "it is calculated from f16 in the candidate". The types are
 /// those that rounding_type gives.

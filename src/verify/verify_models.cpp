@@ -119,6 +119,7 @@ class Verification {
     options.shapes = options_.shapes;
     options.relative = options_.relative;
     options.absolute = options_.absolute;
+    options.snr_db = options_.snr_db;
     options.reference_kernels = options_.reference_kernels;
     options.candidate_kernels = options_.candidate_kernels;
     options.threads = options_.threads;
@@ -204,9 +205,8 @@ class Verification {
   /// Two models that are narrow alike calculate alike but for the order of sums: the outputs' own type is enough.
   void set_tolerance(OutputReport& output, ElementType type) const {
     output.why_tolerance.clear();
-    if (options_.relative || options_.absolute) {
-      output.tolerance = {
-          .relative = options_.relative.value_or(0), .absolute = options_.absolute.value_or(0), .of_largest = 0};
+    if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) {
+      output.tolerance = *given;
       return;
     }
     const Value* reference = reference_.graph().find_local(output.reference_name);
@@ -217,7 +217,7 @@ class Verification {
     const ElementType left = rounding_of_reference(*reference, type);
     const ElementType right = rounding_of_candidate(*candidate, type);
     if (left == right && !quantised_) return;
-    output.tolerance = layer_tolerance(left, right, quantised_, rounded);
+    output.tolerance = output_tolerance(left, right, quantised_, rounded);
     output.why_tolerance = why_tolerance(type, left, right, quantised_);
   }
 
@@ -238,6 +238,11 @@ class Verification {
                                               to_string(reference.type), to_string(candidate.type));
       }
       if (!difference.equal()) ++output.failed_runs;
+      if (difference.incomparable.empty()) {
+        OutputFigures figures = figures_of(output.reference_name, reference, candidate);
+        if (run != 0) figures.add(output.figures);
+        output.figures = std::move(figures);
+      }
       const bool worse = std::pair(difference.incomparable.empty() ? 0 : 1, difference.excess) >
                          std::pair(output.worst.incomparable.empty() ? 0 : 1, output.worst.excess);
       if (run == 0 || worse) {

@@ -12,6 +12,7 @@
 #include "graph/model.hpp"
 #include "verify/compare.hpp"
 #include "verify/inputs.hpp"
+#include "verify/output_figures.hpp"
 
 namespace graft {
 
@@ -24,6 +25,7 @@ struct VerifyOptions {
   std::optional<double> relative =
       {};  ///< Instead of Tolerance::of_network of each output's type; the other one is then 0.
   std::optional<double> absolute = {};
+  std::optional<double> snr_db = {};  ///< Of outputs that are real, instead of either.
   OperatorKernels reference_kernels = OperatorKernels::functions;
   OperatorKernels candidate_kernels = OperatorKernels::functions;
   int threads = 0;  ///< As in CpuOptions.
@@ -45,6 +47,7 @@ struct OutputReport {
   Tolerance tolerance;
   std::string why_tolerance;  ///< Where it is not that of the output's own type.
   Difference worst;           ///< Of the run that is furthest outside, or nearest to the limit.
+  OutputFigures figures;      ///< Of all runs together.
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   std::string note;  ///< "transposed by [0, 2, 3, 1] ...", "a tensor inside the candidate, which does not return it".

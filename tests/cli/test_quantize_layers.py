@@ -250,16 +250,23 @@ def run_json(*arguments):
     return json.loads(done.stdout)
 
 
-def make(folder, data, *options):
+def make(folder, data, *options, quantize=()):
     int8 = folder / "int8.onnx"
-    quantized = run_json("quantize", folder / "f32.onnx", "-o", int8, "--precision", "int8", "--data", data)
+    quantized = run_json("quantize", folder / "f32.onnx", "-o", int8, "--precision", "int8", "--data", data, *quantize)
     engine = run_json("build", int8, "-o", folder / "e", "--layers", "--target", "sm89", *options)
     return Built(folder, quantized, engine)
 
 
-def make_network(function, folder):
+def network_of(function, folder=None):
     net = Network(*NETWORKS[function])
-    net.save(folder, *function(net))
+    outputs = function(net)
+    if folder:
+        net.save(folder, *outputs)
+    return net
+
+
+def make_network(function, folder):
+    network_of(function, folder)
     return make(folder, folder / "x.npz")
 
 
@@ -309,16 +316,31 @@ def test_nothing_is_stored_in_f32_but_what_is_announced(built):
             assert sums or announced & {*maker["nodes"], *reader["nodes"]}, (tensor, maker, reader)
 
 
+def only_moves(layer):
+    """The name that RTX gives to a kernel of its own tells what it does."""
+    return re.fullmatch(r"__myl_(Move|Tran|Resh|Slic|Conc)+_myl.*", layer["name"]) is not None
+
+
 def test_no_kernel_only_moves_elements(built):
-    """What RTX calls a kernel of tells what it does. Copies into the place of a Concat, and the layouts that plugins
-    ask for, remain."""
+    """What remains are copies of int8 into the place of a Concat, and from a plugin's layout into a convolution's."""
     model = onnx.load(built.folder / "f32.onnx", load_external_data=False)
     may_move = any(node.domain or node.op_type == "Concat" for node in model.graph.node)
     for layer in built.layers:
         assert "reformat" not in (layer["kind"] + layer["name"]).lower()
-        only_moves = re.fullmatch(r"__myl_(Move|Tran|Resh|Slic|Conc)+_myl.*", layer["name"])
-        assert not only_moves or may_move, layer
-        assert not only_moves or {t["type"] for t in layer["inputs"]} == {"i8"}, layer
+        assert not only_moves(layer) or may_move, layer
+        assert not only_moves(layer) or {t["type"] for t in layer["inputs"]} == {"i8"}, layer
+
+
+@needs_plugin_library
+@pytest.mark.parametrize("function", WITH_PLUGINS)
+def test_plugins_take_int8_as_it_is(all_built, function):
+    layers = all_built[function].layers
+    makers = {tensor["tensor"]: layer for layer in layers for tensor in layer["outputs"]}
+    plugins = [layer for layer in layers if layer["kind"] == "custom_layer"]
+    assert len(plugins) == sum(node.domain == "graft" for node in network_of(function).nodes)
+    for plugin in plugins:
+        assert plugin["inputs"][0]["type"] == plugin["outputs"][0]["type"] == "i8"
+        assert not only_moves(makers[plugin["inputs"][0]["tensor"]]), plugin
 
 
 @pytest.mark.parametrize("function", [residual_identity, separable_relu6, silu])
@@ -359,6 +381,14 @@ def test_digits_and_their_plugin(converted, tmp_path):
     (plugin,) = [layer for layer in built.layers if layer["nodes"] == ["/Div"] and layer["kind"] == "custom_layer"]
     assert plugin["inputs"][0]["type"] == "f32"  # its output is one of the network's
     assert built.engine["layer_summary"]["matrix_reads"] == {"i8": 5}
+
+
+@pytest.mark.parametrize("function", [u_net_deconvolution, transformer])
+def test_the_rest_in_f16(function, tmp_path):
+    network_of(function, tmp_path)
+    built = make(tmp_path, tmp_path / "x.npz", quantize=["--rest", "f16"])
+    assert set(built.engine["layer_summary"]["matrix_reads"]) == {"i8", "f16"}
+    assert built.engine["layer_summary"]["f32_islands"] == []
 
 
 def test_an_island_is_named(graft, tmp_path):

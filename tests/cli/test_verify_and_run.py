@@ -52,6 +52,50 @@ def test_verify_obeys_tolerances(graft, changed):
     assert graft("verify", DIGITS, changed, "--atol", "1e-9", "--rtol", "1e-9").code == 1
 
 
+@pytest.fixture
+def int8(graft, tmp_path):
+    path = tmp_path / "digits.int8.onnx"
+    data = f"image={DIGITS_DATA}:images"
+    answer = graft("quantize", DIGITS, "-o", path, "--precision", "int8", "--data", data)
+    assert answer.code == 0, answer.err
+    return path
+
+
+def test_verify_of_int8(graft, int8):
+    """The figures are those of the outputs that `graft run` writes, and of ONNX Runtime's f32 network."""
+    with np.load(DIGITS_DATA) as archive:
+        images = archive["images"]
+    expected = dict(
+        zip(
+            ["logits", "embedding"],
+            ort.InferenceSession(str(DIGITS)).run(["logits", "embedding"], {"image": images}),
+            strict=True,
+        )
+    )
+    data = f"image={DIGITS_DATA}:images"
+    answer = graft("verify", DIGITS, int8, "--data", data, "--json")
+    assert answer.code == 0, answer.out
+    folder = int8.parent
+    graft("run", int8, "-i", data, "-o", folder / "int8.npz")
+    with np.load(folder / "int8.npz") as found:
+        for output in answer.json["outputs"]:
+            right, wrong = expected[output["reference_name"]], found[output["reference_name"]]
+            snr = 10 * np.log10((right.astype("f8") ** 2).sum() / ((right.astype("f8") - wrong) ** 2).sum())
+            assert output["snr_db"] == pytest.approx(snr, abs=1e-3)
+            assert output["rows"] == len(images)
+            assert output["same_top"] == (right.argmax(axis=1) == wrong.argmax(axis=1)).sum()
+            assert output["tolerance"]["snr_db"] == 20
+            assert snr > 20
+    text = graft("verify", DIGITS, int8, "--data", data).out
+    assert "the largest of a row is the same in" in text
+    assert "allowed: an SNR of 20 dB, since the candidate rounds to 8 bits" in text
+    layers = graft("verify", DIGITS, int8, "--data", data, "--layers", "--json")
+    assert layers.code == 0
+    assert graft("verify", DIGITS, int8, "--data", data, "--snr", "80").code == 1
+    assert graft("verify", DIGITS, int8, "--data", data, "--layers", "--snr", "80").code == 1
+    assert graft("verify", DIGITS, int8, "--data", data, "--atol", "1e-6").code == 1
+
+
 def test_verify_with_given_shape_and_seeds(graft, converted):
     answer = graft("verify", DIGITS, converted, "--input", "image:5x1x8x8", "--seeds", "2", "--json")
     assert answer.code == 0

@@ -64,6 +64,23 @@ TEST(Compare, EachPartOfTheToleranceCounts) {
   EXPECT_TRUE(compare(reference, candidate, {.relative = 0, .absolute = 0, .of_largest = 0.005}).equal());
 }
 
+TEST(Compare, ASignalToNoiseRatioIsOfAllElementsTogether) {
+  const TensorData reference = f32({2, 2}, {10, 0, 0, 0});
+  const TensorData candidate = f32({2, 2}, {10, 1, 0, 0});  // 100 over 1: 20 dB
+  const Difference difference = compare(reference, candidate, {.snr_db = 20});
+  EXPECT_TRUE(difference.equal());
+  EXPECT_DOUBLE_EQ(*difference.snr_db, 20);
+  EXPECT_DOUBLE_EQ(difference.excess, 1);
+  const Difference noisy = compare(reference, candidate, {.snr_db = 26});
+  EXPECT_FALSE(noisy.equal());
+  EXPECT_EQ(noisy.mismatched, 1);
+  EXPECT_THAT(noisy.first_index, ElementsAre(0, 1));
+  EXPECT_NEAR(noisy.excess, 2, 0.01);  // 6 dB are half of an amplitude
+  EXPECT_TRUE(compare(reference, reference, {.snr_db = 100}).equal());
+  EXPECT_FALSE(compare(f32({2}, {0, 0}), f32({2}, {0, 1e-9}), {.snr_db = 1}).equal());
+  EXPECT_FALSE(compare(f32({2}, {1, 2}), f32({2}, {1, nan}), {.snr_db = -100}).equal());
+}
+
 TEST(Compare, NaNAndInfinityHaveToAgree) {
   const Tolerance generous{.relative = 1e9, .absolute = 1e9, .of_largest = 1e9};
   EXPECT_TRUE(compare(f32({3}, {nan, infinity, -infinity}), f32({3}, {nan, infinity, -infinity}), {}).equal());

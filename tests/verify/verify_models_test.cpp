@@ -63,6 +63,30 @@ TEST(VerifyModels, EightBitIntegersMayDifferByOneWhereTheyWereRounded) {
   EXPECT_FALSE(exact.equal());
 }
 
+TEST(VerifyModels, AQuantisedCandidateIsJudgedAsAWhole) {
+  const auto rounded_to = [](const std::string& step, const VerifyOptions& options) {
+    return verify_models(
+        with("y = Neg(x)", {"y"}),
+        with("scale = Constant<value=float(" + step + ")>()\nzero = Constant<value=int8(0)>()\n" +
+                 "q = QuantizeLinear(x, scale, zero)\nd = DequantizeLinear(q, scale, zero)\n" + "y = Neg(d)",
+             {"y"}),
+        options);
+  };
+  const VerifyOptions narrow{.may_be_narrower = true};
+  const VerifyReport fine = rounded_to("0.03", narrow);
+  EXPECT_TRUE(fine.equal());
+  const OutputReport& output = fine.outputs.at(0);
+  EXPECT_EQ(output.tolerance.snr_db, 20);
+  EXPECT_THAT(output.why_tolerance, HasSubstr("rounds to 8 bits"));
+  EXPECT_GT(*output.figures.snr_db, 30);  // a signal near 1, an error of 0.03 / sqrt(12)
+  EXPECT_LT(*output.figures.snr_db, 50);
+  EXPECT_EQ(output.figures.rows, 6);  // of all three runs
+  EXPECT_FALSE(rounded_to("1.5", narrow).equal());
+  EXPECT_FALSE(rounded_to("0.03", {.snr_db = 60, .may_be_narrower = true}).equal());
+  EXPECT_TRUE(rounded_to("1.5", {.snr_db = 1, .may_be_narrower = true}).equal());
+  EXPECT_FALSE(rounded_to("0.03", {.absolute = 0.001, .may_be_narrower = true}).equal());
+}
+
 TEST(VerifyModels, ReportsTheOutputThatDiffers) {
   const VerifyReport report = verify_models(with("a = Neg(x)\nb = LeakyRelu<alpha=0.1>(x)", {"a", "b"}),
                                             with("a = Neg(x)\nb = LeakyRelu<alpha=0.11>(x)", {"a", "b"}));

@@ -1,8 +1,11 @@
 // The one TensorRT plugin: any Operator behind the IPluginV3 interfaces.
 #include "adapters/tensorrt/plugin.hpp"
 
+#include <link.h>
+
 #include <array>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "adapters/tensorrt/convert.hpp"
@@ -40,6 +43,23 @@ class Tensors {
   std::size_t input_count_ = 0;
   std::size_t output_count_ = 0;
 };
+
+bool is_loaded(std::string_view library) {
+  const auto has_name = [](dl_phdr_info* info, std::size_t /*size*/, void* wanted) -> int {
+    const std::string_view path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+    const std::string_view file = path.substr(path.rfind('/') + 1);
+    return file.starts_with(*static_cast<const std::string_view*>(wanted)) ? 1 : 0;
+  };
+  return dl_iterate_phdr(has_name, &library) != 0;
+}
+
+/// TensorRT-RTX 1.7 takes int8 in groups of 32 channels wherever a plugin offers that, and writes it as linear in
+/// between: each plugin gets a kernel before it and one behind it that do nothing but move elements, also where two
+/// plugins follow each other. So it is offered the linear layout alone.
+bool offers_groups_of_channels() {
+  static const bool is_rtx = is_loaded("libtensorrt_rtx") && !is_loaded("libnvinfer.so");
+  return !is_rtx;
+}
 
 /// While an engine is built sizes are ranges; `pick` says which end of them to use where a dimension is not fixed.
 Status read_range(const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t input_count,
@@ -202,7 +222,8 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
     std::vector<int> ranks;
     for (std::int32_t i = 0; i < input_count; ++i) ranks.push_back(in_out[i].desc.dims.nbDims);
     for (const TypeRow& row : schema_.type->type_rows) {
-      bool matches = operator_->accepts(row, ranks);
+      bool matches =
+          operator_->accepts(row, ranks) && (row.formats[0].layout != Layout::chw32 || offers_groups_of_channels());
       for (std::int32_t i = 0; matches && i <= position; ++i) {
         const Format& allowed = schema_.type->format_of(row, ranks.size(), static_cast<std::size_t>(i));
         matches =

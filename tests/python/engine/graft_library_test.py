@@ -165,7 +165,7 @@ def build_with_layout(tmp_path: pathlib.Path) -> Callable[..., subprocess.Comple
 
 
 @pytest.mark.usefixtures("rtx")
-@pytest.mark.parametrize(("dtype", "form"), [("f16", "HWC8"), ("bf16", "HWC8"), ("i8", "CHW32")])
+@pytest.mark.parametrize(("dtype", "form"), [("f16", "HWC8"), ("bf16", "HWC8")])
 def test_vector_layouts_build_without_a_reformat(
     graft_library: pathlib.Path,
     case_models: pathlib.Path,
@@ -173,7 +173,8 @@ def test_vector_layouts_build_without_a_reformat(
     dtype: str,
     form: str,
 ) -> None:
-    """With that layout at both ends of the network and reformats forbidden, only a plugin that takes it can build."""
+    """With that layout at both ends of the network and reformats forbidden, only a plugin that takes it can build. (RTX is
+    not offered CHW32, which it would pack and unpack around each plugin.)"""
     for model in listed(case_models, kind="plugin", dtype=dtype, layout=form.lower()):
         done = build_with_layout(case_models / model["file"], graft_library, form)
         assert done.returncode == 0, model["file"] + done.stderr[-2000:]

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
+#include "graph/tensor_data.hpp"
 
 namespace graft {
 

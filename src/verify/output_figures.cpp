@@ -1,5 +1,5 @@
 // Squares, counts and the places of the largest.
-#include "quant/output_figures.hpp"
+#include "verify/output_figures.hpp"
 
 #include <algorithm>
 #include <cmath>
