@@ -88,7 +88,7 @@ void add_kinds(report::Report& page, const ChosenInt8& chosen) {
       {.key = kept_kind,
        .mark = "!",
        .title = "kept in f32",
-       .meaning = "by the search or by you",
+       .meaning = "by the search, by you, or for want of a scale",
        .tone = Tone::amber},
   };
 }
