@@ -66,7 +66,7 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
   add(command.add_option(
           "--improve", arguments.improve,
           "what is done so that less is lost: equalize (ranges of neighbouring layers), smooth (inputs of "
-          "matrix products), round (weights up or down), bias (what rounding adds on average); several with commas"),
+          "layers), round (weights up or down), bias (what rounding adds on average); several with commas"),
       "LIST")
       ->delimiter(',')
       ->check(CLI::IsMember({"equalize", "smooth", "round", "bias"}))

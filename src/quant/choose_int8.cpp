@@ -21,6 +21,10 @@ namespace {
 constexpr double highest_step = 127;
 /// Samples by which single layers are judged.
 constexpr std::int64_t sensitivity_samples = 8;
+/// Largest numbers of channels are known well enough after so many.
+constexpr std::int64_t samples_to_smooth = 128;
+/// Means settle after 16 to 32 samples, and each layer needs a run over them.
+constexpr std::int64_t samples_to_correct = 32;
 /// What is remembered of the f32 network's outputs.
 constexpr std::size_t most_memory = std::size_t{1} << 30;
 
@@ -218,8 +222,9 @@ class Int8Chooser {
 
   // ---- Weights and biases
 
-  [[nodiscard]] ObserveOptions observing(const std::string& what) const {
+  [[nodiscard]] ObserveOptions observing(const std::string& what, std::int64_t samples) const {
     ObserveOptions options;
+    options.samples = samples;
     options.threads = options_.threads;
     options.progress = [this, what](std::int64_t done, std::int64_t total) {
       say(what, static_cast<std::size_t>(done), static_cast<std::size_t>(total));
@@ -230,7 +235,8 @@ class Int8Chooser {
   void improve_weights() {
     if (options_.improve.smooth) {
       SmoothOptions options;
-      options.observe = observing("looking at the inputs of matrix products");
+      options.convolutions = true;
+      options.observe = observing("looking at the inputs of layers", samples_to_smooth);
       result_.smoothed = smooth(prepared_, data_, options);
     }
     if (options_.improve.equalize) result_.equalized = equalize(prepared_);
@@ -240,11 +246,12 @@ class Int8Chooser {
     Int8Model placed = placed_with(kept);
     if (options_.improve.round) {
       RoundOptions options;
-      options.observe = observing("rounding weights up or down");
+      options.observe = observing("rounding weights up or down", samples_to_correct);
       result_.rounded = round_adaptively(placed.model, prepared_, data_, options);
     }
     if (options_.improve.bias) {
-      result_.corrected = correct_bias(placed.model, prepared_, data_, observing("correcting biases"));
+      result_.corrected =
+          correct_bias(placed.model, prepared_, data_, observing("correcting biases", samples_to_correct));
     }
     return placed;
   }

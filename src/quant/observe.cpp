@@ -42,7 +42,7 @@ void observe(const Model& model, const std::vector<std::string>& tensors, const 
   }
   for (std::int64_t i = 0; i < count; ++i) {
     if (options.progress) options.progress(i, count);
-    const TensorMap sample = data.sample(i);
+    const TensorMap sample = data.sample(i * data.count / count);
     const auto show = [&](TensorMap seen) {
       seen.insert(constants.begin(), constants.end());
       seen.insert(sample.begin(), sample.end());

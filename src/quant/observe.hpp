@@ -15,7 +15,7 @@ namespace graft {
 struct ObserveOptions {
   OperatorKernels kernels = OperatorKernels::functions;
   int threads = 0;           ///< 0: as many as the machine has cores.
-  std::int64_t samples = 0;  ///< The first so many of the data; 0: all.
+  std::int64_t samples = 0;  ///< So many, evenly spread over the data; 0: all.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
