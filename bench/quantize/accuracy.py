@@ -102,8 +102,17 @@ class Task:
 
 
 class Samples(CalibrationDataReader):
+    """ONNX Runtime keeps every tensor of a range of samples at once: 14 GB of 64 lines of text. So a range is one sample."""
+
     def __init__(self, task: Task) -> None:
-        self.samples = task.samples()
+        self.all = list(task.samples())
+        self.samples = iter(self.all)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def set_range(self, start_index: int, end_index: int) -> None:
+        self.samples = iter(self.all[start_index:end_index])
 
     def get_next(self) -> Feeds | None:
         return next(self.samples, None)
@@ -265,6 +274,7 @@ def quantize_with_onnxruntime(plain: pathlib.Path, target: pathlib.Path, task: T
                 "ActivationSymmetric": True,
                 "WeightSymmetric": True,
                 "CalibTensorRangeSymmetric": True,
+                "CalibStridedMinMax": 1,
                 **({"CalibPercentile": PERCENTILE} if method == "percentile" else {}),
             },
         )
