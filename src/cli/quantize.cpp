@@ -52,7 +52,7 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
       "FILE");
   add(command.add_option("--samples", arguments.samples, "calibrate with so many samples at most"), "NUMBER")
       ->check(CLI::PositiveNumber);
-  add(command.add_option("--method", arguments.method, "entropy (as without it), minmax, percentile or mse"), "METHOD")
+  add(command.add_option("--method", arguments.method, "percentile (as without it), entropy, minmax or mse"), "METHOD")
       ->check(CLI::IsMember({"entropy", "minmax", "percentile", "mse"}));
   add(command.add_option("--percentile", arguments.percentile, "how much of a tensor is kept, in per cent (99.99)"),
       "NUMBER")

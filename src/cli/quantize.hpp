@@ -28,7 +28,7 @@ struct QuantizeArguments {
   // Of int8 alone.
   std::string recipe;
   std::int64_t samples = 0;
-  std::string method = "entropy";
+  std::string method = "percentile";
   double percentile = 99.99;
   std::string cache;
   std::string write_cache;

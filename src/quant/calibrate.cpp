@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <set>
 #include <span>
@@ -220,9 +221,13 @@ Calibration calibrate(const Model& model, const std::vector<std::string>& tensor
   CpuModel engine(model, {.kernels = options.kernels, .extra_outputs = calculated, .threads = options.threads});
   const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads)
                                                   : std::max(1U, std::thread::hardware_concurrency());
+  // Reading an image keeps one core busy: the next one is read while the engine has this one.
+  const auto read = [&](std::int64_t index) { return std::async(std::launch::async, data.sample, index); };
+  std::future<TensorMap> next = read(calibration.samples);
   while (calibration.samples < data.count) {
     if (options.progress) options.progress(calibration.samples, data.count);
-    const TensorMap sample = data.sample(calibration.samples);
+    const TensorMap sample = next.get();
+    if (calibration.samples + 1 < data.count) next = read(calibration.samples + 1);
     engine.run(sample, [&](const TensorMap& outputs) {
       std::vector<Task> tasks;
       for (auto& [name, histogram] : calibration.tensors) {

@@ -127,8 +127,18 @@ class Int8Chooser {
 
   // ---- Scales
 
+  /// Those that are rounded; where layers may be kept, those too that are rounded then. Fewer leave the engine's
+  /// fusions as they are.
+  [[nodiscard]] std::vector<std::string> tensors_to_calibrate() const {
+    const Int8Plan plan = plan_int8(prepared_, {asked_});
+    if (options_.limit_db || options_.max_drop) return plan.candidates;
+    std::vector<std::string> tensors;
+    for (const auto& [name, group] : plan.tensors) tensors.push_back(name);
+    return tensors;
+  }
+
   void calibrate_tensors() {
-    const std::vector<std::string> tensors = plan_int8(prepared_).candidates;
+    const std::vector<std::string> tensors = tensors_to_calibrate();
     CalibrateOptions options;
     options.threads = options_.threads;
     options.state = options_.state;

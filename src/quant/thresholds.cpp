@@ -129,6 +129,16 @@ double least_divergence(const Histogram& histogram) {
   return (static_cast<double>(best) - middle) * histogram.width() * static_cast<double>(together);
 }
 
+double by_entropy(const Histogram& histogram) {
+  constexpr double four_times = 4;
+  const double largest = histogram.largest();
+  const double threshold = std::min(least_divergence(histogram), largest);
+  const std::size_t used = histogram.used_bins();
+  const bool is_fair =
+      squared_error(histogram, used, threshold) <= four_times * squared_error(histogram, used, largest);
+  return is_fair ? threshold : least_squared_error(histogram);
+}
+
 }  // namespace
 
 std::string_view to_string(ThresholdMethod method) {
@@ -146,7 +156,7 @@ double threshold_of(const Histogram& histogram, const ThresholdOptions& options)
   const double largest = histogram.largest();
   if (largest == 0) return 0;
   switch (options.method) {
-    case ThresholdMethod::entropy: return std::min(least_divergence(histogram), largest);
+    case ThresholdMethod::entropy: return by_entropy(histogram);
     case ThresholdMethod::minmax: return largest;
     case ThresholdMethod::percentile: return std::min(percentile(histogram, options.percentile), largest);
     case ThresholdMethod::mse: return least_squared_error(histogram);
