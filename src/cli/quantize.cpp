@@ -41,6 +41,16 @@ void refuse(const std::vector<const CLI::Option*>& options, const std::string& p
   }
 }
 
+/// CLI11's own checks print the largest number that a type holds.
+CLI::Validator at_least(double lowest, const std::string& allowed) {
+  return {[lowest, allowed](const std::string& text) {
+            double value = 0;
+            const bool good = CLI::detail::lexical_cast(text, value) && value >= lowest;
+            return good ? std::string() : fmt::format("found {}, allowed is {}", text, allowed);
+          },
+          "", "at least"};
+}
+
 void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
   const auto add = [&](CLI::Option* option, const char* type) {
     option->type_name(type)->group("int8");
@@ -51,12 +61,15 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
                          "how images are prepared: YAML with resize, crop, mean, scale ..."),
       "FILE");
   add(command.add_option("--samples", arguments.samples, "calibrate with so many samples at most"), "NUMBER")
-      ->check(CLI::PositiveNumber);
-  add(command.add_option("--method", arguments.method, "percentile (as without it), entropy, minmax or mse"), "METHOD")
-      ->check(CLI::IsMember({"entropy", "minmax", "percentile", "mse"}));
-  add(command.add_option("--percentile", arguments.percentile, "how much of a tensor is kept, in per cent (99.99)"),
-      "NUMBER")
-      ->check(CLI::Range(50., 100.));
+      ->check(at_least(1, "a whole number from 1"));
+  arguments.method_option =
+      add(command.add_option("--method", arguments.method, "percentile (as without it), entropy, minmax or mse"),
+          "METHOD")
+          ->check(CLI::IsMember({"entropy", "minmax", "percentile", "mse"}));
+  arguments.percentile_option =
+      add(command.add_option("--percentile", arguments.percentile, "how much of a tensor is kept, in per cent (99.99)"),
+          "NUMBER")
+          ->check(CLI::Range(50., 100.));
   add(command.add_option("--cache", arguments.cache, "scales from a calibration cache of TensorRT 7 to 10"), "FILE");
   add(command.add_option("--write-cache", arguments.write_cache,
                          "write the scales as such a cache; without -o and --precision those of a model that has them"),
@@ -86,9 +99,9 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
                              "how much the metric may fall; without --metric: per cent of the outputs' rows whose "
                              "largest element may move; layers that lose most stay in f32 until it is met"),
           "NUMBER")
-          ->check(CLI::NonNegativeNumber);
+          ->check(at_least(0, "a number from 0"));
   add(command.add_option("--judged", arguments.judged, "compare outputs for so many samples at most (64)"), "NUMBER")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1, "a whole number from 1"));
 }
 
 /// What a quantised model says, as TensorRT 7 to 10 read it.
@@ -187,7 +200,7 @@ void add_quantize(Program& program) {
               "--limit", arguments->limit,
               "signal to noise ratio of each output that is enough, in dB (40; 25 in bf16; in int8 none is asked for)")
           ->type_name("DB")
-          ->check(CLI::NonNegativeNumber);
+          ->check(at_least(0, "a number from 0"));
   add_int8_options(*command, *arguments);
   add_report_option(*command, arguments->report, "the typed network, coloured by the types of its nodes");
   command->add_flag("--explain", arguments->explain, "the type of every node, and why");

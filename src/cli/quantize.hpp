@@ -39,6 +39,8 @@ struct QuantizeArguments {
   double max_drop = 0;
   std::int64_t judged = 64;
 
+  const CLI::Option* method_option = nullptr;
+  const CLI::Option* percentile_option = nullptr;
   const CLI::Option* limit_option = nullptr;
   const CLI::Option* metric_option = nullptr;
   const CLI::Option* max_drop_option = nullptr;

@@ -32,6 +32,10 @@ CalibrationData open_data(const Console& console, const QuantizeArguments& argum
   if (arguments.data.empty()) return {};
   if (arguments.data.size() == 1 && is_path(arguments.data.front())) {
     std::optional<ImageRecipe> recipe;
+    std::error_code problem;
+    if (!arguments.recipe.empty() && !std::filesystem::is_directory(arguments.data.front(), problem)) {
+      throw Error(fmt::format("--recipe: it is for a folder of images; {} is none", arguments.data.front()));
+    }
     if (!arguments.recipe.empty()) recipe = read_image_recipe(arguments.recipe);
     return open_calibration_data(arguments.data.front(), model, recipe, arguments.samples);
   }
@@ -45,6 +49,15 @@ void check_data(const QuantizeArguments& arguments) {
     throw Error(
         "--data: int8 needs ranges, and made-up inputs have others than real ones\n"
         "Give inputs as the network will see them, a hundred or more, or a calibration cache with --cache");
+  }
+  const auto given = [](const CLI::Option* option) { return option->count() != 0; };
+  if (given(arguments.percentile_option) && arguments.method != "percentile") {
+    throw Error(fmt::format("--percentile: it has no meaning with --method {}", arguments.method));
+  }
+  for (const CLI::Option* option : {arguments.method_option, arguments.percentile_option}) {
+    if (given(option) && !arguments.cache.empty()) {
+      throw Error(fmt::format("{}: it has no meaning with --cache, which holds the scales", option->get_name()));
+    }
   }
   if (!arguments.data.empty()) return;
   for (const CLI::Option* option : {arguments.metric_option, arguments.max_drop_option, arguments.limit_option}) {
@@ -189,9 +202,9 @@ Int8Options options_of(const QuantizeArguments& arguments) {
 
 void warn_of_the_limit(const Console& console, const QuantizeArguments& arguments) {
   console.warn(fmt::format(
-      "the outputs are not as good as was asked for with any number of layers in f32 but those that have no int8 form\n"
-      "`graft verify {} {} --layers` shows where it goes",
-      arguments.model, arguments.output));
+      "the outputs are not as good as was asked for with any layer in int8; what was written is the best that has one\n"
+      "`graft verify {} {} --layers --data {}` shows where it goes",
+      arguments.model, arguments.output, fmt::join(arguments.data, " --data ")));
 }
 
 }  // namespace
@@ -214,8 +227,11 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   const ChosenInt8 chosen = choose_int8(model, data, options);
   {
     const DeferInterrupts defer;
+    if (!arguments.write_cache.empty()) {
+      if (chosen.cache.entries.empty()) throw Error("--write-cache: nothing became int8, so there are no scales");
+      write_calibration_cache(arguments.write_cache, chosen.cache);
+    }
     write_onnx(chosen.placed.model, arguments.output);
-    if (!arguments.write_cache.empty()) write_calibration_cache(arguments.write_cache, chosen.cache);
   }
   progress.clear();
 

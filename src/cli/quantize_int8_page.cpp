@@ -58,7 +58,7 @@ void add_kinds(report::Report& page, const ChosenInt8& chosen) {
       {.key = fused_kind,
        .mark = "+",
        .title = "fused",
-       .meaning = "in the kernel of the int8 node before it",
+       .meaning = "between the sums of the int8 node before it and their rounding",
        .tone = Tone::green},
       {.key = moves_kind,
        .mark = "→",
@@ -514,7 +514,8 @@ std::string explanation(const Int8Node& node) {
     case Int8Kind::calculates: return node.reason.empty() ? "calculates from int8" : node.reason;
     case Int8Kind::moves: return "gives int8 on";
     case Int8Kind::follows:
-      return "in the kernel of the int8 node before it" + (node.reason.empty() ? "" : "; " + node.reason);
+      return "between the sums of the int8 node before it and their rounding" +
+             (node.reason.empty() ? "" : "; " + node.reason);
     case Int8Kind::kept: return node.reason;
     case Int8Kind::none: return "it calculates nothing in f32";
   }

@@ -66,6 +66,10 @@ TensorMap read_tensors(const std::string& option, const std::vector<std::string>
       array = file.substr(colon + 1);
       file.resize(colon);
     }
+    if (std::filesystem::is_directory(file)) {
+      throw Error(
+          fmt::format("{}: that is a folder\nOnly `graft quantize --precision int8` takes one, without a name", what));
+    }
     if (name.empty() || file.empty()) {
       throw Error(fmt::format("{}: no name or no file\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
     }

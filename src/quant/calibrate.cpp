@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <future>
@@ -224,6 +225,7 @@ Calibration calibrate(const Model& model, const std::vector<std::string>& tensor
   // Reading an image keeps one core busy: the next one is read while the engine has this one.
   const auto read = [&](std::int64_t index) { return std::async(std::launch::async, data.sample, index); };
   std::future<TensorMap> next = read(calibration.samples);
+  auto saved = std::chrono::steady_clock::now();
   while (calibration.samples < data.count) {
     if (options.progress) options.progress(calibration.samples, data.count);
     const TensorMap sample = next.get();
@@ -237,7 +239,10 @@ Calibration calibrate(const Model& model, const std::vector<std::string>& tensor
       count_all(std::move(tasks), threads);
     });
     ++calibration.samples;
-    if (calibration.samples % options.save_every == 0 && calibration.samples != data.count) state.save(calibration);
+    const auto now = std::chrono::steady_clock::now();
+    if (std::chrono::duration<double>(now - saved).count() < options.save_seconds) continue;
+    if (calibration.samples != data.count) state.save(calibration);
+    saved = now;
   }
   state.save(calibration);
   if (options.progress) options.progress(calibration.samples, data.count);

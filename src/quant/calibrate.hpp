@@ -19,7 +19,7 @@ struct CalibrateOptions {
   OperatorKernels kernels = OperatorKernels::functions;
   int threads = 0;                   ///< 0: as many as the machine has cores.
   std::filesystem::path state = {};  ///< Where the counts are kept between runs; empty for nowhere.
-  std::int64_t save_every = 100;
+  double save_seconds = 5;           ///< What is counted in so long may be lost.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
@@ -29,7 +29,7 @@ struct Calibration {
 };
 
 /// Counts the numbers in these tensors of the main graph, inputs among them, over all samples. A state file, written
-/// whole every `save_every` samples and at the end, is taken up where it ends: interrupted or not, the result is the
+/// whole every `save_seconds` and at the end, is taken up where it ends: interrupted or not, the result is the
 /// same to the last bit. Throws Error for a state that belongs to another model, other tensors or other data.
 [[nodiscard]] Calibration calibrate(const Model& model, const std::vector<std::string>& tensors,
                                     const CalibrationData& data, const CalibrateOptions& options = {});

@@ -169,9 +169,6 @@ std::string format_calibration_cache(const CalibrationCache& cache) {
 
 namespace {
 
-/// Of TensorRT 10.16, the last that reads them.
-constexpr std::int64_t newest_version = 101600;
-
 /// Nothing where the node rounds no activation.
 std::optional<CalibrationCache::Entry> entry_of(const Node& node) {
   // What an operator of Graft gives in int8 has its name behind DequantizeLinear.
@@ -194,7 +191,7 @@ std::optional<CalibrationCache::Entry> entry_of(const Node& node) {
 }  // namespace
 
 CalibrationCache cache_of(const Model& model) {
-  CalibrationCache found{.version = newest_version, .algorithm = "EntropyCalibration2", .entries = {}};
+  CalibrationCache found{.version = newest_cache_version, .algorithm = "EntropyCalibration2", .entries = {}};
   for (const Node* node : model.graph().nodes()) {
     auto entry = entry_of(*node);
     if (entry && found.find(entry->tensor) == nullptr) found.entries.push_back(std::move(*entry));

@@ -37,6 +37,9 @@ struct CalibrationCache {
 /// Written whole or not at all.
 void write_calibration_cache(const std::filesystem::path& path, const CalibrationCache& cache);
 
+/// Of TensorRT 10.16, the last that reads them.
+inline constexpr std::int64_t newest_cache_version = 101600;
+
 /// Metadata of an int8 model: the cache that it was made with or from, also the scales that no node has.
 inline constexpr std::string_view cache_note = "graft.calibration_cache";
 

@@ -70,6 +70,16 @@ struct Judgement {
   [[nodiscard]] double snr_db() const { return score_of(outputs).snr_db; }
 };
 
+/// A model that was made.
+struct Candidate {
+  Kept kept;
+  Int8Model placed;
+  Judgement judgement;
+  std::vector<Rounded> rounded;
+  std::vector<CorrectedBias> corrected;
+  std::size_t trial = 0;  ///< Its place in ChosenInt8::trials.
+};
+
 class Int8Chooser {
  public:
   Int8Chooser(const Model& model, const CalibrationData& data, const Int8Options& options)
@@ -89,14 +99,12 @@ class Int8Chooser {
       calibrate_tensors();
     }
     run_reference();
-    Kept kept = asked_;
-    Int8Model placed = improved_with(kept);
-    Judgement judgement = judge(placed.model);
-    result_.plain = judgement.outputs;
-    note_trial(kept, judgement);
-    if (!is_good_enough(judgement)) search(kept, placed, judgement);
-    if (options_.rest) narrow_the_rest(kept, placed, judgement);
-    finish(kept, std::move(placed), std::move(judgement));
+    Candidate chosen = make(asked_);
+    result_.plain = chosen.judgement.outputs;
+    result_.met = is_good_enough(chosen.judgement);
+    if (!result_.met) chosen = search(std::move(chosen));
+    if (options_.rest) narrow_the_rest(chosen);
+    finish(std::move(chosen));
     return std::move(result_);
   }
 
@@ -243,6 +251,9 @@ class Int8Chooser {
   }
 
   void improve_weights() {
+    if (options_.cache && (options_.improve.equalize || options_.improve.smooth)) {
+      throw Error("--improve: equalize and smooth change the ranges that --cache holds\nLeave one of the two out");
+    }
     if (options_.improve.smooth) {
       SmoothOptions options;
       options.convolutions = true;
@@ -252,18 +263,23 @@ class Int8Chooser {
     if (options_.improve.equalize) result_.equalized = equalize(prepared_);
   }
 
-  [[nodiscard]] Int8Model improved_with(const Kept& kept) {
-    Int8Model placed = placed_with(kept);
+  /// The model with these layers in f32, judged.
+  [[nodiscard]] Candidate make(const Kept& kept) {
+    Candidate made{
+        .kept = kept, .placed = placed_with(kept), .judgement = {}, .rounded = {}, .corrected = {}, .trial = 0};
     if (options_.improve.round) {
       RoundOptions options;
       options.observe = observing("rounding weights up or down", samples_to_correct);
-      result_.rounded = round_adaptively(placed.model, prepared_, data_, options);
+      made.rounded = round_adaptively(made.placed.model, prepared_, data_, options);
     }
     if (options_.improve.bias) {
-      result_.corrected =
-          correct_bias(placed.model, prepared_, data_, observing("correcting biases", samples_to_correct));
+      made.corrected =
+          correct_bias(made.placed.model, prepared_, data_, observing("correcting biases", samples_to_correct));
     }
-    return placed;
+    made.judgement = judge(made.placed.model);
+    note_trial(kept, made.judgement);
+    made.trial = result_.trials.empty() ? 0 : result_.trials.size() - 1;
+    return made;
   }
 
   // ---- Judging
@@ -380,65 +396,71 @@ class Int8Chooser {
     return more;
   }
 
-  bool try_kept(const Kept& kept, Int8Model& placed, Judgement& judgement) {
-    Int8Model model = improved_with(kept);
-    Judgement found = judge(model.model);
-    note_trial(kept, found);
-    const bool good = is_good_enough(found);
-    if (!good) return false;
-    result_.written_trial = result_.trials.size() - 1;
-    placed = std::move(model);
-    judgement = std::move(found);
-    return true;
+  [[nodiscard]] bool is_better(const Judgement& a, const Judgement& b) const {
+    if (options_.max_drop) return *a.metric > *b.metric;
+    return a.snr_db() > b.snr_db();
   }
 
-  void search(Kept& kept, Int8Model& placed, Judgement& judgement) {
-    find_sensitivities(kept);
+  /// The best with something in int8, where nothing is good enough.
+  [[nodiscard]] Candidate search(Candidate first) {
+    find_sensitivities(asked_);
     const std::size_t layers = result_.sensitivities.size();
+    Candidate best = std::move(first);
+    std::optional<Candidate> good;
     // The fewest of the worst that have to stay in f32: between `few`, which are not enough, and `enough`.
     std::size_t few = 0;
     std::size_t enough = layers + 1;
     while (few + 1 < enough && few < layers) {
       const std::size_t count = enough > layers ? std::clamp<std::size_t>(2 * few, 1, layers) : (few + enough) / 2;
-      (try_kept(with_worst(kept, count), placed, judgement) ? enough : few) = count;
+      Candidate found = make(with_worst(asked_, count));
+      if (is_good_enough(found.judgement)) {
+        enough = count;
+        good = std::move(found);
+        continue;
+      }
+      few = count;
+      if (count < layers && is_better(found.judgement, best.judgement)) best = std::move(found);
     }
-    if (enough > layers) {
-      result_.met = false;
-      return;
-    }
-    Kept found = with_worst(kept, enough);
+    if (!good) return best;
+    result_.met = true;
     // From the one that loses least: what the others make unnecessary.
     constexpr std::size_t most_tried = 16;
     for (std::size_t i = 0; i + 1 < enough && i < most_tried; ++i) {
-      Kept fewer = found;
+      Kept fewer = good->kept;
       fewer.erase(result_.sensitivities[enough - 2 - i].key);
-      if (try_kept(fewer, placed, judgement)) found = std::move(fewer);
+      Candidate found = make(fewer);
+      if (is_good_enough(found.judgement)) good = std::move(found);
     }
-    kept = std::move(found);
+    return std::move(*good);
   }
 
   /// What is not int8, and not in the kernel of an int8 node, in f16 or bf16.
-  void narrow_the_rest(const Kept& kept, Int8Model& placed, Judgement& judgement) {
+  void narrow_the_rest(Candidate& chosen) {
     constexpr double well_below = 6;
     ChooseOptions options;
     options.precision = *options_.rest;
     options.narrow_before_int8 = true;
     options.threads = options_.threads;
     options.progress = options_.progress;
-    for (const Int8Node& node : plan_with(kept).nodes) {
+    for (const Int8Node& node : plan_with(chosen.kept).nodes) {
       if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none) options.kept.emplace(node.key, "it is int8");
     }
     if (data_.count != 0) {
       options.data = data_.sample(0);
       // A small difference moves single elements by a whole step of int8: more than int8 itself loses is not asked for.
-      options.limit_db = std::min(limit_of(*options_.rest), judgement.snr_db() + well_below);
+      options.limit_db = std::min(limit_of(*options_.rest), chosen.judgement.snr_db() + well_below);
     }
-    ChosenTypes chosen = choose_types(placed.model, options);
-    placed.model = std::move(chosen.typed.model);
-    result_.rest = std::move(chosen);
+    ChosenTypes types = choose_types(chosen.placed.model, options);
+    Judgement judgement = judge(types.typed.model);
+    if (result_.met && !is_good_enough(judgement)) {
+      result_.notes.push_back(fmt::format("the rest stays in f32: with it in {} the outputs miss what was asked for",
+                                          to_string(*options_.rest)));
+      return;
+    }
+    chosen.placed.model = std::move(types.typed.model);
+    chosen.judgement = std::move(judgement);
+    result_.rest = std::move(types);
     result_.rest_precision = *options_.rest;
-    judgement = judge(placed.model);
-    if (!is_good_enough(judgement)) result_.met = false;
   }
 
   /// In the network's order.
@@ -456,11 +478,14 @@ class Int8Chooser {
     return names;
   }
 
-  void finish(const Kept& kept, Int8Model placed, Judgement judgement) {
-    result_.plan = plan_with(kept);
-    result_.placed = std::move(placed);
-    result_.outputs = std::move(judgement.outputs);
-    result_.metric_int8 = judgement.metric;
+  void finish(Candidate chosen) {
+    result_.plan = plan_with(chosen.kept);
+    result_.placed = std::move(chosen.placed);
+    result_.outputs = std::move(chosen.judgement.outputs);
+    result_.metric_int8 = chosen.judgement.metric;
+    result_.rounded = std::move(chosen.rounded);
+    result_.corrected = std::move(chosen.corrected);
+    result_.written_trial = chosen.trial;
     const Int8Scales scales = scales_of(result_.plan);
     for (const std::string& name : rounded_tensors()) {
       const std::string& group = result_.plan.tensors.at(name);
@@ -480,9 +505,21 @@ class Int8Chooser {
     Int8Choice everything;
     for (const Int8Node& node : result_.plan.nodes) everything.kept.emplace(node.key, "");
     result_.f32_cost = cost_of(prepared_, plan_int8(prepared_, everything));
-    result_.cache = options_.cache ? *options_.cache : cache_of(result_.placed.model);
-    if (options_.thresholds.method == ThresholdMethod::minmax && !options_.cache) {
-      result_.cache.algorithm = "MinMaxCalibration";
+    remember_scales();
+  }
+
+  void remember_scales() {
+    if (result_.tensors.empty()) {
+      result_.notes.emplace_back("nothing became int8");
+      return;
+    }
+    if (options_.cache) {
+      result_.cache = *options_.cache;
+    } else {
+      result_.cache.version = newest_cache_version;
+      const bool largest = options_.thresholds.method == ThresholdMethod::minmax;
+      result_.cache.algorithm = largest ? "MinMaxCalibration" : "EntropyCalibration2";
+      for (const Int8Tensor& tensor : result_.tensors) result_.cache.entries.push_back({tensor.name, tensor.scale});
     }
     result_.placed.model.metadata[std::string(cache_note)] = format_calibration_cache(result_.cache);
   }

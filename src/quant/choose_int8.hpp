@@ -94,7 +94,7 @@ struct ChosenInt8 {
   std::size_t written_trial = 0;  ///< Whose model was written.
   Int8Cost f32_cost;              ///< With everything kept.
   std::vector<std::string> notes;
-  CalibrationCache cache;  ///< The scales, for TensorRT 7 to 10.
+  CalibrationCache cache;  ///< The scales, for TensorRT 7 to 10; without entries where nothing is rounded.
   std::int64_t samples = 0;
   std::int64_t judged = 0;
   std::optional<double> metric_f32;

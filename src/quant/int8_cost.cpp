@@ -53,7 +53,7 @@ Int8Cost cost_of(const Model& prepared, const Int8Plan& plan) {
     for (const Value* output : node.outputs) {
       if (output != nullptr) cost.bytes_moved += elements_of(*output) * width_of(*output);
     }
-    const double products = products_of(node) * elements_of(*node.output());
+    const double products = node.output() == nullptr ? 0 : products_of(node) * elements_of(*node.output());
     (is_int8 ? cost.int8_multiply_adds : cost.f32_multiply_adds) += products;
   }
   return cost;

@@ -290,9 +290,11 @@ class Planner {
 
   void decide_by_outputs(const Node& node, const Form& form) {
     const bool all = std::all_of(node.outputs.begin(), node.outputs.end(), [&](const Value* value) {
-      return value == nullptr || is_only_wanted_in_int8(*value);
+      return value == nullptr || value->is_unused() || is_only_wanted_in_int8(*value);
     });
-    if (!all) return;
+    const bool any = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                 [](const Value* value) { return value != nullptr && !value->is_unused(); });
+    if (!all || !any) return;
     const std::vector<std::size_t> given = activations_of(node);
     take(node, form.what == What::moves ? given : std::vector<std::size_t>{0});
     if (form.what == What::graft) wanted_.insert(node.output());

@@ -389,8 +389,24 @@ def test_a_limit_out_of_reach_is_the_answer_no(quantize, tmp_path):
     model = residual(tmp_path / "m.onnx", down=False)
     np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((4, 3, 8, 8)).astype(np.float32))
     # All in f32 there is no difference but that of rounding: 1000 dB are more than that.
-    _, result = quantize(model, tmp_path / "x.npz", "--limit", 1000, code=1)
+    out, result = quantize(model, tmp_path / "x.npz", "--limit", 1000, code=1)
     assert not result["met"]
+    # The best that has something in int8.
+    assert result["outputs"][0]["snr_db"] == max(t["snr_db"] for t in result["trials"] if t["kept"] < 4)
+    assert scales(out)
+
+
+@pytest.mark.parametrize("options", [["--limit", 100], ["--keep", "Conv"], ["--only", "Relu"]])
+def test_nothing_in_int8_is_an_answer_too(quantize, tmp_path, options):
+    model = residual(tmp_path / "m.onnx", down=False)
+    x = RANDOM.standard_normal((4, 3, 8, 8)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    out, result = quantize(model, tmp_path / "x.npz", *options)
+    assert "nothing became int8" in result["notes"]
+    np.testing.assert_allclose(run(out, x=x)["y"], run(model, x=x)["y"], rtol=1e-5, atol=1e-5)
+    answer = quantize(model, tmp_path / "x.npz", *options, "--write-cache", tmp_path / "c.cache", out="r.onnx", code=2)
+    assert "there are no scales" in answer.err
+    assert not (tmp_path / "r.onnx").exists()
 
 
 def test_the_rest_in_f16(quantize, graft, tmp_path):
@@ -526,16 +542,79 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
         (["--precision", "int8", "--data", f"picture={DIGITS_DATA}:images"], "the model's inputs are image"),
         (["--precision", "int8", "--cache", DIGITS_DATA], "a calibration cache begins with TRT-"),
         (["--precision", "int8", "--improve", "bias", "--cache", "CACHE"], "--improve: "),
+        (["--precision", "int8", "--improve", "equalize", "--cache", "CACHE"], "change the ranges that --cache holds"),
+        (["--precision", "int8", "--method", "mse", "--cache", "CACHE"], "--method: it has no meaning with --cache"),
+        (
+            ["--precision", "int8", "--data", DIGITS_INPUT, "--method", "mse", "--percentile", "99"],
+            "--percentile: it has no",
+        ),
+        (
+            ["--precision", "int8", "--data", DIGITS_INPUT, "--limit", "much"],
+            "--limit: found much, allowed is a number from 0",
+        ),
+        (["--precision", "int8", "--data", DIGITS_INPUT, "--samples", "0"], "allowed is a whole number from 1"),
+        (["--precision", "int8", "--data", "image=FOLDER"], "that is a folder"),
+        (["--precision", "f16", "--data", "image=FOLDER"], "that is a folder"),
         ([], "--precision is missing"),
     ],
 )
 def test_wrong_use_is_named(graft, digits, tmp_path, options, message):
     cache = tmp_path / "c.cache"
     cache.write_text("TRT-8601-EntropyCalibration2\nimage: 3c010204\n")
-    given = [cache if o == "CACHE" else o for o in options]
+    given = [cache if o == "CACHE" else str(o).replace("FOLDER", str(tmp_path)) for o in options]
     answer = graft("quantize", digits, "-o", tmp_path / "q.onnx", *given)
     assert (answer.code, message in answer.err) == (2, True), answer.err
     assert not (tmp_path / "q.onnx").exists()
+
+
+def test_a_node_may_leave_out_its_first_output(quantize, tmp_path):
+    nodes = [
+        node("LSTM", "x w r", "a b", hidden_size=4),
+        node("Squeeze", "b axes", "h"),
+        node("MatMul", "h w1", "y"),
+    ]
+    del nodes[0].output[:]
+    nodes[0].output.extend(["", "b"])
+    weights = [weight("w", 1, 16, 3), weight("r", 1, 16, 4), weight("w1", 4, 5), constant("axes", [0], np.int64)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [6, 1, 3])], [("y", [1, 5])], weights)
+    np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((60, 1, 3)).astype(np.float32))
+    _, result = quantize(model, tmp_path / "x.npz")
+    assert types(result)["y"] == "int8"
+
+
+@pytest.mark.parametrize(("axis", "count"), [(4, 8), (9, 8), (-9, 8), (0, 4)])
+def test_scales_that_do_not_fit_crash_nothing(graft, tmp_path, axis, count):
+    nodes = [
+        node("DequantizeLinear", "q s", "w", axis=axis),
+        node("QuantizeLinear", "x xs xz", "xq"),
+        node("DequantizeLinear", "xq xs xz", "xd"),
+        node("Conv", "xd w", "y"),
+    ]
+    weights = [
+        constant("q", RANDOM.integers(-9, 9, (8, 3, 3, 3)), np.int8),
+        constant("s", np.ones(count)),
+        constant("xs", 0.1),
+        constant("xz", 0, np.int8),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, 8, 8])], [("y", None)], weights)
+    x = tmp_path / "x.npz"
+    np.savez(x, x=np.zeros((1, 3, 8, 8), np.float32))
+    assert graft("run", model, "--input", f"x={x}", "-o", tmp_path / "y.npz").code in (0, 2)
+    assert graft("quantize", model, "-o", tmp_path / "q.onnx", "--precision", "int8", "--data", x).code in (0, 2)
+
+
+def test_zero_points_of_others_are_no_hindrance(quantize, tmp_path):
+    nodes = [
+        node("QuantizeLinear", "x s z", "q"),
+        node("DequantizeLinear", "q s z", "d"),
+        node("Relu", "d", "r"),
+        node("Conv", "r w", "y"),
+    ]
+    weights = [weight("w", 4, 3, 3, 3), constant("s", 0.05), constant("z", 128, np.uint8)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, 8, 8])], [("y", [1, 4, 6, 6])], weights)
+    np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((8, 3, 8, 8)).astype(np.float32))
+    _, result = quantize(model, tmp_path / "x.npz")
+    assert types(result)["y"] == "int8"
 
 
 def test_nan_in_the_data_is_told(quantize, tmp_path):

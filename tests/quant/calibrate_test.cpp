@@ -219,7 +219,7 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
   const std::vector<std::string> tensors = floating_tensors(model);
   const CalibrationData data = open_calibration_data(folder_ / "data", model, std::nullopt);
   ASSERT_EQ(data.count, 23);
-  CalibrateOptions options{.threads = 1, .state = folder_ / "state.npz", .save_every = 5};
+  CalibrateOptions options{.threads = 1, .state = folder_ / "state.npz", .save_seconds = 0};
   options.progress = [](std::int64_t done, std::int64_t /*total*/) {
     if (done == 13) kill(getpid(), SIGKILL);
   };

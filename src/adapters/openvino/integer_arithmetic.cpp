@@ -101,6 +101,17 @@ std::optional<TensorData> constant_of(const Value& value) {
   return constant;
 }
 
+/// Whether there is such an axis, and it has as many elements; a file may say anything.
+bool has_channels(const Value& value, std::int64_t axis, std::size_t count) {
+  if (const auto constant = value.constant()) {
+    return axis >= 0 && std::cmp_less(axis, constant->dims.size()) &&
+           std::cmp_equal(constant->dims[static_cast<std::size_t>(axis)], count);
+  }
+  if (!value.shape || axis < 0 || std::cmp_greater_equal(axis, value.shape->size())) return false;
+  const Dim& dim = (*value.shape)[static_cast<std::size_t>(axis)];
+  return dim.is_constant() && std::cmp_equal(dim.value(), count);
+}
+
 std::optional<Parameters> parameters_of(const Node& node) {
   const Value* scale = node.input(1);
   if (scale == nullptr || node.input(0) == nullptr || node.int_or("block_size", 0) != 0) return std::nullopt;
@@ -121,6 +132,7 @@ std::optional<Parameters> parameters_of(const Node& node) {
   std::int64_t axis = node.int_or("axis", 1);
   if (!rank) return std::nullopt;
   if (axis < 0) axis += *rank;
+  if (!has_channels(*node.input(0), axis, found.scales.numbers.size())) return std::nullopt;
   found.scales.axis = axis;
   found.dims.assign(static_cast<std::size_t>(*rank - axis), 1);
   found.dims.front() = static_cast<std::int64_t>(found.scales.numbers.size());
