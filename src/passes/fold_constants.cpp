@@ -1,7 +1,8 @@
 // Pass fold_constants: what depends on nothing but constants is calculated now.
 //
-// Left as they are: random numbers; QuantizeLinear and DequantizeLinear, whose scales TensorRT wants to see; results
-// that are much larger than what they are made from; outputs of the network.
+// Left as they are: random numbers; QuantizeLinear and DequantizeLinear, whose scales TensorRT wants to see (but for
+// biases of 32 bits, which ONNX Runtime's quantiser writes and TensorRT refuses); results that are much larger than
+// what they are made from; outputs of the network.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -118,10 +119,16 @@ class ConstantRegion {
     });
   }
 
+  [[nodiscard]] static bool is_bias_of_32_bits(const Node& node) {
+    return node.is("DequantizeLinear") && node.inputs.front() != nullptr &&
+           node.inputs.front()->type == ElementType::i32;
+  }
+
   [[nodiscard]] bool can_fold(const Node& node) const {
     if (!node.domain.empty() || node.inputs.empty() || !node.subgraphs().empty() || node.is("Constant")) return false;
     if (may_trap(node) || may_lose_nan(node)) return false;
-    if (std::find(left_alone.begin(), left_alone.end(), node.op_type) != left_alone.end()) return false;
+    const bool is_left_alone = std::find(left_alone.begin(), left_alone.end(), node.op_type) != left_alone.end();
+    if (is_left_alone && !is_bias_of_32_bits(node)) return false;
     std::int64_t source_bytes = 0;
     for (const Value* input : node.inputs) {
       if (input == nullptr) continue;

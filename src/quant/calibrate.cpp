@@ -8,7 +8,8 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <future>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <span>
@@ -177,6 +178,22 @@ void count(const TensorData& tensor, Histogram& histogram) {
   histogram.add(values);
 }
 
+/// The first failure of several threads.
+class FirstFailure {
+ public:
+  void keep() {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
+  void raise() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
 struct Task {
   const TensorData* tensor = nullptr;
   Histogram* histogram = nullptr;
@@ -187,21 +204,64 @@ void count_all(std::vector<Task> tasks, std::size_t threads) {
   std::sort(tasks.begin(), tasks.end(),
             [](const Task& a, const Task& b) { return a.tensor->bytes.size() > b.tensor->bytes.size(); });
   std::atomic<std::size_t> next = 0;
-  std::exception_ptr failure;
-  std::mutex mutex;
+  FirstFailure failure;
   const auto work = [&] {
     try {
       for (std::size_t i = next++; i < tasks.size(); i = next++) count(*tasks[i].tensor, *tasks[i].histogram);
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
+      failure.keep();
     }
   };
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < std::min(threads, tasks.size()); ++i) others.emplace_back(work);
   work();
   for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
+  failure.raise();
+}
+
+using Histograms = std::map<std::string, Histogram, std::less<>>;
+
+/// A network of its own, which runs samples by itself beside the others.
+class Worker {
+ public:
+  Worker(const Model& model, const std::vector<std::string>& tensors, const std::vector<std::string>& calculated,
+         OperatorKernels kernels, std::size_t threads)
+      : threads_(threads),
+        engine_(model, {.kernels = kernels, .extra_outputs = calculated, .threads = static_cast<int>(threads)}) {
+    for (const std::string& tensor : tensors) counted_[tensor];
+  }
+
+  void run(const TensorMap& sample) {
+    engine_.run(sample, [&](const TensorMap& outputs) {
+      std::vector<Task> tasks;
+      for (auto& [name, histogram] : counted_) {
+        const auto given = sample.find(name);
+        tasks.push_back({given != sample.end() ? &given->second : &outputs.find(name)->second, &histogram});
+      }
+      count_all(std::move(tasks), threads_);
+    });
+  }
+
+  /// What was counted since the last time.
+  void move_counts_to(Histograms& all) {
+    for (auto& [name, histogram] : counted_) all.find(name)->second.add(std::exchange(histogram, Histogram()));
+  }
+
+ private:
+  std::size_t threads_;
+  CpuModel engine_;
+  Histograms counted_;
+};
+
+/// As many as there are threads, as long as their copies of the weights fit into so many bytes: two images on a core
+/// each take less time than one after the other on both (ResNet-50 with 57 tensors looked at: 1.3 against 1.7 times the
+/// bare network).
+std::size_t count_of_workers(const Model& model, std::size_t threads) {
+  constexpr std::size_t most_workers = 4;
+  constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  std::size_t bytes = 1;
+  for (const Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
+  return std::clamp<std::size_t>(most_bytes / bytes, 1, std::min(threads, most_workers));
 }
 
 }  // namespace
@@ -219,26 +279,38 @@ Calibration calibrate(const Model& model, const std::vector<std::string>& tensor
     const Value* value = model.graph().find_local(tensor);
     if (value == nullptr || !value->is_input) calculated.push_back(tensor);
   }
-  CpuModel engine(model, {.kernels = options.kernels, .extra_outputs = calculated, .threads = options.threads});
   const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads)
                                                   : std::max(1U, std::thread::hardware_concurrency());
-  // Reading an image keeps one core busy: the next one is read while the engine has this one.
-  const auto read = [&](std::int64_t index) { return std::async(std::launch::async, data.sample, index); };
-  std::future<TensorMap> next = read(calibration.samples);
+  std::vector<std::unique_ptr<Worker>> workers(count_of_workers(model, threads));
+  for (auto& worker : workers) {
+    worker = std::make_unique<Worker>(model, tensors, calculated, options.kernels, threads / workers.size());
+  }
+  // Between rounds all samples before one are counted and none behind it: only there a state can be kept.
+  constexpr std::int64_t samples_of_each = 8;
+  const std::int64_t round = workers.size() == 1 ? 1 : samples_of_each * static_cast<std::int64_t>(workers.size());
   auto saved = std::chrono::steady_clock::now();
   while (calibration.samples < data.count) {
-    if (options.progress) options.progress(calibration.samples, data.count);
-    const TensorMap sample = next.get();
-    if (calibration.samples + 1 < data.count) next = read(calibration.samples + 1);
-    engine.run(sample, [&](const TensorMap& outputs) {
-      std::vector<Task> tasks;
-      for (auto& [name, histogram] : calibration.tensors) {
-        const auto given = sample.find(name);
-        tasks.push_back({given != sample.end() ? &given->second : &outputs.find(name)->second, &histogram});
+    const std::int64_t end = std::min(data.count, calibration.samples + round);
+    std::atomic<std::int64_t> next = calibration.samples;
+    FirstFailure failure;
+    const auto work = [&](Worker& worker, bool tells) {
+      try {
+        for (std::int64_t i = next++; i < end; i = next++) {
+          if (tells && options.progress) options.progress(i, data.count);
+          worker.run(data.sample(i));
+        }
+      } catch (...) {
+        failure.keep();
+        next = end;
       }
-      count_all(std::move(tasks), threads);
-    });
-    ++calibration.samples;
+    };
+    std::vector<std::thread> others;
+    for (std::size_t i = 1; i < workers.size(); ++i) others.emplace_back(work, std::ref(*workers[i]), false);
+    work(*workers.front(), true);
+    for (std::thread& other : others) other.join();
+    failure.raise();
+    for (const auto& worker : workers) worker->move_counts_to(calibration.tensors);
+    calibration.samples = end;
     const auto now = std::chrono::steady_clock::now();
     if (std::chrono::duration<double>(now - saved).count() < options.save_seconds) continue;
     if (calibration.samples != data.count) state.save(calibration);

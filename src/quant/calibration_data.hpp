@@ -13,7 +13,7 @@
 
 namespace graft {
 
-/// Samples by number. Only the one that is asked for is in memory, and a single file of NumPy's.
+/// Samples by number, which several threads may ask for. Only those are in memory, and a single file of NumPy's.
 struct CalibrationData {
   std::int64_t count = 0;
   std::function<TensorMap(std::int64_t)> sample;

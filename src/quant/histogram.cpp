@@ -91,6 +91,10 @@ float Histogram::largest() const { return std::max(-figures_.lowest, figures_.hi
 void Histogram::widen_to(float size) {
   int exponent = 0;
   std::frexp(size, &exponent);
+  widen_to_exponent(exponent);
+}
+
+void Histogram::widen_to_exponent(std::int32_t exponent) {
   while (figures_.exponent < exponent) {
     for (std::size_t i = 0; i < bin_count / 2; ++i) bins_[i] = bins_[2 * i] + bins_[2 * i + 1];
     std::fill(bins_.begin() + bin_count / 2, bins_.end(), 0);
@@ -102,6 +106,19 @@ void Histogram::add(std::span<const float> values) {
   for (std::size_t begin = 0; begin < values.size(); begin += round_size) {
     add_piece(values.subspan(begin, std::min(round_size, values.size() - begin)));
   }
+}
+
+void Histogram::add(const Histogram& other) {
+  widen_to_exponent(other.figures_.exponent);
+  const std::int32_t halvings = figures_.exponent - other.figures_.exponent;
+  // More than there are bins: all that it counted is in the first one.
+  constexpr std::int32_t most = 31;
+  for (std::size_t i = 0; i < bin_count; ++i) bins_[i >> std::min(halvings, most)] += other.bins_[i];
+  figures_.zeros += other.figures_.zeros;
+  figures_.nan += other.figures_.nan;
+  figures_.infinite += other.figures_.infinite;
+  figures_.lowest = std::min(figures_.lowest, other.figures_.lowest);
+  figures_.highest = std::max(figures_.highest, other.figures_.highest);
 }
 
 void Histogram::add_piece(std::span<const float> values) {

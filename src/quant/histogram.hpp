@@ -17,6 +17,8 @@ class Histogram {
   static constexpr std::size_t bin_count = 8192;
 
   void add(std::span<const float> values);
+  /// As if what the other one counted had been added here.
+  void add(const Histogram& other);
 
   /// What is in a bin: bin i holds absolute values from i to i + 1 widths. Zeros are in none.
   [[nodiscard]] const std::vector<std::uint64_t>& bins() const { return bins_; }
@@ -51,6 +53,7 @@ class Histogram {
   static constexpr std::int32_t lowest_exponent = -64;
 
   void widen_to(float size);
+  void widen_to_exponent(std::int32_t exponent);
   void add_piece(std::span<const float> values);
 
   Figures figures_;

@@ -121,6 +121,21 @@ TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
   EXPECT_EQ(count_of(quantised, "DequantizeLinear"), 1U);
 }
 
+// TensorRT refuses DequantizeLinear of them: "input has type Int32".
+TEST(FoldConstants, BiasesOf32BitsBecomeReal) {
+  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
+                           "stored = Constant<value=int32([-100, 7])>()\n"
+                           "scale = Constant<value=float([0.5, 2.0])>()\n"
+                           "b = DequantizeLinear<axis=0>(stored, scale)\n"
+                           "y = Add(x, b)\n",
+                           {"y"});
+  convert_and_verify(model);
+  EXPECT_EQ(count_of(model, "DequantizeLinear"), 0U);
+  const auto constant = model.graph().nodes().front()->input(1)->constant();
+  ASSERT_TRUE(constant);
+  EXPECT_EQ(*constant->numbers(), (std::vector<double>{-50, 14}));
+}
+
 // The size of a Range is not known before its limit is.
 TEST(FoldConstants, WhatBecomesKnownIsFoldedToo) {
   Model model = make_model(image,

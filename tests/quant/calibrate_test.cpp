@@ -228,10 +228,11 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
   std::vector<std::int64_t> seen;
   options.progress = [&](std::int64_t done, std::int64_t /*total*/) { seen.push_back(done); };
   const Calibration resumed = calibrate(model, tensors, data, options);
-  EXPECT_EQ(seen.front(), 10);
+  EXPECT_EQ(seen.front(), 13);
   const Calibration whole = calibrate(model, tensors, data, {.threads = 1});
   EXPECT_EQ(resumed.tensors, whole.tensors);
   EXPECT_EQ(resumed.samples, 23);
+  EXPECT_EQ(calibrate(model, tensors, data, {.threads = 3}).tensors, whole.tensors);
 
   seen.clear();
   EXPECT_EQ(calibrate(model, tensors, data, options).tensors, whole.tensors);

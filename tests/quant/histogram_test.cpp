@@ -43,6 +43,26 @@ TEST(Histogram, EachNumberIsInTheBinOfItsSize) {
   }
 }
 
+TEST(Histogram, PartsAddUpToTheWhole) {
+  std::vector<float> values = normal_numbers(50000, 4);
+  values[3] = 0;
+  values[40000] = std::numeric_limits<float>::infinity();
+  values[45000] = 3e5F;
+  values[10] = std::numeric_limits<float>::quiet_NaN();
+  const Histogram whole = histogram_of(values);
+  // One after the other, ranges of all sizes; then the last first, so that a wide one takes narrow ones in.
+  for (const bool backwards : {false, true}) {
+    Histogram sum;
+    constexpr std::size_t parts = 5;
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t at = (backwards ? parts - 1 - part : part) * (values.size() / parts);
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(at);
+      sum.add(histogram_of({begin, begin + static_cast<std::ptrdiff_t>(values.size() / parts)}));
+    }
+    EXPECT_EQ(sum, whole);
+  }
+}
+
 TEST(Histogram, DependsOnTheNumbersAlone) {
   std::vector<float> values = normal_numbers(200001, 2);
   for (std::size_t i = 0; i < values.size(); i += 3) values[i] = 0;
