@@ -129,14 +129,19 @@ double least_divergence(const Histogram& histogram) {
   return (static_cast<double>(best) - middle) * histogram.width() * static_cast<double>(together);
 }
 
+/// How many of the numbers that are not 0 are beyond it.
+double share_beyond(const Histogram& histogram, double threshold) {
+  double beyond = 0;
+  for (std::size_t i = 0; i < histogram.used_bins(); ++i) {
+    if (static_cast<double>(i) * histogram.width() >= threshold) beyond += static_cast<double>(histogram.bins()[i]);
+  }
+  return beyond / static_cast<double>(histogram.counted());
+}
+
 double by_entropy(const Histogram& histogram) {
-  constexpr double four_times = 4;
-  const double largest = histogram.largest();
-  const double threshold = std::min(least_divergence(histogram), largest);
-  const std::size_t used = histogram.used_bins();
-  const bool is_fair =
-      squared_error(histogram, used, threshold) <= four_times * squared_error(histogram, used, largest);
-  return is_fair ? threshold : least_squared_error(histogram);
+  constexpr double most_beyond = 0.01;
+  const double threshold = std::min(least_divergence(histogram), static_cast<double>(histogram.largest()));
+  return share_beyond(histogram, threshold) <= most_beyond ? threshold : least_squared_error(histogram);
 }
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace graft {
 
 enum class ThresholdMethod : std::uint8_t {
-  /// The least Kullback-Leibler divergence, as TensorRT's entropy calibrator: 2048 bins, 128 levels. Where that loses 6
-  /// dB
-  /// more than taking the largest value, it is taken for what it is, a few numbers that come again and again (what a
-  /// hard swish makes of large negative ones), and mse decides.
+  /// The least Kullback-Leibler divergence, as TensorRT's entropy calibrator: 2048 bins, 128 levels. Where it would
+  /// saturate more than one number in a hundred, it fell for a few that come again and again (what a hard swish makes
+  /// of
+  /// large negative ones), and mse decides.
   entropy,
   minmax,      ///< The largest absolute value.
   percentile,  ///< So many per cent of the numbers lie within.

@@ -98,6 +98,16 @@ double threshold(const std::vector<float>& values, ThresholdMethod method, doubl
   return threshold_of(histogram_of(values), {.method = method, .percentile = percentile});
 }
 
+/// One number that a tenth of a tensor is: entropy alone would end right behind it, far below the others.
+TEST(Thresholds, EntropyDoesNotFallForASpike) {
+  std::vector<float> values = normal_numbers(100000, 6, 1);
+  std::fill_n(values.begin(), 40000, -0.04F);
+  const Histogram histogram = histogram_of(values);
+  const double found = threshold_of(histogram, {.method = ThresholdMethod::entropy});
+  EXPECT_GT(found, 2.5);
+  EXPECT_LT(found, 5);
+}
+
 TEST(Thresholds, MinmaxAndPercentile) {
   std::vector<float> even(10000);
   for (std::size_t i = 0; i < even.size(); ++i) even[i] = -static_cast<float>(i + 1) / 10000;
