@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "graft/error.hpp"
-#include "graph/shape_inference.hpp"
 #include "quant/calibrate.hpp"
 #include "quant/node_patterns.hpp"
 #include "quant/typed.hpp"
@@ -73,6 +72,7 @@ struct Judgement {
 /// A model that was made.
 struct Candidate {
   Kept kept;
+  Int8Plan plan;
   Int8Model placed;
   Judgement judgement;
   std::vector<Rounded> rounded;
@@ -233,10 +233,7 @@ class Int8Chooser {
     return choice.kept.emplace(planned.key, fmt::format("the cache has no scale for '{}'", tensor)).second;
   }
 
-  [[nodiscard]] Int8Model placed_with(const Kept& kept) const {
-    const Int8Plan plan = plan_with(kept);
-    return place_int8(prepared_, plan, scales_of(plan));
-  }
+  [[nodiscard]] Int8Model placed_by(const Int8Plan& plan) const { return place_int8(prepared_, plan, scales_of(plan)); }
 
   // ---- Weights and biases
 
@@ -265,8 +262,14 @@ class Int8Chooser {
 
   /// The model with these layers in f32, judged.
   [[nodiscard]] Candidate make(const Kept& kept) {
-    Candidate made{
-        .kept = kept, .placed = placed_with(kept), .judgement = {}, .rounded = {}, .corrected = {}, .trial = 0};
+    Candidate made{.kept = kept,
+                   .plan = plan_with(kept),
+                   .placed = {},
+                   .judgement = {},
+                   .rounded = {},
+                   .corrected = {},
+                   .trial = 0};
+    made.placed = placed_by(made.plan);
     if (options_.improve.round) {
       RoundOptions options;
       options.observe = observing("rounding weights up or down", samples_to_correct);
@@ -277,7 +280,7 @@ class Int8Chooser {
           correct_bias(made.placed.model, prepared_, data_, observing("correcting biases", samples_to_correct));
     }
     made.judgement = judge(made.placed.model);
-    note_trial(kept, made.judgement);
+    note_trial(made);
     made.trial = result_.trials.empty() ? 0 : result_.trials.size() - 1;
     return made;
   }
@@ -356,12 +359,12 @@ class Int8Chooser {
     return !options_.max_drop || *judgement.metric >= *result_.metric_f32 - *options_.max_drop;
   }
 
-  void note_trial(const Kept& kept, const Judgement& judgement) {
+  void note_trial(const Candidate& made) {
     if (reference_.empty()) return;
-    result_.trials.push_back({.kept = kept.size() - asked_.size(),
-                              .snr_db = judgement.snr_db(),
-                              .metric = judgement.metric,
-                              .cost = cost_of(prepared_, plan_with(kept))});
+    result_.trials.push_back({.kept = made.kept.size() - asked_.size(),
+                              .snr_db = made.judgement.snr_db(),
+                              .metric = made.judgement.metric,
+                              .cost = cost_of(prepared_, made.plan)});
   }
 
   // ---- What loses
@@ -380,7 +383,7 @@ class Int8Chooser {
       for (const Int8Node* other : layers) {
         if (other != layers[i]) others.emplace(other->key, "");
       }
-      const double snr_db = score_of(outputs_of(placed_with(others).model, samples)).snr_db;
+      const double snr_db = score_of(outputs_of(placed_by(plan_with(others)).model, samples)).snr_db;
       result_.sensitivities.push_back({layers[i]->key, layers[i]->node, snr_db});
     }
     std::stable_sort(result_.sensitivities.begin(), result_.sensitivities.end(),
@@ -442,7 +445,7 @@ class Int8Chooser {
     options.narrow_before_int8 = true;
     options.threads = options_.threads;
     options.progress = options_.progress;
-    for (const Int8Node& node : plan_with(chosen.kept).nodes) {
+    for (const Int8Node& node : chosen.plan.nodes) {
       if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none) options.kept.emplace(node.key, "it is int8");
     }
     if (data_.count != 0) {
@@ -479,7 +482,7 @@ class Int8Chooser {
   }
 
   void finish(Candidate chosen) {
-    result_.plan = plan_with(chosen.kept);
+    result_.plan = std::move(chosen.plan);
     result_.placed = std::move(chosen.placed);
     result_.outputs = std::move(chosen.judgement.outputs);
     result_.metric_int8 = chosen.judgement.metric;

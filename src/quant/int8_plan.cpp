@@ -280,9 +280,9 @@ class Planner {
     if (form.what == What::none || choice_.kept.contains(key_of(node))) return;
     switch (form.what) {
       case What::weighted: take(node, {0}); return;
-      case What::moves:
-      case What::averages: decide_by_outputs(node, form); return;
       case What::adds: decide_sum(node); return;
+      case What::moves:
+      case What::averages:
       case What::graft: decide_by_outputs(node, form); return;
       case What::none: return;
     }
