@@ -7,13 +7,12 @@ import argparse
 import collections
 import json
 import pathlib
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
 
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+from page import replace, table  # noqa: E402
 
 
 def networks_table(networks: list[dict]) -> str:
@@ -73,15 +72,6 @@ def speed_table(speed: dict) -> str:
     return table(["read", "file", "time", "of CPU", "memory"], rows)
 
 
-def replace(text: str, mark: str, content: str) -> str:
-    begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->"
-    before, _, rest = text.partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
-        raise SystemExit(f"docs/import.md has no marks '{mark}'")
-    return before + begin + content + end + after
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="puts results into docs/import.md")
     parser.add_argument("--networks", type=pathlib.Path)
@@ -95,9 +85,9 @@ def main() -> None:
     if arguments.networks:
         networks = json.loads(arguments.networks.read_text())["networks"]
         content = networks_table(networks) + measured + "\n" + choices_text(networks)
-        text = replace(text, "networks of TensorFlow", content)
+        text = replace("docs/import.md", text, "networks of TensorFlow", content)
     if arguments.speed:
-        text = replace(text, "speed", speed_table(json.loads(arguments.speed.read_text())) + measured)
+        text = replace("docs/import.md", text, "speed", speed_table(json.loads(arguments.speed.read_text())) + measured)
     arguments.page.write_text(text)
 
 

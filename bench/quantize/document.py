@@ -6,13 +6,12 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
 
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+from page import replace, table  # noqa: E402
 
 
 def network_table(rows: list[dict]) -> str:
@@ -92,15 +91,6 @@ def calibration_text(result: dict) -> str:
     )
 
 
-def replace(text: str, mark: str, content: str) -> str:
-    begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->"
-    before, _, rest = text.partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
-        raise SystemExit(f"docs/precision.md has no marks '{mark}'")
-    return before + begin + content + end + after
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="puts results into docs/precision.md")
     parser.add_argument(
@@ -118,9 +108,14 @@ def main() -> None:
         whole = dict(parts[-1])
         for key in ("results", "misses"):
             whole[key] = [each for part in parts for each in part[key]]
-        text = replace(text, "accuracy", accuracy_text(whole) + measured)
+        text = replace("docs/precision.md", text, "accuracy", accuracy_text(whole) + measured)
     if arguments.calibration:
-        text = replace(text, "calibration", calibration_text(json.loads(arguments.calibration.read_text())) + measured)
+        text = replace(
+            "docs/precision.md",
+            text,
+            "calibration",
+            calibration_text(json.loads(arguments.calibration.read_text())) + measured,
+        )
     arguments.page.write_text(text)
 
 
