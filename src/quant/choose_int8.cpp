@@ -114,23 +114,13 @@ class Int8Chooser {
   }
 
   void keep_what_was_asked_for() {
-    check_patterns("--keep", options_.keep, prepared_);
-    check_patterns("--only", options_.only, prepared_);
     const Int8Plan plan = plan_int8(prepared_);
     std::set<std::string, std::less<>> layers;
     for (const Int8Node& node : plan.nodes) {
       if (node.has_weight()) layers.insert(node.key);
     }
-    for (const Node* node : prepared_.graph().nodes()) {
-      const auto fits = [&](const std::string& pattern) { return matches_pattern(pattern, *node); };
-      const auto keep = std::find_if(options_.keep.begin(), options_.keep.end(), fits);
-      if (keep != options_.keep.end()) {
-        asked_.emplace(key_of(*node), "--keep " + *keep);
-      } else if (!options_.only.empty() && layers.contains(key_of(*node)) &&
-                 std::none_of(options_.only.begin(), options_.only.end(), fits)) {
-        asked_.emplace(key_of(*node), "not among --only");
-      }
-    }
+    asked_ = kept_by_patterns(prepared_, options_.keep, options_.only,
+                              [&](const Node& node) { return layers.contains(key_of(node)); });
   }
 
   // ---- Scales

@@ -102,18 +102,9 @@ class Chooser {
   // ---- --keep and --only
 
   void keep_what_was_asked_for() {
-    check_patterns("--keep", options_.keep, prepared_);
-    check_patterns("--only", options_.only, prepared_);
-    for (const Node* node : graph().nodes()) {
-      const auto fits = [&](const std::string& pattern) { return matches_pattern(pattern, *node); };
-      const auto keep = std::find_if(options_.keep.begin(), options_.keep.end(), fits);
-      if (keep != options_.keep.end()) {
-        kept_.emplace(key_of(*node), KeptNode{WhyKept::asked, "--keep " + *keep});
-      } else if (!options_.only.empty() && !works_in_any_type(*node) &&
-                 std::none_of(options_.only.begin(), options_.only.end(), fits)) {
-        kept_.emplace(key_of(*node), KeptNode{WhyKept::asked, "not among --only"});
-      }
-    }
+    const auto by_patterns = kept_by_patterns(prepared_, options_.keep, options_.only,
+                                              [](const Node& node) { return !works_in_any_type(node); });
+    for (const auto& [key, reason] : by_patterns) kept_.emplace(key, KeptNode{WhyKept::asked, reason});
     for (const auto& [key, reason] : options_.kept) kept_.emplace(key, KeptNode{WhyKept::asked, reason});
     asked_ = kept_.size();
   }

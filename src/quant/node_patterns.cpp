@@ -19,8 +19,6 @@ std::string operator_name(const Node& node) {
   return match ? std::string(match.type->name) : node.op_type;
 }
 
-}  // namespace
-
 bool matches_pattern(const std::string& pattern, const Node& node) {
   const auto fits = [&](const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; };
   return fits(node.name) || fits(operator_name(node)) ||
@@ -41,6 +39,27 @@ void check_patterns(const char* option, const std::vector<std::string>& patterns
         "{}: {} {}: no node, tensor or operator has this name{}\n`graft inspect {}` lists the nodes", model.source,
         option, pattern, meant ? fmt::format("; did you mean {}?", *meant) : "", model.source));
   }
+}
+
+}  // namespace
+
+std::map<std::string, std::string, std::less<>> kept_by_patterns(const Model& model,
+                                                                 const std::vector<std::string>& keep,
+                                                                 const std::vector<std::string>& only,
+                                                                 const std::function<bool(const Node&)>& may_change) {
+  check_patterns("--keep", keep, model);
+  check_patterns("--only", only, model);
+  std::map<std::string, std::string, std::less<>> kept;
+  for (const Node* node : model.graph().nodes()) {
+    const auto fits = [&](const std::string& pattern) { return matches_pattern(pattern, *node); };
+    const auto named = std::find_if(keep.begin(), keep.end(), fits);
+    if (named != keep.end()) {
+      kept.emplace(key_of(*node), "--keep " + *named);
+    } else if (!only.empty() && may_change(*node) && std::none_of(only.begin(), only.end(), fits)) {
+      kept.emplace(key_of(*node), "not among --only");
+    }
+  }
+  return kept;
 }
 
 }  // namespace graft

@@ -1,6 +1,8 @@
 // How users name nodes: by the node, a tensor that it gives, or its operator, with * and ?.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -8,9 +10,11 @@
 
 namespace graft {
 
-[[nodiscard]] bool matches_pattern(const std::string& pattern, const Node& node);
-
-/// Throws Error naming the option and the nearest name where a pattern matches no node of the main graph.
-void check_patterns(const char* option, const std::vector<std::string>& patterns, const Model& model);
+/// The nodes of the main graph that stay in f32, by key_of, and why: those that --keep names and, with --only, those of
+/// which `may_change` that it does not name. Throws Error naming the option and the nearest name where a pattern
+/// matches no node.
+[[nodiscard]] std::map<std::string, std::string, std::less<>> kept_by_patterns(
+    const Model& model, const std::vector<std::string>& keep, const std::vector<std::string>& only,
+    const std::function<bool(const Node&)>& may_change);
 
 }  // namespace graft
