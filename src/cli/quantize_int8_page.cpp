@@ -185,7 +185,8 @@ report::Distribution distribution_of(const Int8Tensor& tensor, const Histogram& 
                                     .zeros = found.figures().zeros,
                                     .threshold = tensor.threshold,
                                     .threshold_title = fmt::format("{} steps", most_steps)};
-  for (std::size_t i = 0; i < found.used_bins(); ++i) {
+  const std::size_t used = found.used_bins();
+  for (std::size_t i = 0; i < used; ++i) {
     const double size = (static_cast<double>(i) + middle) * found.width();
     distribution.counts[std::min(bins - 1, static_cast<std::size_t>(size / distribution.bin_width))] += found.bins()[i];
   }

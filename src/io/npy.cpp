@@ -318,10 +318,15 @@ void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   for (const auto& [name, array] : arrays) {
     const std::string& bytes = contents.emplace_back(format_npy(array));
     zip_source_t* source = zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0);
-    if (source == nullptr || zip_file_add(archive.get(), (name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8) < 0) {
+    const zip_int64_t index =
+        source == nullptr ? -1 : zip_file_add(archive.get(), (name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
+    if (index < 0) {
       zip_source_free(source);
       fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));
     }
+    // The default takes four times as long: 0.9 s for the counts of ResNet-50's calibration.
+    constexpr zip_uint32_t fastest = 1;
+    zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, fastest);
   }
   if (zip_close(archive.get()) != 0) {
     fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));

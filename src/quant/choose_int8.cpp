@@ -39,7 +39,8 @@ void judge_rounding(Int8Tensor& tensor) {
   double signal = 0;
   double noise = 0;
   double beyond = 0;
-  for (std::size_t i = 0; i < histogram.used_bins(); ++i) {
+  const std::size_t used = histogram.used_bins();
+  for (std::size_t i = 0; i < used; ++i) {
     const auto count = static_cast<double>(histogram.bins()[i]);
     const double value = (static_cast<double>(i) + middle) * histogram.width();
     const double rounded = std::min(std::nearbyint(value / scale), highest_step) * scale;

@@ -27,7 +27,8 @@ double percentile(const Histogram& histogram, double percent) {
   const auto& figures = histogram.figures();
   const double all = static_cast<double>(histogram.counted()) + static_cast<double>(figures.zeros);
   auto within = static_cast<double>(figures.zeros);
-  for (std::size_t i = 0; i < histogram.used_bins(); ++i) {
+  const std::size_t used = histogram.used_bins();
+  for (std::size_t i = 0; i < used; ++i) {
     within += static_cast<double>(histogram.bins()[i]);
     if (within >= all * percent / whole) return static_cast<double>(i + 1) * histogram.width();
   }
@@ -132,7 +133,8 @@ double least_divergence(const Histogram& histogram) {
 /// How many of the numbers that are not 0 are beyond it.
 double share_beyond(const Histogram& histogram, double threshold) {
   double beyond = 0;
-  for (std::size_t i = 0; i < histogram.used_bins(); ++i) {
+  const std::size_t used = histogram.used_bins();
+  for (std::size_t i = 0; i < used; ++i) {
     if (static_cast<double>(i) * histogram.width() >= threshold) beyond += static_cast<double>(histogram.bins()[i]);
   }
   return beyond / static_cast<double>(histogram.counted());

@@ -223,6 +223,7 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
                         ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
                         ov::hint::enable_cpu_pinning(false),
                         ov::intel_cpu::denormals_optimization(false),
+                        ov::num_streams(options.streams),
                         {"LP_TRANSFORMS_MODE", false}};
   // Of a product and a sum in one kernel the plugin makes one operation that rounds once.
   if (prepared.integers) properties.emplace("SNIPPETS_MODE", "DISABLE");
@@ -233,6 +234,14 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
   } catch (const std::exception& refused) {
     throw Error(own.source + ": the CPU engine cannot compile this model: " + shorten_openvino_message(refused.what()));
   }
+}
+
+CpuModel::CpuModel(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
+
+CpuModel CpuModel::beside() const {
+  auto own = std::make_unique<Implementation>(*implementation_);
+  own->request = own->compiled.create_infer_request();
+  return CpuModel(std::move(own));
 }
 
 CpuModel::~CpuModel() = default;

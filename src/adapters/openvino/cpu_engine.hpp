@@ -23,6 +23,7 @@ struct CpuOptions {
   OperatorKernels kernels = OperatorKernels::functions;
   std::vector<std::string> extra_outputs = {};  ///< Inner values of the main graph to return as well.
   int threads = 0;                              ///< 0: as many as the machine has cores.
+  int streams = 1;                              ///< How many runs share these threads: see CpuModel::beside.
   /// f16 and bf16 tensors are rounded wherever a node makes one, as a device does, not only where they leave the model.
   bool round_inside = false;
 };
@@ -30,7 +31,7 @@ struct CpuOptions {
 /// A model compiled for the CPU, in f32 arithmetic: f16, bf16 and f64 tensors are calculated in f32 and rounded once,
 /// where they leave the model; integers are held in 32 bits. `run` may be called again and again, with other shapes
 /// where the model's inputs are dynamic; not from two threads at once. Several CpuModels may be made and run in several
-/// threads.
+/// threads; those of one model share its weights where `beside` makes them.
 ///
 /// Inputs that have a default in the file are constants. Limits of OpenVINO 2026.4: integers beyond 32 bits inside the
 /// model are cut off without a word (an input that has them is refused); quotients, remainders, powers, matrix products
@@ -44,6 +45,10 @@ class CpuModel {
   CpuModel(CpuModel&&) noexcept;
   CpuModel& operator=(CpuModel&&) noexcept;
 
+  /// The same compiled model with room for a run of its own, at the same time, in another thread. As many runs go side
+  /// by side as CpuOptions::streams says, each with its share of the threads; more wait for each other.
+  [[nodiscard]] CpuModel beside() const;
+
   /// Every input by name; returns every output and extra output by name, in its declared type. Throws Error for a
   /// missing or unknown input and for one of another type, rank or fixed dimension: it names the input, what was found
   /// and what is allowed.
@@ -56,6 +61,7 @@ class CpuModel {
   void infer(const TensorMap& inputs);
 
   struct Implementation;
+  explicit CpuModel(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };
 
