@@ -318,7 +318,7 @@ def ways_of(task: Task, program: pathlib.Path, work: pathlib.Path, options: argp
             yield label, "int8", "ONNX Runtime", method, onnxruntime_int8(method, only)
 
 
-def measure(task: Task, options: argparse.Namespace) -> list[dict]:
+def measure(task: Task, options: argparse.Namespace) -> Iterator[dict]:
     program: pathlib.Path = options.graft
     work = task.folder / "models"
     work.mkdir(exist_ok=True)
@@ -326,7 +326,6 @@ def measure(task: Task, options: argparse.Namespace) -> list[dict]:
     graft(program, "convert", task.network, "-o", work / "graft.onnx", *task.shape)
     graft(program, "convert", task.network, "-o", work / "plain.onnx", *task.shape, "--plugins", "never")
     wanted = run_all(work / "plain.onnx", task)
-    rows = []
     for number, (label, kind, quantiser, method, make) in enumerate(ways_of(task, program, work, options)):
         if not any(fnmatch.fnmatchcase(label, pattern) for pattern in options.models):
             continue
@@ -342,9 +341,8 @@ def measure(task: Task, options: argparse.Namespace) -> list[dict]:
         # One model that fails must not take the others' figures along; it is in the table as failed.
         except Exception as failure:
             row["failed"] = str(failure).strip().splitlines()[-1][:400]
-        rows.append(row)
         print(line_of(row), flush=True)
-    return rows
+        yield row
 
 
 def line_of(row: dict) -> str:
@@ -409,17 +407,23 @@ def main() -> int:
     options = parser.parse_args()
     logging.getLogger().setLevel(logging.ERROR)
     folders = sorted(path.parent for path in options.folder.glob("*/task.json"))
-    rows = []
+    about = {
+        "onnxruntime": onnxruntime.__version__,
+        "sources": {folder.name: Task(folder).source for folder in folders},
+        "percentile": PERCENTILE,
+    }
+    rows: list[dict] = []
+    misses: list[str] = []
     for folder in folders:
-        if not options.only or folder.name in options.only:
-            rows += measure(Task(folder, options.test), options)
-    misses = misses_of(rows)
+        if options.only and folder.name not in options.only:
+            continue
+        for row in measure(Task(folder, options.test), options):
+            rows.append(row)
+            misses = misses_of(rows)
+            if options.record:  # after each, so that a run that is cut off leaves what it has
+                options.record.write_text(json.dumps(about | {"results": rows, "misses": misses}, indent=1) + "\n")
     for miss in misses:
         print(miss, file=sys.stderr)
-    if options.record:
-        sources = {folder.name: Task(folder).source for folder in folders}
-        about = {"onnxruntime": onnxruntime.__version__, "sources": sources, "percentile": PERCENTILE}
-        options.record.write_text(json.dumps(about | {"results": rows, "misses": misses}, indent=1) + "\n")
     return 1 if misses else 0
 
 

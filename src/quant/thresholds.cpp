@@ -130,20 +130,17 @@ double least_divergence(const Histogram& histogram) {
   return (static_cast<double>(best) - middle) * histogram.width() * static_cast<double>(together);
 }
 
-/// How many of the numbers that are not 0 are beyond it.
-double share_beyond(const Histogram& histogram, double threshold) {
-  double beyond = 0;
-  const std::size_t used = histogram.used_bins();
-  for (std::size_t i = 0; i < used; ++i) {
-    if (static_cast<double>(i) * histogram.width() >= threshold) beyond += static_cast<double>(histogram.bins()[i]);
-  }
-  return beyond / static_cast<double>(histogram.counted());
-}
-
+/// A spike or a long tail draws the least divergence far below what matters. With that alone a reader of text had 39 %
+/// of its signs right in place of 94 (bench/quantize: recognition), and a tensor of it 5 dB of signal to noise. So it
+/// may cost 6 dB against the percentile, over the numbers that the percentile keeps.
 double by_entropy(const Histogram& histogram) {
-  constexpr double most_beyond = 0.01;
+  constexpr double most_error = 4;
   const double threshold = std::min(least_divergence(histogram), static_cast<double>(histogram.largest()));
-  return share_beyond(histogram, threshold) <= most_beyond ? threshold : least_squared_error(histogram);
+  const double beyond_few = percentile(histogram, ThresholdOptions{}.percentile);
+  const double fair = std::min(beyond_few, static_cast<double>(histogram.largest()));
+  const auto kept = std::min(histogram.used_bins(), static_cast<std::size_t>(std::ceil(fair / histogram.width())));
+  const double error = squared_error(histogram, kept, threshold);
+  return error <= most_error * squared_error(histogram, kept, fair) ? threshold : fair;
 }
 
 }  // namespace
