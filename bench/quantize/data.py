@@ -200,7 +200,7 @@ def read_text(folder: pathlib.Path, wheel: pathlib.Path, fonts: pathlib.Path) ->
             "from": wheel.name,
         }
         calibration = lines(64, width, 1, known, fonts, turned)
-        test = lines(500, width, 2, unknown, fonts, turned)
+        test = lines(2000 if turned else 500, width, 2, unknown, fonts, turned)
         test["x"] = test.pop("images")
         write(folder / name, network, task, {"x": calibration["images"]}, test)
 

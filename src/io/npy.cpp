@@ -324,9 +324,11 @@ void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
       zip_source_free(source);
       fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));
     }
-    // The default takes four times as long: 0.9 s for the counts of ResNet-50's calibration.
+    // The default takes four times as long (0.9 s for the counts of ResNet-50's calibration), and real numbers hardly
+    // become smaller by it. Without any effect the file is right, too.
     constexpr zip_uint32_t fastest = 1;
-    zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, fastest);
+    static_cast<void>(
+        zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, fastest));
   }
   if (zip_close(archive.get()) != 0) {
     fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));

@@ -73,6 +73,12 @@ NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const
   return taken;
 }
 
+/// The engine names the input that does not fit; which of a thousand files it came from is known here alone.
+void check_fits(const Value& input, const TensorData& tensor, const std::filesystem::path& file) {
+  const std::string misfit = input.type ? misfit_of(tensor, *input.type, input.shape) : std::string();
+  if (!misfit.empty()) throw Error(fmt::format("{}: input '{}': {}", file.string(), input.name, misfit));
+}
+
 std::string identity_of(const std::filesystem::path& path) {
   return fmt::format("{} {}\n", path.filename().string(), std::filesystem::file_size(path));
 }
@@ -165,9 +171,14 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
   for (const auto& file : files) data.identity += identity_of(file);
   if (is_numpy(files.front())) {
     data.sample = [files, inputs](std::int64_t index) {
+      const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
+      const NpzArrays arrays = read_arrays(file, inputs);
       TensorMap sample;
-      for (const auto& [name, array] : read_arrays(files[static_cast<std::size_t>(index)], inputs)) {
-        sample.emplace(name, tensor_of(array, array.shape, 0, array.data.size()));
+      for (const Value* input : inputs) {
+        const NpyArray& array = arrays.find(input->name)->second;
+        TensorData tensor = tensor_of(array, array.shape, 0, array.data.size());
+        check_fits(*input, tensor, file);
+        sample.emplace(input->name, std::move(tensor));
       }
       return sample;
     };
@@ -179,12 +190,14 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
                     "channels, mean and scale",
                     folder.string()));
   }
-  const std::string input = input_for_images(inputs, *recipe).name;
+  const Value* input = &input_for_images(inputs, *recipe);
   data.identity += recipe->text;
   data.sample = [files, input, recipe = *recipe](std::int64_t index) {
     const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
+    TensorData tensor = prepare_image(read_image(file), recipe, file.string());
+    check_fits(*input, tensor, file);
     TensorMap sample;
-    sample.emplace(input, prepare_image(read_image(file), recipe, file.string()));
+    sample.emplace(input->name, std::move(tensor));
     return sample;
   };
   return data;

@@ -146,7 +146,20 @@ class Int8Chooser {
     };
     Calibration calibration = calibrate(prepared_, tensors, data_, options);
     result_.samples = calibration.samples;
+    constexpr std::int64_t few = 16;
+    if (result_.samples < few) {
+      result_.notes.push_back(
+          fmt::format("{} {} not many to find ranges in: whatever is larger later on saturates; a "
+                      "hundred or more are usual",
+                      result_.samples, result_.samples == 1 ? "sample is" : "samples are"));
+    }
     for (auto& [name, histogram] : calibration.tensors) {
+      const Histogram::Figures& figures = histogram.figures();
+      const Value* value = prepared_.graph().find_local(name);
+      if (value != nullptr && value->is_input && figures.lowest == figures.highest) {
+        result_.notes.push_back(
+            fmt::format("the input '{}' held nothing but zeros in all samples: its range says nothing", name));
+      }
       if (histogram.figures().nan + histogram.figures().infinite != 0) {
         result_.notes.push_back(fmt::format("'{}' held {} NaN and {} infinite numbers, which took no part", name,
                                             histogram.figures().nan, histogram.figures().infinite));

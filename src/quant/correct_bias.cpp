@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "graph/extract.hpp"
 #include "graph/shape_inference.hpp"
@@ -87,21 +91,24 @@ bool is_f32_tensor(const Model& model, const std::string& name) {
   return value != nullptr && value->producer != nullptr && value->type == ElementType::f32;
 }
 
-/// What has to be taken from each channel, in `shift`.
-CorrectedBias correct(WeightedLayer& layer, const ChannelSums& found, const ChannelSums& wanted,
-                      std::vector<double>& shift) {
-  CorrectedBias result{.layer = describe(*layer.node), .tensor = layer.output().name};
-  std::vector<double> bias = *bias_of(layer);
-  shift.assign(bias.size(), 0);
-  for (std::size_t c = 0; c < bias.size(); ++c) {
+/// What each channel of a layer's output has too much.
+std::vector<double> errors_of(const ChannelSums& found, const ChannelSums& wanted, std::size_t channels) {
+  std::vector<double> errors(channels);
+  for (std::size_t c = 0; c < channels; ++c) {
     const double error = found.mean(c) - wanted.mean(c);
-    if (!std::isfinite(error)) continue;
-    shift[c] = error;
-    bias[c] -= error;
-    result.mean += std::abs(error) / static_cast<double>(bias.size());
-    result.largest = std::max(result.largest, std::abs(error));
+    errors[c] = std::isfinite(error) ? error : 0;
   }
-  result.deviation = wanted.deviation();
+  return errors;
+}
+
+CorrectedBias correct(WeightedLayer& layer, const std::vector<double>& errors, double deviation) {
+  CorrectedBias result{.layer = describe(*layer.node), .tensor = layer.output().name, .deviation = deviation};
+  std::vector<double> bias = *bias_of(layer);
+  for (std::size_t c = 0; c < bias.size(); ++c) {
+    bias[c] -= errors[c];
+    result.mean += std::abs(errors[c]) / static_cast<double>(bias.size());
+    result.largest = std::max(result.largest, std::abs(errors[c]));
+  }
   set_bias(layer, bias);
   return result;
 }
@@ -138,19 +145,20 @@ Steps in_steps(const Model& model, const std::vector<WeightedLayer>& layers) {
       before = std::max(before, found->second);
       varies = true;
     }
+    const auto layer = by_node.find(node);
+    if (layer != by_node.end()) {
+      steps.layers.resize(std::max(steps.layers.size(), before + 1));
+      steps.layers[before].push_back(*layer->second);
+    }
     if (!varies) continue;
     const auto now = static_cast<std::int64_t>(before);
     for (const Value* value : read) {
       const auto found = steps.values.find(value->name);
       if (found != steps.values.end()) found->second.read = std::max(found->second.read, now);
     }
-    if (const auto found = by_node.find(node); found != by_node.end()) {
-      steps.layers.resize(std::max(steps.layers.size(), before + 1));
-      steps.layers[before++].push_back(*found->second);
-    }
     for (const Value* output : node->outputs) {
       if (output == nullptr) continue;
-      layers_before.emplace(output, before);
+      layers_before.emplace(output, layer == by_node.end() ? before : before + 1);
       steps.values[output->name] = {.made = now, .read = now};
     }
   }
@@ -172,86 +180,129 @@ void shift_channels(TensorData& tensor, const std::vector<double>& shift, std::s
   tensor.bytes = Bytes(std::move(bytes));
 }
 
+/// The shape of a tensor in all samples, open where they differ; nothing where they have other ranks.
+std::optional<Shape> common_shape(const std::vector<TensorMap>& samples, const std::string& name) {
+  std::optional<Shape> common;
+  for (const TensorMap& sample : samples) {
+    const std::vector<std::int64_t>& dims = sample.find(name)->second.dims;
+    if (!common) common.emplace(dims.begin(), dims.end());
+    if (common->size() != dims.size()) return std::nullopt;
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+      if (!((*common)[axis] == Dim(dims[axis]))) (*common)[axis] = unknown_dim();
+    }
+  }
+  return common;
+}
+
 /// Runs the samples from one step to the next. Between them it holds what later steps read, as long as that fits into
-/// memory; otherwise the next step begins where an earlier one ended.
+/// memory; otherwise the next step begins where an earlier one ended, at first at the network's inputs.
 class StepByStep {
  public:
-  StepByStep(const Model& model, const Steps& steps, const CalibrationData& data, const ObserveOptions& options)
-      : model_(model), steps_(steps), options_(options) {
-    const std::int64_t count = samples_of(data, options);
-    for (std::int64_t i = 0; i < count; ++i) held_.push_back(data.sample(i * data.count / count));
+  StepByStep(const Model& model, const Steps& steps, const CalibrationData& data, const ObserveOptions& options,
+             std::size_t memory)
+      : model_(model), steps_(steps), data_(data), options_(options), memory_(memory) {
+    for (const Value* input : model.graph().inputs()) {
+      if (!input->initializer) begin_.push_back(input->name);
+    }
   }
 
   /// Shows the tensors that this step's layers give for each sample.
   void run(std::size_t step, const std::function<void(const TensorMap&)>& look) {
-    std::vector<const Value*> inputs;
-    for (const auto& [name, tensor] : held_.front()) inputs.push_back(model_.graph().find_local(name));
     std::vector<const Value*> outputs;
     for (const WeightedLayer& layer : steps_.layers[step]) outputs.push_back(&layer.output());
-    const std::vector<const Value*> live = live_after(step);
-    for (const Value* value : live) {
-      const bool is_there = std::find(inputs.begin(), inputs.end(), value) != inputs.end() ||
+    const std::vector<std::string> live = live_after(step);
+    for (const std::string& name : live) {
+      const Value* value = model_.graph().find_local(name);
+      const bool is_there = std::find(begin_.begin(), begin_.end(), name) != begin_.end() ||
                             std::find(outputs.begin(), outputs.end(), value) != outputs.end();
       if (!is_there) outputs.push_back(value);
     }
-    CpuModel engine(extract(model_, inputs, outputs),
+    CpuModel engine(part_before(outputs),
                     {.kernels = options_.kernels, .extra_outputs = {}, .threads = options_.threads});
+    const std::int64_t count = samples_of(data_, options_);
     std::vector<TensorMap> next;
-    std::size_t bytes = 0;
-    const auto count = static_cast<std::int64_t>(held_.size());
+    bool fits = !live.empty();
     for (std::int64_t i = 0; i < count; ++i) {
       if (options_.progress) options_.progress(i, count);
-      const TensorMap& sample = held_[static_cast<std::size_t>(i)];
-      TensorMap found = engine.run(sample);
-      look(found);
-      if (bytes > most_bytes) continue;
-      TensorMap& kept = next.emplace_back();
-      for (const Value* value : live) {
-        const auto made = found.find(value->name);
-        const auto& [name, tensor] =
-            *kept.emplace(value->name, made == found.end() ? sample.at(value->name) : std::move(made->second)).first;
-        bytes += tensor.bytes.size();
-      }
+      const auto at = static_cast<std::size_t>(i);
+      TensorMap sample = held_.empty() ? data_.sample(i * data_.count / count) : std::move(held_[at]);
+      engine.run(sample, [&](const TensorMap& found) {
+        look(found);
+        if (i == 0) fits = fits && bytes_of(live, sample, found) * static_cast<std::size_t>(count) <= memory_;
+        if (!fits) return;
+        TensorMap& kept = next.emplace_back();
+        for (const std::string& name : live) {
+          const auto made = found.find(name);
+          TensorData& copy = kept[name] = made == found.end() ? sample.find(name)->second : made->second;
+          if (made != found.end()) copy.bytes = Bytes(std::string(copy.bytes.view()));
+        }
+      });
+      if (!held_.empty() && !fits) held_[at] = std::move(sample);
     }
-    fits_ = bytes <= most_bytes && !live.empty();
-    if (fits_) held_ = std::move(next);
+    if (options_.progress) options_.progress(count, count);
+    holds_this_ = fits;
+    if (!fits) return;
+    held_ = std::move(next);
+    begin_ = live;
   }
 
   /// What a layer of the last step gave, with its new bias.
-  void shift(const WeightedLayer& layer, const std::vector<double>& shift) {
-    if (!fits_) return;
+  void take(const WeightedLayer& layer, const std::vector<double>& errors) {
+    if (!holds_this_) return;
     for (TensorMap& sample : held_) {
       const auto found = sample.find(layer.output().name);
-      if (found != sample.end()) shift_channels(found->second, shift, layer.axes_behind_channels());
+      if (found != sample.end()) shift_channels(found->second, errors, layer.axes_behind_channels());
     }
   }
 
  private:
-  static constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  [[nodiscard]] Model part_before(const std::vector<const Value*>& outputs) const {
+    std::vector<const Value*> inputs;
+    for (const std::string& name : begin_) inputs.push_back(model_.graph().find_local(name));
+    Model part = extract(model_, inputs, outputs);
+    if (held_.empty()) return part;
+    // What was inferred, or stands in the file, may be less than what is known now, or wrong.
+    for (Value* input : part.graph().inputs()) input->shape = common_shape(held_, input->name);
+    return part;
+  }
 
-  [[nodiscard]] std::vector<const Value*> live_after(std::size_t step) const {
-    std::vector<const Value*> live;
+  [[nodiscard]] static std::size_t bytes_of(const std::vector<std::string>& names, const TensorMap& sample,
+                                            const TensorMap& found) {
+    std::size_t bytes = 0;
+    for (const std::string& name : names) {
+      const auto made = found.find(name);
+      bytes += (made == found.end() ? sample.find(name) : made)->second.bytes.size();
+    }
+    return bytes;
+  }
+
+  /// Nothing where the network cannot be cut there: a shape that is calculated has to stay with those who read it.
+  [[nodiscard]] std::vector<std::string> live_after(std::size_t step) const {
+    std::vector<std::string> live;
     const auto now = static_cast<std::int64_t>(step);
     for (const auto& [name, life] : steps_.values) {
-      if (life.made <= now && now < life.read) live.push_back(model_.graph().find_local(name));
+      if (life.made > now || life.read <= now) continue;
+      const Value* value = model_.graph().find_local(name);
+      if (!value->is_input && (value->type != ElementType::f32 || !value->shape)) return {};
+      live.push_back(name);
     }
-    const bool can_be_held = std::all_of(live.begin(), live.end(), [](const Value* value) {
-      return value->type && *value->type != ElementType::string && *value->type != ElementType::undefined;
-    });
-    return can_be_held ? live : std::vector<const Value*>();
+    return live;
   }
 
   const Model& model_;
   const Steps& steps_;
+  const CalibrationData& data_;
   const ObserveOptions& options_;
-  std::vector<TensorMap> held_;  ///< For each sample.
-  bool fits_ = false;
+  std::size_t memory_;
+  std::vector<std::string> begin_;  ///< Where the next step begins: tensors that are held, or the network's inputs.
+  std::vector<TensorMap> held_;     ///< For each sample; empty as long as steps begin at the network's inputs.
+  bool holds_this_ = false;         ///< Whether it is the last step's end that is held.
 };
 
 }  // namespace
 
 std::vector<CorrectedBias> correct_bias(Model& quantized, const Model& reference, const CalibrationData& data,
-                                        const ObserveOptions& options) {
+                                        const ObserveOptions& options, std::size_t memory) {
   infer_shapes(quantized);
   Model inferred = reference.clone();
   infer_shapes(inferred);
@@ -263,6 +314,9 @@ std::vector<CorrectedBias> correct_bias(Model& quantized, const Model& reference
   const std::int64_t samples = samples_of(data, options);
   if (layers.empty() || samples == 0) return {};
 
+  for (Value* input : std::vector<Value*>(quantized.graph().inputs())) {
+    if (input->initializer) quantized.graph().set_is_input(*input, false);
+  }
   Steps steps = in_steps(quantized, layers);
   const std::int64_t total = samples * (static_cast<std::int64_t>(steps.layers.size()) + 1);
   std::int64_t before = 0;
@@ -274,7 +328,7 @@ std::vector<CorrectedBias> correct_bias(Model& quantized, const Model& reference
   }
   std::vector<CorrectedBias> result;
   const Sums wanted = sum_outputs(inferred, layers, data, observing);
-  StepByStep run(quantized, steps, data, observing);
+  StepByStep run(quantized, steps, data, observing, memory);
   for (std::size_t step = 0; step < steps.layers.size(); ++step) {
     before += samples;
     Sums found = sums_of(steps.layers[step]);
@@ -283,9 +337,10 @@ std::vector<CorrectedBias> correct_bias(Model& quantized, const Model& reference
     });
     for (WeightedLayer& layer : steps.layers[step]) {
       const std::string name = layer.output().name;
-      std::vector<double> shift;
-      result.push_back(correct(layer, found.find(name)->second, wanted.find(name)->second, shift));
-      run.shift(layer, shift);
+      const ChannelSums& expected = wanted.find(name)->second;
+      const std::vector<double> errors = errors_of(found.find(name)->second, expected, layer.layout.outputs());
+      result.push_back(correct(layer, errors, expected.deviation()));
+      run.take(layer, errors);
     }
   }
   return result;

@@ -23,8 +23,10 @@ constexpr std::size_t worth_tables = 4 * Histogram::bin_count;
 /// No counter of 32 bits overflows in a round.
 constexpr std::size_t round_size = std::size_t{1} << 30;
 
-/// Two loops for processors that have wider registers: with them a number of a ReLU's output takes 0.8 ns, without 1.4.
-#if defined(__x86_64__)
+// For processors that have wider registers: with them a number of a ReLU's output takes 0.8 ns, without 1.4. Which one
+// is taken is found out while the program is loaded, before a sanitizer is ready for it.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define GRAFT_ALSO_FOR_AVX2 __attribute__((target_clones("avx2", "default")))
 #else
 #define GRAFT_ALSO_FOR_AVX2

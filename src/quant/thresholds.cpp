@@ -22,11 +22,11 @@ constexpr std::array<MethodName, 4> names{{{ThresholdMethod::entropy, "entropy"}
 
 constexpr double highest_step = 127;
 
-double percentile(const Histogram& histogram, double percent) {
+/// The upper end of the bin up to which so many lie; so many zeros are among them.
+double percentile(const Histogram& histogram, double percent, std::uint64_t zeros) {
   constexpr double whole = 100;
-  const auto& figures = histogram.figures();
-  const double all = static_cast<double>(histogram.counted()) + static_cast<double>(figures.zeros);
-  auto within = static_cast<double>(figures.zeros);
+  const double all = static_cast<double>(histogram.counted()) + static_cast<double>(zeros);
+  auto within = static_cast<double>(zeros);
   const std::size_t used = histogram.used_bins();
   for (std::size_t i = 0; i < used; ++i) {
     within += static_cast<double>(histogram.bins()[i]);
@@ -132,13 +132,14 @@ double least_divergence(const Histogram& histogram) {
 
 /// A spike or a long tail draws the least divergence far below what matters. With that alone a reader of text had 39 %
 /// of its signs right in place of 94 (bench/quantize: recognition), and a tensor of it 5 dB of signal to noise. So it
-/// may cost 6 dB against the percentile, over the numbers that the percentile keeps.
+/// may cost 6 dB against the percentile, over the numbers that the percentile keeps; zeros take no part in either.
 double by_entropy(const Histogram& histogram) {
   constexpr double most_error = 4;
-  const double threshold = std::min(least_divergence(histogram), static_cast<double>(histogram.largest()));
-  const double beyond_few = percentile(histogram, ThresholdOptions{}.percentile);
-  const double fair = std::min(beyond_few, static_cast<double>(histogram.largest()));
-  const auto kept = std::min(histogram.used_bins(), static_cast<std::size_t>(std::ceil(fair / histogram.width())));
+  const auto largest = static_cast<double>(histogram.largest());
+  const double threshold = std::min(least_divergence(histogram), largest);
+  const double end = percentile(histogram, ThresholdOptions{}.percentile, 0);
+  const auto kept = std::min(histogram.used_bins(), static_cast<std::size_t>(std::ceil(end / histogram.width())));
+  const double fair = std::min(end, largest);
   const double error = squared_error(histogram, kept, threshold);
   return error <= most_error * squared_error(histogram, kept, fair) ? threshold : fair;
 }
@@ -162,7 +163,8 @@ double threshold_of(const Histogram& histogram, const ThresholdOptions& options)
   switch (options.method) {
     case ThresholdMethod::entropy: return by_entropy(histogram);
     case ThresholdMethod::minmax: return largest;
-    case ThresholdMethod::percentile: return std::min(percentile(histogram, options.percentile), largest);
+    case ThresholdMethod::percentile:
+      return std::min(percentile(histogram, options.percentile, histogram.figures().zeros), largest);
     case ThresholdMethod::mse: return least_squared_error(histogram);
   }
   return largest;

@@ -567,6 +567,27 @@ def test_wrong_use_is_named(graft, digits, tmp_path, options, message):
     assert not (tmp_path / "q.onnx").exists()
 
 
+def test_a_sample_that_does_not_fit_is_named_by_its_file(graft, digits, tmp_path):
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    for i in range(20):
+        np.save(folder / f"{i:02}.npy", np.zeros((1, 1, 8, 7 if i == 13 else 8), np.float32))
+    answer = graft("quantize", digits, "-o", tmp_path / "q.onnx", "--precision", "int8", "--data", folder)
+    assert answer.code == 2
+    assert "13.npy: input 'image': found f32[1, 1, 8, 7], allowed is f32[" in answer.err, answer.err
+
+
+def test_data_that_say_little_are_challenged(quantize, digits, tmp_path):
+    np.savez(tmp_path / "x.npz", image=np.zeros((3, 1, 8, 8), np.float32))
+    _, result = quantize(digits, tmp_path / "x.npz")
+    assert any("3 samples are not many" in note for note in result["notes"]), result["notes"]
+    assert any("'image' held nothing but zeros" in note for note in result["notes"]), result["notes"]
+    with np.load(DIGITS_DATA) as arrays:
+        np.savez(tmp_path / "y.npz", image=arrays["images"][:100])
+    _, result = quantize(digits, tmp_path / "y.npz")
+    assert result["notes"] == []
+
+
 def test_a_node_may_leave_out_its_first_output(quantize, tmp_path):
     nodes = [
         node("LSTM", "x w r", "a b", hidden_size=4),

@@ -355,6 +355,13 @@ def run_on_cpu_engine(model, folder, inputs):
 
 
 INDEXED = {
+    "Gather": ("(float[N, 4] x, int64[M, 1] i) => (float[M, 1, 4] y) { y = Gather (x, i) }", [[2], [-3]]),
+    "Gather_axis": ("(float[N, 4] x, int64[M] i) => (float[N, M] y) { y = Gather <axis = -1> (x, i) }", [3, 0, -4]),
+    "Gather_one": ("(float[N, 4] x, int64 i) => (float[4] y) { y = Gather (x, i) }", -3),
+    "GatherElements": (
+        "(float[N, 4] x, int64[M, 4] i) => (float[M, 4] y) { y = GatherElements <axis = 0> (x, i) }",
+        [[2, -1, 0, -3]],
+    ),
     "GatherND": ("(float[N, 4] x, int64[M, 1] i) => (float[M, 4] y) { y = GatherND (x, i) }", [[2], [-3]]),
     "GatherND_batch": (
         "(float[N, 4] x, int64[N, 1] i) => (float[N] y) { y = GatherND <batch_dims = 1> (x, i) }",
@@ -377,7 +384,7 @@ def test_an_index_outside_of_a_tensor_is_refused(name, tmp_path):
     assert done.returncode == 0, done.stderr
     np.testing.assert_array_equal(found["y"], run(tmp_path / "m.onnx", {"x": X, "i": indices})[0])
     for wrong in (5, -5, 10**8, -(10**8)):
-        indices[-1, -1] = wrong
+        indices.flat[-1] = wrong
         done, _ = run_on_cpu_engine(model, tmp_path, {"x": X, "i": indices})
         assert done.returncode == 2, (done.returncode, done.stderr)
         assert "index lies outside" in done.stderr and "m.onnx" in done.stderr

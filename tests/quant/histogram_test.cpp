@@ -217,5 +217,13 @@ TEST(Thresholds, EntropyKeepsATailThatMatters) {
   EXPECT_LT(found, 8);
 }
 
+/// Hardly anything but zeros: of what is left nothing is a tail.
+TEST(Thresholds, EntropyLooksAtWhatIsNotZero) {
+  std::vector<float> values(2000000);
+  std::fill_n(values.begin(), 100, 1.F);
+  values.back() = 1e-5F;
+  EXPECT_NEAR(threshold(values, ThresholdMethod::entropy), 1, 1e-3);
+}
+
 }  // namespace
 }  // namespace graft

@@ -1,7 +1,7 @@
 // improve_tool - changes models for the tests that judge them in other runtimes.
 //
 // Usage: improve_tool fold|equalize IN.onnx OUT.onnx
-//        improve_tool correct IN.onnx OUT.onnx REFERENCE.onnx DATA.npz SAMPLES
+//        improve_tool correct IN.onnx OUT.onnx REFERENCE.onnx DATA.npz SAMPLES MEMORY
 //        improve_tool round IN.onnx OUT.onnx REFERENCE.onnx DATA.npz ROWS
 //        improve_tool smooth IN.onnx OUT.onnx DATA.npz ALPHA [convolutions]
 // Prints what was changed, a line for each.
@@ -29,7 +29,8 @@ void correct(graft::Model& model, char** arguments) {
   const graft::Model reference = graft::read_onnx(arguments[4]);
   graft::ObserveOptions options;
   options.samples = std::strtol(arguments[6], nullptr, 10);
-  for (const auto& layer : graft::correct_bias(model, reference, open_data(arguments[5], reference), options)) {
+  const std::size_t memory = std::strtoul(arguments[7], nullptr, 10);
+  for (const auto& layer : graft::correct_bias(model, reference, open_data(arguments[5], reference), options, memory)) {
     std::printf("%s %s: %g %g %g\n", layer.layer.c_str(), layer.tensor.c_str(), layer.mean, layer.largest,
                 layer.deviation);
   }
@@ -63,7 +64,7 @@ int improve(std::string_view what, int count, char** arguments) {
     for (const graft::Equalized& pair : graft::equalize(model)) {
       std::printf("%s, %s: from %g to %g\n", pair.first.c_str(), pair.second.c_str(), pair.smallest, pair.largest);
     }
-  } else if (what == "correct" && count == 7) {
+  } else if (what == "correct" && count == 8) {
     correct(model, arguments);
   } else if (what == "round" && count == 7) {
     round(model, arguments);

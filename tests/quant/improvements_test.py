@@ -409,15 +409,17 @@ def channel_means(arrays):
     return {name: array.mean((0, 2, 3) if array.ndim == 4 else 0) for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("bits", [8, 4])
-def test_bias_correction_makes_the_means_those_of_the_reference(bits, tmp_path):
+# With no memory each layer is reached from the network's inputs; with little, from whatever was small enough.
+@pytest.mark.parametrize(("bits", "memory"), [(8, 2**30), (4, 2**30), (8, 0), (8, 100000), (8, 400000)])
+def test_bias_correction_makes_the_means_those_of_the_reference(bits, memory, tmp_path):
     model = make_classifier()
     images = make_images(96)
     seen, unseen = {"x": images[:48]}, {"x": images[48:]}
     quantized = quantize(model, seen, bits)
     onnx.save(model, tmp_path / "reference.onnx")
     numpy.savez(tmp_path / "data.npz", **seen)
-    changed, printed = run_tool("correct", quantized, tmp_path, tmp_path / "reference.onnx", tmp_path / "data.npz", "0")
+    data = [tmp_path / "reference.onnx", tmp_path / "data.npz", "0", memory]
+    changed, printed = run_tool("correct", quantized, tmp_path, *data)
     tensors = ["c1", "c2", "c3", "c4", "g", "a", "y"]
     assert [line.split(": ")[0].split()[-1] for line in printed] == tensors
     reference = run(model, seen, tensors)

@@ -45,16 +45,16 @@ std::string to_text(const TensorData& tensor) {
   return type_text(tensor.type, to_string(Shape(tensor.dims.begin(), tensor.dims.end())));
 }
 
-std::string to_text(const Declared& input) {
-  return type_text(input.type, input.shape ? to_string(*input.shape) : " of any shape");
+std::string to_text(ElementType type, const std::optional<Shape>& shape) {
+  return type_text(type, shape ? to_string(*shape) : " of any shape");
 }
 
-bool fits(const Declared& input, const TensorData& tensor) {
-  if (input.type != tensor.type) return false;
-  if (!input.shape) return true;
-  if (input.shape->size() != tensor.dims.size()) return false;
+bool fits(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
+  if (type != tensor.type) return false;
+  if (!shape) return true;
+  if (shape->size() != tensor.dims.size()) return false;
   for (std::size_t axis = 0; axis < tensor.dims.size(); ++axis) {
-    const Dim& dim = (*input.shape)[axis];
+    const Dim& dim = (*shape)[axis];
     if (dim.is_constant() && dim.value() != tensor.dims[axis]) return false;
   }
   return true;
@@ -240,7 +240,12 @@ CpuModel::CpuModel(std::unique_ptr<Implementation> implementation) : implementat
 
 CpuModel CpuModel::beside() const {
   auto own = std::make_unique<Implementation>(*implementation_);
-  own->request = own->compiled.create_infer_request();
+  try {
+    own->request = own->compiled.create_infer_request();
+  } catch (const std::exception& refused) {
+    throw Error(own->source +
+                ": the CPU engine cannot run this model beside itself: " + shorten_openvino_message(refused.what()));
+  }
   return CpuModel(std::move(own));
 }
 
@@ -265,9 +270,11 @@ void CpuModel::infer(const TensorMap& inputs) {
     const std::string where = own.source + ": input '" + input.name + "'";
     const auto found = inputs.find(input.name);
     if (found == inputs.end())
-      throw Error(where + " (" + to_text(input) + ") is missing; its inputs are " + joined(own.inputs));
+      throw Error(where + " (" + to_text(input.type, input.shape) + ") is missing; its inputs are " +
+                  joined(own.inputs));
     const TensorData& tensor = found->second;
-    if (!fits(input, tensor)) throw Error(where + ": found " + to_text(tensor) + ", allowed is " + to_text(input));
+    const std::string misfit = misfit_of(tensor, input.type, input.shape);
+    if (!misfit.empty()) throw Error(where + ": " + misfit);
     check_integers(where, tensor);
   }
   try {
@@ -308,6 +315,10 @@ TensorMap CpuModel::run(const TensorMap& inputs) {
     for (auto& [name, tensor] : copies) tensor.bytes = Bytes(std::string(tensor.bytes.view()));
   });
   return copies;
+}
+
+std::string misfit_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
+  return fits(tensor, type, shape) ? "" : "found " + to_text(tensor) + ", allowed is " + to_text(type, shape);
 }
 
 TensorMap evaluate_constant_graph(const Model& model) {

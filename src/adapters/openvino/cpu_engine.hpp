@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,10 @@ class CpuModel {
   explicit CpuModel(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };
+
+/// What is wrong with a tensor as such an input, in the words of `run`: "found f32[1, 8, 8], allowed is f32[1, 1, 8, 8]".
+/// Empty where nothing is.
+[[nodiscard]] std::string misfit_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape);
 
 /// Calculates a model that has no inputs: every output by name, in its declared type, 64-bit integers exactly. Graft's
 /// operators count as their functions. Throws Error for a model with inputs, for random numbers, and for what OpenVINO

@@ -9,6 +9,7 @@
 #include <openvino/op/divide.hpp>
 #include <openvino/op/floor_mod.hpp>
 #include <openvino/op/gather.hpp>
+#include <openvino/op/gather_elements.hpp>
 #include <openvino/op/gather_nd.hpp>
 #include <openvino/op/greater.hpp>
 #include <openvino/op/greater_eq.hpp>
@@ -26,8 +27,10 @@
 #include <openvino/op/scatter_elements_update.hpp>
 #include <openvino/op/shape_of.hpp>
 #include <openvino/op/slice.hpp>
+#include <openvino/op/squeeze.hpp>
 #include <openvino/op/subtract.hpp>
 #include <openvino/op/util/arithmetic_reduction.hpp>
+#include <openvino/op/util/gather_base.hpp>
 #include <openvino/op/util/gather_nd_base.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 #include <openvino/op/util/scatter_elements_update_base.hpp>
@@ -93,8 +96,15 @@ Out limits_of(const ov::Node& node, const ov::element::Type& type) {
     const auto end = std::make_shared<v1::Add>(begin, count);
     part = std::make_shared<v8::Slice>(shape, begin, end, integer(ov::element::i64, 1));
   } else {
-    const auto axis = std::make_shared<v1::Reshape>(node.input_value(3), integer(ov::element::i64, 1), false);
     const auto zero = ov::op::v0::Constant::create(ov::element::i64, {}, {0});
+    const auto one_axis = integer(ov::element::i64, 1);
+    Out axis;
+    if (const auto* elements = dynamic_cast<const v6::GatherElements*>(&node)) {
+      axis = integer(ov::element::i64, elements->get_axis());
+    } else {
+      const std::size_t input = ov::is_type<util::GatherBase>(&node) ? 2 : 3;
+      axis = std::make_shared<v1::Reshape>(node.input_value(input), one_axis, false);
+    }
     part = std::make_shared<v8::Gather>(shape, axis, zero);
   }
   return std::make_shared<v0::Convert>(part, type);
@@ -118,14 +128,19 @@ Out guard_index(ov::Node& node) {
   const auto above = std::make_shared<v1::GreaterEqual>(indices, high);
   Out outside = any_of(std::make_shared<v1::LogicalOr>(below, above));
   const auto last = std::make_shared<v1::Subtract>(high, integer(type, 1));
-  const auto bounded = std::make_shared<v1::Minimum>(std::make_shared<v1::Maximum>(indices, low), last);
+  Out bounded = std::make_shared<v1::Minimum>(std::make_shared<v1::Maximum>(indices, low), last);
+  // The limits have one dimension, and a single index none.
+  if (indices.get_partial_shape().rank() == 0) bounded = std::make_shared<v0::Squeeze>(bounded);
   node.input(1).replace_source_output(bounded);
   return outside;
 }
 
 bool has_guarded_indices(const ov::Node& node) {
-  const bool has_indices = dynamic_cast<const ov::op::util::GatherNDBase*>(&node) != nullptr ||
-                           dynamic_cast<const ov::op::util::ScatterElementsUpdateBase*>(&node) != nullptr;
+  const bool has_indices =
+      dynamic_cast<const ov::op::util::GatherNDBase*>(&node) != nullptr ||
+      dynamic_cast<const ov::op::util::ScatterElementsUpdateBase*>(&node) != nullptr ||
+      ov::is_type<ov::op::v6::GatherElements>(&node) ||
+      (ov::is_type<ov::op::util::GatherBase>(&node) && node.get_input_partial_shape(1).rank().is_static());
   return has_indices && ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(1)) == nullptr;
 }
 
