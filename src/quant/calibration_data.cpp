@@ -233,7 +233,8 @@ CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model
                             std::hash<std::string_view>()(found->second.bytes.view()));
   }
   for (const auto& [name, tensor] : tensors) {
-    if (std::none_of(inputs.begin(), inputs.end(), [&](const Value* input) { return input->name == name; })) {
+    const auto is_this = [&wanted = name](const Value* input) { return input->name == wanted; };
+    if (std::none_of(inputs.begin(), inputs.end(), is_this)) {
       throw Error(fmt::format("--data: the model has no input '{}'; its inputs are {}", name, names_of(inputs)));
     }
   }

@@ -1,6 +1,8 @@
 // Compiles and runs models on OpenVINO's CPU plugin.
 #include "adapters/openvino/cpu_engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -274,7 +276,7 @@ void CpuModel::infer(const TensorMap& inputs) {
                   joined(own.inputs));
     const TensorData& tensor = found->second;
     const std::string misfit = misfit_of(tensor, input.type, input.shape);
-    if (!misfit.empty()) throw Error(where + ": " + misfit);
+    if (!misfit.empty()) throw Error(fmt::format("{}: {}", where, misfit));
     check_integers(where, tensor);
   }
   try {
