@@ -66,8 +66,7 @@ class CpuModel {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// What is wrong with a tensor as such an input, in the words of `run`: "found f32[1, 8, 8], allowed is f32[1, 1, 8,
-/// 8]". Empty where nothing is.
+/// What is wrong with a tensor as such an input, in the words of `run`; empty where nothing is.
 [[nodiscard]] std::string misfit_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape);
 
 /// Calculates a model that has no inputs: every output by name, in its declared type, 64-bit integers exactly. Graft's
