@@ -22,7 +22,7 @@ constexpr double highest_step = 127;
 constexpr std::int64_t sensitivity_samples = 8;
 /// Largest numbers of channels are known well enough after so many.
 constexpr std::int64_t samples_to_smooth = 128;
-/// Means settle after 16 to 32 samples, and each layer needs a run over them.
+/// Means settle after 16 to 32 samples, and what lies between two layers is held for all of them.
 constexpr std::int64_t samples_to_correct = 32;
 /// What is remembered of the f32 network's outputs.
 constexpr std::size_t most_memory = std::size_t{1} << 30;
@@ -160,9 +160,9 @@ class Int8Chooser {
         result_.notes.push_back(
             fmt::format("the input '{}' held nothing but zeros in all samples: its range says nothing", name));
       }
-      if (histogram.figures().nan + histogram.figures().infinite != 0) {
+      if (figures.nan + figures.infinite != 0) {
         result_.notes.push_back(fmt::format("'{}' held {} NaN and {} infinite numbers, which took no part", name,
-                                            histogram.figures().nan, histogram.figures().infinite));
+                                            figures.nan, figures.infinite));
       }
       thresholds_.emplace(name, threshold_of(histogram, options_.thresholds));
       histograms_.emplace(name, std::move(histogram));

@@ -19,6 +19,15 @@
 namespace graft {
 namespace {
 
+/// How many elements of a channel lie beside each other.
+std::size_t plane_of(const TensorData& tensor, std::size_t axes_behind) {
+  std::size_t plane = 1;
+  for (std::size_t i = tensor.dims.size() - axes_behind; i < tensor.dims.size(); ++i) {
+    plane *= static_cast<std::size_t>(tensor.dims[i]);
+  }
+  return plane;
+}
+
 /// Sums over all elements of a channel.
 class ChannelSums {
  public:
@@ -26,10 +35,7 @@ class ChannelSums {
       : axes_behind_(axes_behind), sums_(channels), squares_(channels) {}
 
   void add(const TensorData& tensor) {
-    std::size_t plane = 1;
-    for (std::size_t i = tensor.dims.size() - axes_behind_; i < tensor.dims.size(); ++i) {
-      plane *= static_cast<std::size_t>(tensor.dims[i]);
-    }
+    const std::size_t plane = plane_of(tensor, axes_behind_);
     const auto* numbers = reinterpret_cast<const float*>(tensor.bytes.data());
     const auto planes = static_cast<std::size_t>(tensor.element_count()) / std::max<std::size_t>(plane, 1);
     for (std::size_t i = 0; i < planes; ++i) add_plane(i % sums_.size(), numbers + i * plane, plane);
@@ -167,10 +173,7 @@ Steps in_steps(const Model& model, const std::vector<WeightedLayer>& layers) {
 
 /// Takes from each channel what is too much.
 void shift_channels(TensorData& tensor, const std::vector<double>& shift, std::size_t axes_behind) {
-  std::size_t plane = 1;
-  for (std::size_t i = tensor.dims.size() - axes_behind; i < tensor.dims.size(); ++i) {
-    plane *= static_cast<std::size_t>(tensor.dims[i]);
-  }
+  const std::size_t plane = plane_of(tensor, axes_behind);
   std::string bytes(tensor.bytes.view());
   auto* numbers = reinterpret_cast<float*>(bytes.data());
   const auto elements = static_cast<std::size_t>(tensor.element_count());
@@ -240,15 +243,13 @@ class StepByStep {
       if (!held_.empty() && !fits) held_[at] = std::move(sample);
     }
     if (options_.progress) options_.progress(count, count);
-    holds_this_ = fits;
     if (!fits) return;
     held_ = std::move(next);
     begin_ = live;
   }
 
-  /// What a layer of the last step gave, with its new bias.
+  /// What a layer of the last step gave, with its new bias, where it is held.
   void take(const WeightedLayer& layer, const std::vector<double>& errors) {
-    if (!holds_this_) return;
     for (TensorMap& sample : held_) {
       const auto found = sample.find(layer.output().name);
       if (found != sample.end()) shift_channels(found->second, errors, layer.axes_behind_channels());
@@ -296,7 +297,6 @@ class StepByStep {
   std::size_t memory_;
   std::vector<std::string> begin_;  ///< Where the next step begins: tensors that are held, or the network's inputs.
   std::vector<TensorMap> held_;     ///< For each sample; empty as long as steps begin at the network's inputs.
-  bool holds_this_ = false;         ///< Whether it is the last step's end that is held.
 };
 
 }  // namespace

@@ -87,23 +87,21 @@ Out limits_of(const ov::Node& node, const ov::element::Type& type) {
   using namespace ov::op;  // NOLINT(google-build-using-namespace)
   const auto shape = std::make_shared<v3::ShapeOf>(node.input_value(0), ov::element::i64);
   const Out indices = node.input_value(1);
+  const auto zero = ov::op::v0::Constant::create(ov::element::i64, {}, {0});
   Out part;
   if (const auto* gather = dynamic_cast<const util::GatherNDBase*>(&node)) {
     const auto begin = integer(ov::element::i64, static_cast<std::int64_t>(gather->get_batch_dims()));
     const auto dims = std::make_shared<v3::ShapeOf>(indices, ov::element::i64);
-    const auto zero = ov::op::v0::Constant::create(ov::element::i64, {}, {0});
     const auto count = std::make_shared<v8::Gather>(dims, integer(ov::element::i64, -1), zero);
     const auto end = std::make_shared<v1::Add>(begin, count);
     part = std::make_shared<v8::Slice>(shape, begin, end, integer(ov::element::i64, 1));
   } else {
-    const auto zero = ov::op::v0::Constant::create(ov::element::i64, {}, {0});
-    const auto one_axis = integer(ov::element::i64, 1);
     Out axis;
     if (const auto* elements = dynamic_cast<const v6::GatherElements*>(&node)) {
       axis = integer(ov::element::i64, elements->get_axis());
     } else {
       const std::size_t input = ov::is_type<util::GatherBase>(&node) ? 2 : 3;
-      axis = std::make_shared<v1::Reshape>(node.input_value(input), one_axis, false);
+      axis = std::make_shared<v1::Reshape>(node.input_value(input), integer(ov::element::i64, 1), false);
     }
     part = std::make_shared<v8::Gather>(shape, axis, zero);
   }
