@@ -39,7 +39,6 @@ def graft():
             [PROGRAM, *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=240,
             check=False,
             env={**os.environ, **(env or {})},
             **options,
@@ -62,7 +61,7 @@ def interrupted_leaves_nothing(tmp_path, number, *arguments):
     )
     time.sleep(0.7)
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate()
     assert process.returncode == 128 + number
     assert not list((tmp_path / "out").iterdir())
     assert not list((tmp_path / "tmp").iterdir())

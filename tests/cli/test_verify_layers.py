@@ -477,9 +477,9 @@ def test_emulation_is_what_numpy_and_onnx_runtime_make_of_it(graft, sixty, tmp_p
         assert layer["snr_db"] == pytest.approx(snr, abs=3), name  # ties that fall the other way add up
         assert abs(layer["candidate_range"]["highest"] - b.max()) <= 4 * step * np.abs(a).max(), name
         alone = rounded(exact[name], kind, np.abs(exact[name]).max() / 127).astype(np.float64)
-        assert layer["rounding"]["snr_db"] == pytest.approx(
-            10 * np.log10((a**2).sum() / ((a - alone) ** 2).sum()), abs=0.3
-        ), name
+        snr = 10 * np.log10((a**2).sum() / ((a - alone) ** 2).sum())
+        # From 100 dB on the error is the last bit of f32, which depends on the order of a sum.
+        assert layer["rounding"]["snr_db"] == pytest.approx(snr, abs=0.3 if snr < 100 else 6), name
         assert layer["rounding"]["overflow"] == 0
         assert abs(layer["rounding"]["underflow"] - ((alone == 0) & (a != 0)).sum()) <= 2, name
 

@@ -16,15 +16,9 @@
 
 namespace graft::fuzz {
 
-/// Of processor time. The fuzzer's own limit is 10 s on a quiet machine (tools/fuzz.py); here tests run side by side on
-/// machines of any speed, where what takes 8 s by itself took 28 s. What hangs takes minutes.
-constexpr double most_seconds = 60;
-
-/// Runs one file. Memory beyond the limit, and undefined behaviour, end the program.
-inline void expect_bounded(const std::string& bytes) {
-  run(bytes);
-  EXPECT_LT(last_cost().seconds, most_seconds) << "a file of " << bytes.size() << " bytes";
-}
+/// Runs one file. Memory beyond the limit, and undefined behavior, end the program. Time is limited by the fuzzer alone
+/// (tools/fuzz.py); here ctest ends what hangs.
+inline void expect_bounded(const std::string& bytes) { run(bytes); }
 
 /// Every so many, so that a run stays short; the fuzzer itself takes all.
 inline std::vector<std::string> some_of(const std::vector<std::string>& files, std::size_t step) {

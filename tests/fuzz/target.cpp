@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 
 #include "graft/error.hpp"
 #include "graph/onnx_io.hpp"
@@ -35,17 +34,14 @@ namespace {
 
 bool counting = false;
 std::int64_t held = 0;
-std::int64_t peak = 0;
 std::int64_t limit = 0;
 std::int64_t limit_at_once = 0;
-Cost cost;
 
 #if GRAFT_COUNTS_MEMORY
 // Hooks must not allocate; the targets run in one thread.
 void on_malloc(const volatile void* /*pointer*/, std::size_t size) {
   if (!counting) return;
   held += static_cast<std::int64_t>(size);
-  peak = std::max(peak, held);
   if (held <= limit && static_cast<std::int64_t>(size) <= limit_at_once) return;
   counting = false;
   std::fprintf(stderr, "graft: %lld bytes held, the last %zu of them at once; allowed are %lld, %lld at once\n",
@@ -68,21 +64,13 @@ class Counting {
     if (installed == 0) std::abort();
 #endif
     held = 0;
-    peak = 0;
     limit = static_cast<std::int64_t>(memory_limit(file_size));
     limit_at_once = static_cast<std::int64_t>(single_limit(file_size));
     counting = true;
   }
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
-  ~Counting() {
-    counting = false;
-    const double spent = static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC;
-    cost = {GRAFT_COUNTS_MEMORY != 0 ? static_cast<std::size_t>(peak) : 0, spent};
-  }
-
- private:
-  std::clock_t start_ = std::clock();
+  ~Counting() { counting = false; }
 };
 
 }  // namespace
@@ -96,8 +84,6 @@ std::size_t single_limit(std::size_t file_size) {
   constexpr std::size_t floor = std::size_t{16} << 20U;
   return std::max(4 * file_size, floor);
 }
-
-Cost last_cost() { return cost; }
 
 void run(std::string_view bytes) {
   try {

@@ -35,12 +35,4 @@ void run(std::string_view bytes);
 /// The same of one allocation. Its floor is what folding may make of nothing.
 [[nodiscard]] std::size_t single_limit(std::size_t file_size);
 
-/// The most bytes that were held at once while `run` ran, and the processor's time it took. Memory is counted in builds
-/// with the address sanitizer; elsewhere it is 0.
-struct Cost {
-  std::size_t peak_bytes = 0;
-  double seconds = 0;
-};
-[[nodiscard]] Cost last_cost();
-
 }  // namespace graft::fuzz

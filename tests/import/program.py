@@ -3,15 +3,13 @@ import errno
 import subprocess
 
 
-def run_program(arguments, timeout=300, attempts=3):
+def run_program(arguments, attempts=3):
     """The finished process with its two outputs as text, whatever its exit code."""
     try:
-        return subprocess.run(
-            [str(argument) for argument in arguments], capture_output=True, text=True, timeout=timeout, check=False
-        )
+        return subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, check=False)
     except OSError as error:
         # On virtual machines inside others, exec failed now and then with "Bad address" (2 of some 5,000 starts, never
         # from a single thread). Nothing has run then, so it is started again.
         if error.errno != errno.EFAULT or attempts == 1:
             raise
-        return run_program(arguments, timeout, attempts - 1)
+        return run_program(arguments, attempts - 1)

@@ -44,11 +44,10 @@ def test_converted_network_in_onnxruntime(files, tmp_path):
     converted = tmp_path / "network.onnx"
     done = run_program(
         [PROGRAM, "convert", *[file for file in (network, weights) if file.stat().st_size], "-o", converted, "--json"],
-        timeout=120,
     )
     assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of it
     assert not json.loads(done.stdout)["undone"]
-    again = run_program([PROGRAM, "convert", converted, "-o", tmp_path / "again.onnx", "--json"], timeout=120)
+    again = run_program([PROGRAM, "convert", converted, "-o", tmp_path / "again.onnx", "--json"])
     assert again.returncode == done.returncode, again.stderr
     assert not json.loads(again.stdout)["rewrites"]
     session = onnxruntime.InferenceSession(str(converted), providers=["CPUExecutionProvider"])
@@ -126,7 +125,7 @@ def convert(tmp_path):
         if weights is not None:
             trained.write_bytes(weights)
             files.append(trained)
-        done = run_program([PROGRAM, "convert", *files, "-o", converted, *arguments], timeout=120)
+        done = run_program([PROGRAM, "convert", *files, "-o", converted, *arguments])
         assert done.returncode == fails, done.stderr
         if fails:
             assert not converted.exists()

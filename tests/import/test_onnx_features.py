@@ -14,7 +14,7 @@ FLOAT = TensorProto.FLOAT
 
 
 def graft(*arguments):
-    done = run_program([PROGRAM, *arguments], timeout=120)
+    done = run_program([PROGRAM, *arguments])
     assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of it
     return done.stdout
 
@@ -350,7 +350,7 @@ def run_on_cpu_engine(model, folder, inputs):
     onnx.save(model, folder / "m.onnx")
     np.savez(folder / "in.npz", **inputs)
     arguments = [PROGRAM, "run", folder / "m.onnx", "--input", folder / "in.npz", "-o", folder / "out.npz"]
-    done = run_program(arguments, timeout=120)
+    done = run_program(arguments)
     return done, dict(np.load(folder / "out.npz")) if done.returncode == 0 else None
 
 

@@ -17,7 +17,7 @@ NOT_ON_CPU_ENGINE = {"sklearn_forest": "trees of ai.onnx.ml, which OpenVINO does
 
 
 def graft(*arguments):
-    done = run_program([PROGRAM, *arguments], timeout=120)
+    done = run_program([PROGRAM, *arguments])
     assert done.returncode in (0, 1), done.stderr  # 1: TensorRT lacks an operator of it
     return done.stdout
 

@@ -15,9 +15,12 @@
 #include <openvino/op/convert.hpp>
 #include <openvino/op/equal.hpp>
 #include <openvino/op/exp.hpp>
+#include <openvino/op/gelu.hpp>
 #include <openvino/op/greater.hpp>
+#include <openvino/op/greater_eq.hpp>
 #include <openvino/op/hard_sigmoid.hpp>
 #include <openvino/op/less.hpp>
+#include <openvino/op/less_eq.hpp>
 #include <openvino/op/log_softmax.hpp>
 #include <openvino/op/maximum.hpp>
 #include <openvino/op/minimum.hpp>
@@ -132,7 +135,23 @@ std::optional<Out> replacement(const ov::Node& node, const Out& y) {
       ov::is_type<ov::op::v1::ReduceMin>(&node)) {
     return extreme_with_nan(node, y);
   }
+  if (ov::is_type<ov::op::v0::Gelu>(&node) || ov::is_type<ov::op::v7::Gelu>(&node)) {
+    // With AVX-512 the plugin gives NaN.
+    const Out x = node.input_value(0);
+    return select(std::make_shared<ov::op::v1::Equal>(x, number(infinity, x)), x, y);
+  }
   if (ov::is_type<ov::op::v1::Mod>(&node)) return remainder_of_infinity(node.input_value(0), node.input_value(1), y);
+  return std::nullopt;
+}
+
+/// With AVX-512 the plugin computes a > b as not (a <= b), which is true of NaN; b < a is computed as it stands.
+std::optional<Out> ordered_comparison(const ov::Node& node) {
+  if (ov::is_type<ov::op::v1::Greater>(&node)) {
+    return std::make_shared<ov::op::v1::Less>(node.input_value(1), node.input_value(0));
+  }
+  if (ov::is_type<ov::op::v1::GreaterEqual>(&node)) {
+    return std::make_shared<ov::op::v1::LessEqual>(node.input_value(1), node.input_value(0));
+  }
   return std::nullopt;
 }
 
@@ -154,6 +173,9 @@ void keep_in(ov::Model& model) {
     if (is_cast_to_truth(*node)) {
       const Out x = node->input_value(0);
       better = std::make_shared<ov::op::v1::NotEqual>(x, number(0, x));
+    } else if (node->get_input_size() == 2 && node->get_input_element_type(0).is_real() &&
+               y.get_element_type() == ov::element::boolean) {
+      better = ordered_comparison(*node);
     } else if (y.get_element_type().is_real()) {
       better = replacement(*node, y);
     }

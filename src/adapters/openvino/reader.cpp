@@ -289,6 +289,26 @@ class RoundingNode : public ov::op::Op {
   std::int64_t to_ = 0;
 };
 
+/// Where the processor has AVX512_BF16 the plugin computes a conversion to bf16, and cuts off the lower half of the
+/// number; elsewhere it keeps the f32. So the number is rounded before, and the conversion is exact.
+void round_before_bf16(ov::Model& model) {
+  for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
+    if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
+      for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) round_before_bf16(*body);
+    }
+    const bool narrows = ov::is_type<ov::op::v0::Convert>(node) &&
+                         node->get_output_element_type(0) == ov::element::bf16 &&
+                         node->get_input_element_type(0) != ov::element::bf16;
+    if (!narrows) continue;
+    ov::Output<ov::Node> wide = node->input_value(0);
+    if (wide.get_element_type() != ov::element::f32) {
+      wide = std::make_shared<ov::op::v0::Convert>(wide, ov::element::f32);
+    }
+    const auto rounded = std::make_shared<RoundingNode>(wide, static_cast<std::int64_t>(ElementType::bf16));
+    node->input(0).replace_source_output(rounded);
+  }
+}
+
 /// OpenVINO's own reader multiplies with 0, which makes NaN of an infinity, where these two select.
 ov::OutputVector make_thresholded_relu(const ov::frontend::NodeContext& node) {
   const ov::Output<ov::Node> x = node.get_input(0);
@@ -423,6 +443,7 @@ std::shared_ptr<ov::Model> read_into_openvino(const PreparedModel& prepared) {
     }
     divide_towards_zero(*result);
     keep_nan(*result);
+    round_before_bf16(*result);
     return result;
   } catch (const ov::Exception& refused) {
     throw Error(model.source + ": the CPU engine cannot read this model: " + shorten_openvino_message(refused.what()) +

@@ -117,18 +117,16 @@ def test_an_interrupted_driver_takes_its_worker_along(setting: Setting, number: 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    deadline = time.monotonic() + 30
     while not any(call.startswith("building in") for call in setting.calls()):
-        assert time.monotonic() < deadline
+        assert driver.poll() is None
         time.sleep(0.02)
     worker = next(int(call.split()[-1]) for call in setting.calls() if call.startswith("building in"))
     assert is_alive(worker)
     os.kill(driver.pid, number)
-    _, stderr = driver.communicate(timeout=20)
+    _, stderr = driver.communicate()
     assert driver.returncode == (-number if number == signal.SIGKILL else 128 + number)
     assert stderr == b""
     while is_alive(worker):
-        assert time.monotonic() < deadline
         time.sleep(0.02)
     assert setting.files() == {"m.onnx"}
 
@@ -143,7 +141,7 @@ def test_a_reader_that_goes_away_ends_the_build(setting: Setting) -> None:
     assert driver.stdout is not None
     assert driver.stderr is not None
     driver.stdout.close()
-    assert driver.wait(timeout=20) == 128 + signal.SIGPIPE
+    assert driver.wait() == 128 + signal.SIGPIPE
     assert driver.stderr.read() == b""
     driver.stderr.close()
     assert setting.files() == {"m.onnx"}

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
-import time
 from collections.abc import Callable
 
 import pytest
@@ -150,9 +149,7 @@ class TestFailuresNameTheirCause:
         library = compile_library(source, "libforks.so")
         child = tmp_path / "child"
         monkeypatch.setenv("FIXTURE_CHILD", str(child))
-        started = time.monotonic()
         done = drive("plugins", library)
-        assert time.monotonic() - started < 20
         assert (done.code, done.error["cause"], done.error["signal"]) == (2, "crash", "SIGABRT")
         assert has_gone(int(child.read_text()))
 
@@ -163,9 +160,7 @@ class TestFailuresNameTheirCause:
         text = (HERE / "fixture_plugins.cpp").read_text()
         assert "return &collection_; }" in text
         source.write_text(text.replace("return &collection_; }", "::pause(); return &collection_; }"))
-        started = time.monotonic()
         done = drive("plugins", compile_library(source, "libhangs.so"), "--time-limit", "3")
-        assert time.monotonic() - started < 20
         assert (done.code, done.error["kind"]) == (1, "hang")
         assert "nothing came of it for 3 s" in done.error["message"]
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import pathlib
-import time
 from typing import Any
 
 import numpy as np
@@ -190,14 +189,12 @@ def test_two_hundred_nodes_take_less_than_a_minute(tmp_path: pathlib.Path, fixtu
     outputs = [("y", FLOAT, None), ("i", INT64, None), ("det", FLOAT, None)]
     model = write(tmp_path / "m.onnx", nodes, inputs, outputs, constants)
     assert len(nodes) == 200
-    started = time.monotonic()
     answer = inspect(model, "builder", "--plugin-lib", fixture_library)
-    seconds = time.monotonic() - started
     wrong = {name: kind for name, kind in kinds(answer).items() if kind != "native"}
     assert wrong == {"abort": "crashes", "det": "refused", "top_k": "fails"}
     assert all(node["truth"] == "builder" for node in verdicts(answer).values() if node["node"] != "det")
-    print(f"{seconds:.1f} s: {answer.json['trials']}")
-    assert seconds < 60
+    # Bisection, not one build for each node: seen are 5 builds.
+    assert answer.json["trials"]["builds"] <= 10
 
 
 def test_a_node_in_a_branch_and_one_in_a_function(tmp_path: pathlib.Path) -> None:

@@ -52,7 +52,6 @@ def run_commands(page: Path, folder: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=800,
     )
     assert result.returncode == 0, f"{page.name}:\n{script}\n{result.stdout}\n{result.stderr}"
 
@@ -77,7 +76,6 @@ def test_an_operator_from_outside_works_in_an_engine(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=200,
     )
     assert result.returncode == 0, result.stderr
     assert "Snake" in json.dumps(json.loads(result.stdout)["network"]["plugins"])

@@ -17,7 +17,7 @@ LIBRARY = Path(os.environ["GRAFT_PLUGIN_LIBRARY"])
 
 
 def run(*command: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+    return subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
 
 
 def needs(module: str) -> str:
