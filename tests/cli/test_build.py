@@ -1,4 +1,5 @@
 # graft build with the real TensorRT-RTX, which builds without a GPU.
+import hashlib
 import pathlib
 import shutil
 import signal
@@ -33,6 +34,8 @@ def test_the_engine_holds_the_plugin_and_says_why(graft, converted, tmp_path):
     assert len(data) == answer.json["bytes"]
     assert b"L2Normalize" in data and b"epsilon_mode" in data  # TensorRT stores plugin names and fields as plain bytes
     assert [p.name for p in tmp_path.iterdir()] == ["digits.engine"]
+    (library,) = answer.json["plugin_libraries"]
+    assert library["sha256"] == hashlib.sha256(PLUGIN_LIBRARY.read_bytes()).hexdigest()
 
 
 def test_never_builds_native_layers_of_the_functions(graft, converted, tmp_path):
@@ -65,6 +68,18 @@ def test_dynamic_input_without_shapes_is_explained(graft, tmp_path):
     assert "image" in answer.err
     assert "--shapes" in answer.err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_profile_that_the_network_cannot_take_is_an_error_and_not_a_warning(graft, tmp_path):
+    sizes = helper.make_tensor("sizes", 7, [2], [1, 12])
+    node = helper.make_node("Reshape", ["x", "sizes"], ["y"], name="frozen")
+    model = save(tmp_path / "m.onnx", [node], [("x", ["batch", 3, 4])], [("y", None)], [sizes])
+    answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm89", "--shapes", "x=1x3x4..1x3x4..8x3x4")
+    assert answer.code == 2
+    assert "frozen" in answer.err
+    assert "x=8x3x4" in answer.err
+    assert "--shapes" in answer.err.splitlines()[-1]
+    assert not (tmp_path / "e").exists()
 
 
 @pytest.mark.parametrize(

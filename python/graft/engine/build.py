@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import time
 import warnings
 from typing import Any
@@ -17,11 +18,17 @@ from graft.engine.layers import layers_of_engine
 from graft.engine.parsing import check_model_file, describe_network, network_inputs, parse_model
 from graft.engine.progress import make_monitor
 from graft.engine.session import Session
-from graft.engine.shapes import ShapeRange, parse_shape_ranges, profile_ranges
+from graft.engine.shapes import ShapeRange, dims_text, parse_shape_ranges, profile_ranges
 from graft.engine.targets import apply_targets
 
 # The build's share of the progress bar; loading and parsing come before, writing after.
 PARSE_AT, BUILD_FROM, BUILD_TO = 0.02, 0.05, 0.98
+
+# "Profile kMAX values are not self-consistent", a warning, and "kOPT values for profile 0 violate shape constraints".
+UNUSABLE_PROFILE = re.compile(
+    r"k(MIN|OPT|MAX) values (?:are not self-consistent|for profile \d+ violate shape constraints)"
+)
+PROFILE_ENDS = {"MIN": ("smallest", "minimum"), "OPT": ("usual", "optimum"), "MAX": ("largest", "maximum")}
 
 
 def run_parse(request: dict[str, Any], events: EventWriter) -> None:
@@ -58,7 +65,7 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
     timing_cache = TimingCache(session, config, request["timing_cache_file"], request["timing_cache"])
 
     facts = describe_network(session.trt, network, request["network_info"])
-    plan = build_plan(session, network, config, request["model"])
+    plan = build_with_profile(session, network, config, request["model"], ranges)
     events.progress("write", 0, 1, BUILD_TO)
     size, digest = write_engine(request["engine_file"], plan)
     events.result(
@@ -89,8 +96,20 @@ def load_libraries(session: Session, request: dict[str, Any]) -> list[dict[str, 
     for path in request["plugin_libraries"]:
         real = os.path.realpath(path)
         if real not in loaded:
-            loaded[real] = {"path": path, "creators": session.load_plugin_library(path)}
+            loaded[real] = {"path": path, "sha256": file_digest(real), "creators": session.load_plugin_library(path)}
     return list(loaded.values())
+
+
+def file_digest(path: str) -> str:
+    """SHA-256, by which a plugin library is told from another build of it; "" for what cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with pathlib.Path(path).open("rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    except OSError:
+        return ""
+    return digest.hexdigest()
 
 
 def configure(session: Session, config: Any, request: dict[str, Any]) -> None:
@@ -122,6 +141,32 @@ def add_profile(session: Session, config: Any, network: Any, ranges: dict[str, S
             "shapes",
             f"--shapes {described}: TensorRT refuses the optimisation profile; its messages come before this one",
             "Change the ranges",
+        )
+
+
+def build_with_profile(session: Session, network: Any, config: Any, model: str, ranges: dict[str, ShapeRange]) -> Any:
+    """The plan. A profile that TensorRT finds fault with is an error even where it builds an engine all the same."""
+    before = len(session.complaints)
+    try:
+        return build_plan(session, network, config, model)
+    finally:
+        check_profile(session.complaints[before:], model, ranges)
+
+
+def check_profile(complaints: list[str], model: str, ranges: dict[str, ShapeRange]) -> None:
+    """Raises EngineError for the first complaint about a profile whose shapes do not go through the network."""
+    for complaint in complaints:
+        match = UNUSABLE_PROFILE.search(complaint)
+        if match is None or not ranges:
+            continue
+        word, end = PROFILE_ENDS[match.group(1)]
+        shapes = " ".join(f"{name}={dims_text(getattr(found, end))}" for name, found in ranges.items())
+        raise EngineError(
+            "shapes",
+            f"{model}: the {word} shapes of the profile, {shapes}, do not go through the network: {complaint}",
+            "The node that TensorRT names fixes a size that the input leaves open, as exporters do with the batch: "
+            "export the model with that size dynamic, or give --shapes a range that the node takes",
+            profile_end=end,
         )
 
 

@@ -15,6 +15,7 @@ from graft.engine.libraries import ENTRY_POINTS, check_damage, refusal_by_loader
 
 # Of TensorRT's account of an engine's kernels; one message.
 LAYERS_HEADING = "Layers:"
+COMPLAINTS = ("internal_error", "error", "warning")
 
 
 class Session:
@@ -25,6 +26,7 @@ class Session:
         self.events = events
         self.trt = import_flavour(flavour)
         self.layers_account = ""
+        self.complaints: list[str] = []  # TensorRT's warnings and errors
         self.logger = make_logger(self.trt, self.hear)
         # A builder is what tells TensorRT, registry included, which logger to use. A lean runtime would too, but
         # without a GPU it cannot be made and ends the process when it is destroyed; its registry does without.
@@ -37,6 +39,8 @@ class Session:
     def hear(self, severity: str, message: str) -> None:
         if message.startswith(LAYERS_HEADING):
             self.layers_account = message
+        if severity in COMPLAINTS:
+            self.complaints.append(message)
         self.events.log(severity, message)
 
     def identity(self) -> dict[str, str]:

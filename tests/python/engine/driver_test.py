@@ -77,6 +77,26 @@ def test_dynamic_shapes_need_and_take_a_range(tmp_path: pathlib.Path) -> None:
     assert result["network"]["outputs"][0]["shape"] == [-1, 3, -1, -1]
 
 
+@pytest.mark.parametrize(
+    ("given", "end", "word", "severity"),
+    [
+        ("x=1x3x4..1x3x4..8x3x4", "maximum", "largest shapes of the profile, x=8x3x4,", "warning"),
+        ("x=1x3x4..2x3x4..8x3x4", "optimum", "usual shapes of the profile, x=2x3x4,", "error"),
+    ],
+)
+def test_a_profile_that_does_not_go_through_the_network_is_an_error(
+    tmp_path: pathlib.Path, given: str, end: str, word: str, severity: str
+) -> None:
+    model = models.frozen_batch(tmp_path / "m.onnx")
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--target", "sm89", "--shapes", given)
+    assert (done.code, done.error["kind"], done.error["profile_end"]) == (2, "shapes", end)
+    assert word in done.error["message"]
+    assert "frozen" in done.error["message"]
+    assert "frozen" in done.logged(severity)  # TensorRT's own words: for the largest it warns, and builds
+    assert folder_holds(tmp_path, "m.onnx")
+    assert drive("build", model, "--output", tmp_path / "m.engine", "--shapes", "x=1x3x4").code == 0
+
+
 def test_a_plugin_gets_the_nodes_attributes(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
     model = models.fixture(tmp_path / "m.onnx", "FixtureIdentity", gain=2.71875, axes=[5, 1234567])
     engine = tmp_path / "m.engine"
@@ -90,6 +110,7 @@ def test_a_plugin_gets_the_nodes_attributes(tmp_path: pathlib.Path, fixture_libr
     assert struct.pack("<2q", 5, 1234567) in data
     (library,) = result["plugin_libraries"]
     assert [creator["name"] for creator in library["creators"]][0] == "FixtureIdentity"
+    assert library["sha256"] == hashlib.sha256(fixture_library.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,13 @@ def dynamic(path: pathlib.Path) -> pathlib.Path:
     return save(path, [helper.make_node("Relu", ["x"], ["y"], name="relu")], ["batch", 3, "height", "width"])
 
 
+def frozen_batch(path: pathlib.Path) -> pathlib.Path:
+    """A batch that is declared dynamic and reshaped to 1, as exporters leave it."""
+    sizes = numpy_helper.from_array(np.array([1, 12], np.int64), "sizes")
+    node = helper.make_node("Reshape", ["x", "sizes"], ["y"], name="frozen")
+    return save(path, [node], ["batch", 3, 4], initializers=[sizes])
+
+
 def custom(
     path: pathlib.Path, op_type: str, shape: Sequence[int | str] = (1, 3, 8, 8), **attributes: Any
 ) -> pathlib.Path:
