@@ -1,6 +1,10 @@
 # Finds TensorRT's headers and makes graft::tensorrt_headers of them. No TensorRT library is ever linked.
 #
-# Order: TENSORRT_ROOT (variable or environment), the system's include folders, the wheel that tools/setup installed.
+# Order: TENSORRT_ROOT (variable or environment), the system's include folders, then the wheel's that tools/setup installed,
+# or in an installed Graft its copy of them and the folder that Graft was built against.
+if(NOT GRAFT_TENSORRT_WHEEL_DIR)
+  set(GRAFT_TENSORRT_WHEEL_DIR "${GRAFT_SITE_PACKAGES}/kernel_lens/include/tensorrt")
+endif()
 if(NOT TENSORRT_ROOT)
   set(TENSORRT_ROOT "$ENV{TENSORRT_ROOT}")
 endif()
@@ -8,7 +12,7 @@ endif()
 if(TENSORRT_ROOT)
   set(places "${TENSORRT_ROOT}/include" "${TENSORRT_ROOT}/include/x86_64-linux-gnu" "${TENSORRT_ROOT}")
 else()
-  set(places /usr/include/x86_64-linux-gnu /usr/include "${GRAFT_SITE_PACKAGES}/kernel_lens/include/tensorrt")
+  set(places /usr/include/x86_64-linux-gnu /usr/include "${GRAFT_TENSORRT_WHEEL_DIR}" ${GRAFT_BUILT_AGAINST_TENSORRT})
 endif()
 
 # TensorRT 8 has no IPluginV3, the interface that every TensorRT since 10.0 shares; its headers are passed over.
@@ -26,7 +30,7 @@ foreach(place IN LISTS places)
 endforeach()
 if(NOT GRAFT_TENSORRT_INCLUDE_DIR)
   message(FATAL_ERROR "No TensorRT headers of version 10 or later in: ${places}.${too_old} "
-                      "Set TENSORRT_ROOT to an SDK, or unset it and run `make deps`.")
+                      "Set TENSORRT_ROOT to an SDK, or unset it and run `make deps` in Graft's checkout.")
 endif()
 
 set(GRAFT_TENSORRT_VERSION "")

@@ -5,9 +5,16 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/graft")
 set(GRAFT_INSTALL_SOURCE_DIR "${CMAKE_INSTALL_DATADIR}/graft/src")
 
-# CMake leaves out of an installed program's search path what lies in the source tree, and .deps does.
+# The CPU engine's libraries go with the program, in a folder of their own: OpenVINO finds its plugin and its reader of
+# ONNX beside itself. Its plugins for GPUs and NPUs and its readers of other formats are not used.
 if(TARGET graft AND GRAFT_WITH_OPENVINO)
-  set_property(TARGET graft PROPERTY INSTALL_RPATH "${GRAFT_SITE_PACKAGES}/openvino/libs")
+  install(DIRECTORY "${GRAFT_SITE_PACKAGES}/openvino/libs/" DESTINATION "${CMAKE_INSTALL_LIBDIR}/graft"
+          FILES_MATCHING PATTERN "libopenvino.so*" PATTERN "libopenvino_intel_cpu_plugin.so*" PATTERN "libopenvino_onnx_frontend.so*"
+                         PATTERN "libtbb*.so*" PATTERN "libhwloc.so*")
+  file(GLOB licenses "${GRAFT_SITE_PACKAGES}/openvino-*.dist-info/licenses")
+  install(DIRECTORY "${licenses}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}/openvino")
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}/graft")
+  set_property(TARGET graft PROPERTY INSTALL_RPATH "$ORIGIN/${up}")
 endif()
 
 foreach(target graft graft_c graft_plugins)
@@ -36,8 +43,17 @@ if(libraries)
   install(EXPORT graftTargets NAMESPACE graft:: DESTINATION "${package_dir}")
 endif()
 
+# The headers of the wheel are under the Apache License and may go along; an SDK's may not, and are looked for where it was.
+set(GRAFT_INSTALL_TENSORRT_DIR "${CMAKE_INSTALL_DATADIR}/graft/tensorrt")
+set(GRAFT_BUILT_AGAINST_TENSORRT "")
+if(GRAFT_WITH_CUDA AND GRAFT_TENSORRT_INCLUDE_DIR STREQUAL GRAFT_TENSORRT_WHEEL_DIR)
+  install(DIRECTORY "${GRAFT_TENSORRT_WHEEL_DIR}/" DESTINATION "${GRAFT_INSTALL_TENSORRT_DIR}" FILES_MATCHING PATTERN "Nv*.h")
+elseif(GRAFT_WITH_CUDA)
+  set(GRAFT_BUILT_AGAINST_TENSORRT "${GRAFT_TENSORRT_INCLUDE_DIR}")
+endif()
+
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/graftConfig.cmake.in" "${PROJECT_BINARY_DIR}/graftConfig.cmake"
-  INSTALL_DESTINATION "${package_dir}" PATH_VARS GRAFT_INSTALL_SOURCE_DIR CMAKE_INSTALL_INCLUDEDIR)
+  INSTALL_DESTINATION "${package_dir}" PATH_VARS GRAFT_INSTALL_SOURCE_DIR GRAFT_INSTALL_TENSORRT_DIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/graftConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/graftConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/GraftOperators.cmake"

@@ -1,0 +1,154 @@
+"""What `make install` leaves works with the checkout gone, wherever the installation has been moved to since.
+
+The checkout is gone for a command that runs in a mount namespace of its own with an empty folder in the checkout's place.
+Where such a namespace is not allowed, what the loader reports is looked at instead.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+ROOT = Path(os.environ["GRAFT_SOURCE_DIR"])
+BUILD = Path(os.environ["GRAFT_BUILD_DIR"])
+NVCC = Path(os.environ["GRAFT_CUDA_COMPILER"])
+DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
+
+# Nothing of what the tests are told about the checkout.
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith("GRAFT_") and name not in ("PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+}
+# nvcc may lie in the checkout, and is the user's to have: it stays, in another place.
+HIDE = """
+set -e
+if [ -n "$3" ]; then mkdir -p "$2" && mount --bind "$3" "$2"; fi
+mount -t tmpfs none "$1"
+shift 3
+exec "$@"
+"""
+
+
+def can_hide() -> bool:
+    return subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("install")
+    done = subprocess.run(
+        ["cmake", "--install", BUILD, "--prefix", folder / "first"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return (folder / "first").rename(folder / "moved")
+
+
+def without_checkout(folder: Path, *command: object, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command in the folder with the checkout hidden."""
+    if not can_hide():
+        pytest.skip("this machine allows no mount namespace, which hides the checkout")
+    environment = ENVIRONMENT | more
+    toolkit = ""
+    if NVCC.is_relative_to(ROOT):
+        toolkit = str(NVCC.parent.parent)
+        environment["CUDACXX"] = str(folder / "cuda" / "bin" / NVCC.name)
+    arguments = [str(ROOT), str(folder / "cuda"), toolkit, *map(str, command)]
+    return subprocess.run(
+        ["unshare", "-rm", "sh", "-c", HIDE, "sh", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def expected(images: np.ndarray) -> np.ndarray:
+    return onnxruntime.InferenceSession(DIGITS).run(["logits"], {"image": images})[0]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a network and images for it."""
+    shutil.copy(DIGITS, tmp_path / "digits.onnx")
+    with np.load(DIGITS.with_name("digits_test.npz")) as data:
+        np.save(tmp_path / "image.npy", data["images"][:4].astype(np.float32))
+    return tmp_path
+
+
+def test_run_computes_what_onnx_runtime_does(prefix: Path, folder: Path) -> None:
+    done = without_checkout(
+        folder, prefix / "bin" / "graft", "run", "digits.onnx", "-i", "image=image.npy", "-o", "out.npz"
+    )
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "out.npz") as out:
+        np.testing.assert_allclose(out["logits"], expected(np.load(folder / "image.npy")), atol=1e-5)
+
+
+def test_convert_proves_and_verify_compares(prefix: Path, folder: Path) -> None:
+    graft = prefix / "bin" / "graft"
+    done = without_checkout(folder, graft, "convert", "digits.onnx", "-o", "graft.onnx")
+    assert done.returncode == 0, done.stderr
+    done = without_checkout(folder, graft, "verify", "digits.onnx", "graft.onnx")
+    assert done.returncode == 0, done.stderr
+
+
+def test_doctor_finds_what_was_installed(prefix: Path, folder: Path) -> None:
+    done = without_checkout(folder, prefix / "bin" / "graft", "doctor", "--json")
+    findings = {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]}
+    assert findings["CPU engine"]["found"]
+    assert findings["plugin library"]["facts"]["path"] == str(prefix / "lib" / "libgraft_plugins.so")
+    assert findings["Python"]["found"]
+    # TensorRT is the user's own to install, and doctor says how.
+    missing = [finding for finding in findings.values() if finding["needed"] and not finding["found"]]
+    assert done.returncode == (3 if missing else 0)
+    assert all("install" in finding["remedy"] for finding in missing), missing
+
+
+@pytest.mark.parametrize("example", ["use_from_code", "add_an_operator"])
+def test_find_package_has_all_that_it_names(prefix: Path, folder: Path, example: str) -> None:
+    shutil.copytree(ROOT / "examples" / example, folder / example)
+    done = without_checkout(
+        folder,
+        *("cmake", "-G", "Ninja", "-S", example, "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"),
+        *("-DGRAFT_CUDA_ARCHITECTURES=89-real", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
+    )
+    assert done.returncode == 0, done.stderr
+    commands = (folder / "build" / "compile_commands.json").read_text()
+    assert str(ROOT) not in commands
+    if example == "use_from_code":  # the guides' test builds the other one
+        done = without_checkout(folder, "cmake", "--build", "build")
+        assert done.returncode == 0, done.stdout
+
+
+def test_search_paths_are_relative(prefix: Path) -> None:
+    looked_at = 0
+    for path in prefix.rglob("*"):
+        if path.is_file() and not path.is_symlink() and path.open("rb").read(4) == b"\x7fELF":
+            text = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+            for found in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", text):
+                assert all(part.startswith("$ORIGIN") for part in found.split(":")), f"{path}: {found}"
+            looked_at += 1
+    assert looked_at > 5
+
+
+def test_no_library_of_the_checkout_is_loaded(prefix: Path, folder: Path) -> None:
+    done = subprocess.run(
+        [prefix / "bin" / "graft", "run", "digits.onnx", "-i", "image=image.npy", "-o", "out.npz"],
+        cwd=folder,
+        env=ENVIRONMENT | {"LD_DEBUG": "libs"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    loaded = {Path(found) for found in re.findall(r"calling init: (\S+)", done.stderr)}
+    assert any(path.name.startswith("libopenvino_intel_cpu_plugin") for path in loaded)
+    assert [path for path in loaded if path.resolve().is_relative_to(ROOT)] == []
