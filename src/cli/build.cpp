@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/temporary_folder.hpp"
+#include "cli/trtexec_options.hpp"
 #include "graft/error.hpp"
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
@@ -22,6 +24,38 @@
 
 namespace graft::cli {
 namespace {
+
+/// An option that the engine driver has under the same name.
+struct DriverOption {
+  const char* name;
+  const char* type;  // null: a flag
+  const char* description;
+};
+
+constexpr std::array<DriverOption, 16> driver_options{{
+    {"--profile", "RANGES",
+     "one more optimization profile, its ranges joined by commas: NAME=MIN..OPT..MAX,...; once for each; those of "
+     "--shapes are in every profile"},
+    {"--memory", "LIMITS",
+     "the most that the builder may use of a memory pool: workspace=2GiB,tacticSharedMemory=48KiB; also tacticDRAM, "
+     "dlaSRAM, dlaLocalDRAM, dlaGlobalDRAM"},
+    {"--optimization-level", "LEVEL", "how much TensorRT tries, 0 to 5; more takes longer (TensorRT's own: 3)"},
+    {"--input-format", "FORMAT",
+     "how an input may lie in memory, NAME=FORMAT, several joined by +, with its type if you like: x=f16:hwc8+linear; "
+     "once for each"},
+    {"--output-format", "FORMAT", "the same of an output"},
+    {"--tf32", nullptr, "let f32 layers compute in TF32, with 10 bits of mantissa; without it f32 means f32"},
+    {"--version-compatible", nullptr, "an engine that later versions of TensorRT load too"},
+    {"--exclude-lean-runtime", nullptr, "with --version-compatible: without the lean runtime inside"},
+    {"--embed-plugins", nullptr, "put the plugin libraries into the engine, which then needs no file beside it"},
+    {"--refit", nullptr, "an engine whose weights can be changed later"},
+    {"--strip-weights", nullptr, "leave out the weights, to be put back when the engine is loaded"},
+    {"--weight-streaming", nullptr, "let weights stay in host memory at run time"},
+    {"--dla", "CORE", "run on this DLA core"},
+    {"--gpu-fallback", nullptr, "with --dla: layers that DLA cannot run, run on the GPU"},
+    {"--device", "NUMBER", "the GPU to build on, as CUDA counts them (0)"},
+    {"--plugin-override", nullptr, "plugins win over ONNX operators and functions of their name"},
+}};
 
 struct Arguments {
   std::string model;
@@ -33,6 +67,9 @@ struct Arguments {
   std::string timing_cache;
   std::string plugins = "auto";
   std::string time_limit;
+  std::string profiling_verbosity;
+  std::map<std::string, std::vector<std::string>> options;  // of driver_options
+  std::map<std::string, bool> flags;
   bool layers = false;
 };
 
@@ -86,6 +123,11 @@ std::vector<std::string> driver_command(const Arguments& arguments, const std::s
   add("--plugin-library", libraries);
   if (!arguments.timing_cache.empty()) add("--timing-cache", {arguments.timing_cache});
   if (!arguments.time_limit.empty()) add("--time-limit", {arguments.time_limit});
+  if (!arguments.profiling_verbosity.empty()) add("--profiling-verbosity", {arguments.profiling_verbosity});
+  for (const auto& [option, values] : arguments.options) add(option.c_str(), values);
+  for (const auto& [flag, is_set] : arguments.flags) {
+    if (is_set) command.push_back(flag);
+  }
   if (arguments.layers) command.emplace_back("--layers");
   return command;
 }
@@ -94,6 +136,15 @@ std::string shape_text(const nlohmann::json& tensor) {
   std::string text;
   for (const auto& dim : tensor["shape"]) text += (text.empty() ? "" : "x") + (dim == -1 ? "?" : dim.dump());
   return fmt::format("{} {}", tensor.value("dtype", ""), text.empty() ? "scalar" : text);
+}
+
+/// The ranges of an input in the profiles.
+std::string ranges_text(const nlohmann::json& profiles, const std::string& name) {
+  std::string text;
+  for (const auto& profile : profiles) {
+    if (profile.contains(name)) text += (text.empty() ? "  for " : ", or ") + profile[name].get<std::string>();
+  }
+  return text;
 }
 
 void say_summary(const Console& console, const Arguments& arguments, const nlohmann::json& built, const Json& plugins) {
@@ -107,10 +158,9 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
   for (const char* side : {"inputs", "outputs"}) {
     for (const auto& tensor : network[side]) {
       const std::string name = tensor.value("name", "");
-      const std::string range = built["profile"].value(name, "");
       table.add({{side == std::string_view("inputs") ? "input" : "output", Colour::faint},
                  name,
-                 shape_text(tensor) + (range.empty() ? "" : "  for " + range)});
+                 shape_text(tensor) + ranges_text(built["profiles"], name)});
     }
   }
   table.add({{"layers", Colour::faint},
@@ -126,10 +176,21 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
                count == 1 ? plugin.first : fmt::format("{} x {}", count, plugin.first),
                plugin.second});
   }
+  const bool has_tf32 = built["options"].value("tf32", false);
+  table.add(
+      {{"TF32", Colour::faint},
+       has_tf32 ? "allowed" : "off",
+       has_tf32 ? "f32 layers may compute with 10 bits of mantissa" : "f32 layers compute in f32; --tf32 allows it"});
+  for (const auto& library : built["plugin_libraries"]) {
+    if (library.value("embedded", false)) {
+      table.add({{"library", Colour::faint}, library.value("path", ""), "inside the engine"});
+    }
+  }
   console.say(table);
 }
 
-Exit build(const Console& console, const Arguments& arguments) {
+Exit build(const Console& console, const Arguments& arguments, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) console.warn(note);
   check_is_onnx(arguments.model);
   check_libraries(arguments.libraries);
   Model model = read_model(arguments.model);
@@ -176,11 +237,17 @@ Exit build(const Console& console, const Arguments& arguments) {
 
 void add_build(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
+  const auto notes = std::make_shared<std::vector<std::string>>();
   CLI::App* command = program.add_command(
       "build",
       "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX",
       "graft build digits.graft.onnx -o digits.engine --target sm89,sm120 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
-      [arguments](const Console& c) { return build(c, *arguments); });
+      [arguments, notes](const Console& c) { return build(c, *arguments, *notes); });
+  program.translate("build", [notes](const std::vector<std::string>& words) {
+    TrtexecTranslation translation = translate_trtexec(words);
+    *notes = std::move(translation.notes);
+    return std::move(translation.words);
+  });
   command->add_option("MODEL", arguments->model, "an ONNX model; `graft convert` makes one that TensorRT can run")
       ->required();
   command->add_option("-o,--output", arguments->output, "the engine to write")->type_name("FILE")->required();
@@ -206,7 +273,29 @@ void add_build(Program& program) {
   command->add_option("--tensorrt", arguments->tensorrt, "which TensorRT: auto, rtx, full (auto)")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"auto", "rtx", "full"}));
-  command->add_option("--timing-cache", arguments->timing_cache, "file to read and extend; TensorRT-RTX keeps none")
+  for (const DriverOption& option : driver_options) {
+    if (option.type == nullptr) {
+      command->add_flag(option.name, arguments->flags[option.name], option.description);
+      continue;
+    }
+    CLI::Option* added = command->add_option(option.name, arguments->options[option.name], option.description);
+    added->type_name(option.type);
+    constexpr std::array<std::string_view, 3> numbers{"--optimization-level", "--dla", "--device"};
+    if (std::find(numbers.begin(), numbers.end(), option.name) != numbers.end()) {
+      added->expected(1)->check(CLI::Range(0, 1000000));
+    } else {
+      added->allow_extra_args(false);  // one value each time it is given
+    }
+  }
+  command
+      ->add_option("--profiling-verbosity", arguments->profiling_verbosity,
+                   "what the engine tells of its layers: none, layer_names_only, detailed (TensorRT's own: "
+                   "layer_names_only)")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"none", "layer_names_only", "detailed"}));
+  command
+      ->add_option("--timing-cache", arguments->timing_cache,
+                   "file to read and extend; several builds may share it; TensorRT-RTX keeps none")
       ->type_name("FILE");
   command
       ->add_option("--time-limit", arguments->time_limit,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -129,9 +130,29 @@ int Program::parse_failure(const CLI::ParseError& error) const {
       fmt::format("{}: {} {}\n{}", name, what, wrong, meant ? fmt::format("Did you mean {}?", *meant) : help));
 }
 
+void Program::translate(const std::string& command,
+                        std::function<std::vector<std::string>(std::vector<std::string>)> how) {
+  translations_[command] = std::move(how);
+}
+
+void Program::parse(std::vector<std::string> words) {
+  const auto found = words.empty() ? translations_.end() : translations_.find(words.front());
+  if (found != translations_.end()) {
+    // An error on the way is reported as the command would report it.
+    console_.json = std::find(words.begin(), words.end(), "--json") != words.end();
+    std::vector<std::string> translated = found->second({words.begin() + 1, words.end()});
+    translated.insert(translated.begin(), words.front());
+    words = std::move(translated);
+  }
+  std::reverse(words.begin(), words.end());  // as the parser wants them
+  app_.parse(std::move(words));
+}
+
 int Program::run(int argument_count, char** arguments) {
   try {
-    app_.parse(argument_count, arguments);
+    parse({arguments + 1, arguments + argument_count});
+  } catch (const Error& error) {
+    return report(console_, exit_of(error.kind()), error.what());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_.exit(error);  // --help, --version
     return parse_failure(error);

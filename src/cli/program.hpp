@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/console.hpp"
 
@@ -27,13 +29,20 @@ class Program {
   CLI::App* add_command(const std::string& name, const std::string& description, const std::string& example,
                         std::function<Exit(const Console&)> action);
 
+  /// `translate` gets what follows the command's name before it is parsed, and returns what is parsed in its place. An
+  /// Error that it throws ends the program as one of the command's would.
+  void translate(const std::string& command, std::function<std::vector<std::string>(std::vector<std::string>)> how);
+
   /// Parses and runs; every error ends here, as one message and an exit code.
   [[nodiscard]] int run(int argument_count, char** arguments);
 
  private:
   [[nodiscard]] int parse_failure(const CLI::ParseError& error) const;
 
+  void parse(std::vector<std::string> words);
+
   CLI::App app_;
+  std::map<std::string, std::function<std::vector<std::string>(std::vector<std::string>)>> translations_;
   Console console_;
   std::function<Exit(const Console&)> chosen_;
 };

@@ -160,6 +160,113 @@ def test_interrupt_leaves_nothing(tmp_path, number):
     )
 
 
+def built(graft, *options):
+    answer = graft("build", *options, "--json")
+    assert answer.code == 0, answer.err
+    return answer
+
+
+TRTEXEC = [f"--onnx={DIGITS}", "--target", "sm89"]
+
+
+def test_trtexec_spellings_build_the_same_engine(graft, tmp_path):
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    options = ["--shapes", DIGITS_SHAPES, "--memory", "workspace=512MiB", "--optimization-level", "1"]
+    options += ["--input-format", "image=f32:linear"]
+    mine = built(graft, DIGITS, "-o", ours, "--target", "sm89", *options).json
+    answer = built(
+        graft,
+        *TRTEXEC,
+        f"--saveEngine={theirs}",
+        "--minShapes=image:1x1x8x8",
+        "--optShapes=image:8x1x8x8",
+        "--maxShapes=image:64x1x8x8",
+        "--memPoolSize=workspace:512",
+        "--builderOptimizationLevel=1",
+        "--inputIOFormats=fp32:chw",
+        "--noTF32",
+        "--skipInference",
+    )
+    assert theirs.stat().st_size == ours.stat().st_size
+    assert answer.json["options"] == mine["options"] | {"input_formats": ["fp32:chw"]}
+    assert mine["options"]["memory"] == {"WORKSPACE": 512 << 20}
+    assert answer.json["profiles"] == mine["profiles"] == [{"image": DIGITS_SHAPES.removeprefix("image=")}]
+    for word in ("graft build", "--memory workspace:512MiB", f"--shapes {DIGITS_SHAPES}", "TF32 is off"):
+        assert word in answer.err
+
+
+def test_trtexec_profiles(graft, tmp_path):
+    engine = tmp_path / "e"
+    profiles = ["--profile=0", "--minShapes=image:1x1x8x8", "--maxShapes=image:4x1x8x8"]
+    profiles += ["--profile=1", "--optShapes=image:16x1x8x8", "--minShapes=image:8x1x8x8", "--maxShapes=image:64x1x8x8"]
+    answer = built(graft, *TRTEXEC, "-o", engine, *profiles)
+    ranges = ["1x1x8x8..4x1x8x8..4x1x8x8", "8x1x8x8..16x1x8x8..64x1x8x8"]
+    assert answer.json["profiles"] == [{"image": text} for text in ranges]
+    options = [word for text in ranges for word in ("--profile", f"image={text}")]
+    other = tmp_path / "other"
+    built(graft, DIGITS, "-o", other, "--target", "sm89", *options)
+    assert other.stat().st_size == engine.stat().st_size  # not bit by bit: with two profiles a build does not repeat
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--fp16", ["strongly typed", "graft quantize MODEL -o OUT --precision f16"]),
+        ("--int8", ["strongly typed", "--precision int8"]),
+        ("--best", ["strongly typed", "graft quantize"]),
+        ("--loadEngine=e", ["trtexec --loadEngine"]),
+        ("--useCudaGraph", ["trtexec --loadEngine"]),
+        ("--sparsity=enable", ["--sparsity", "does not offer it"]),
+        ("--minShapes=8x8", ["8x8 is not NAME:SHAPE", "--shapes NAME=MIN..OPT..MAX"]),
+    ],
+)
+def test_trtexec_options_that_say_nothing_here_are_explained(graft, tmp_path, option, words):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, option, "--json")
+    assert answer.code == 2
+    assert answer.json["error"]["kind"] == "bad_input"
+    for word in [option.split("=")[0], *words]:
+        assert word in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--memory", "workspace=2"], ["--memory workspace=2", "unit"]),
+        (["--timing-cache", "x.cache"], ["--timing-cache", "1.7"]),
+        (["--dla", "0"], ["--dla 0", "no DLA core"]),
+        (["--optimization-level", "high"], ["--optimization-level"]),
+        (["--input-format", "image=hwc8"], ["--input-format image=hwc8"]),
+        (["--input-format", "image=f16:linear"], ["image is f32", "--typed-io"]),
+        (["--exclude-lean-runtime"], ["--version-compatible"]),
+        (["--embed-plugins"], ["--plugin-lib"]),
+        (["--device", "77"], ["--device 77"]),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_name(graft, tmp_path, options, words):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, *options)
+    assert answer.code == 2
+    for word in words:
+        assert word in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_tf32_is_off_and_said(graft, tmp_path):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS)
+    assert answer.code == 0
+    assert "TF32" in answer.out and "off" in answer.out
+    assert graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--json").json["options"] == {"tf32": False}
+    assert "allowed" in graft("build", DIGITS, "-o", tmp_path / "e", *TARGETS, "--tf32").out
+
+
+@needs_plugin_library
+def test_the_library_is_inside_the_engine_if_asked_for(graft, converted, tmp_path):
+    engine = tmp_path / "e"
+    answer = built(graft, converted, "-o", engine, *TARGETS, "--embed-plugins")
+    assert answer.json["plugin_libraries"][0]["embedded"]
+    assert engine.stat().st_size > PLUGIN_LIBRARY.stat().st_size
+
+
 @needs_plugin_library
 def test_the_library_may_be_named(graft, converted, tmp_path):
     answer = graft("build", converted, "-o", tmp_path / "e", *TARGETS, "--plugin-lib", PLUGIN_LIBRARY, "--json")

@@ -9,24 +9,33 @@ import os
 import pathlib
 import re
 import time
-import warnings
 from typing import Any
 
 from graft.engine.events import EngineError, EventWriter
+from graft.engine.files import write_file
 from graft.engine.flavours import cuda_devices, flavour_named
 from graft.engine.layers import layers_of_engine
+from graft.engine.options import (
+    apply_formats,
+    apply_options,
+    embed_plugins,
+    parse_formats,
+    refused_format,
+    set_tf32,
+)
 from graft.engine.parsing import check_model_file, describe_network, network_inputs, parse_model
 from graft.engine.progress import make_monitor
 from graft.engine.session import Session
-from graft.engine.shapes import ShapeRange, dims_text, parse_shape_ranges, profile_ranges
+from graft.engine.shapes import ShapeRange, dims_text, optimization_profiles
 from graft.engine.targets import apply_targets
+from graft.engine.timing_cache import TimingCache
 
 # The build's share of the progress bar; loading and parsing come before, writing after.
 PARSE_AT, BUILD_FROM, BUILD_TO = 0.02, 0.05, 0.98
 
 # "Profile kMAX values are not self-consistent", a warning, and "kOPT values for profile 0 violate shape constraints".
 UNUSABLE_PROFILE = re.compile(
-    r"k(MIN|OPT|MAX) values (?:are not self-consistent|for profile \d+ violate shape constraints)"
+    r"k(?P<end>MIN|OPT|MAX) values (?:are not self-consistent|for profile (?P<number>\d+) violate shape constraints)"
 )
 PROFILE_ENDS = {"MIN": ("smallest", "minimum"), "OPT": ("usual", "optimum"), "MAX": ("largest", "maximum")}
 
@@ -49,23 +58,39 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
     """Writes the engine to request["engine_file"], a temporary file that the supervisor renames."""
     started = time.monotonic()
     check_model_file(request["model"])
-    given = parse_shape_ranges(request["shapes"])
+    options = request["options"]
     events.progress("load TensorRT", 0, 1, 0.0)
+    device = check_device(request["device"])
     session = Session(flavour_named(request["flavour"]), events)
     libraries = load_libraries(session, request)
     config = session.owner.create_builder_config()
     apply_targets(session.trt, config, request["targets"], has_gpu())
+    apply_options(session, config, options)
+    tf32 = set_tf32(session, config, options["tf32"])
+    if options["embed_plugins"]:
+        embed_plugins(session, config, [os.path.realpath(library["path"]) for library in libraries])
+    set_profiling(session, config, request)
 
     events.progress("parse", 0, 1, PARSE_AT)
     network, _parser = parse_model(session, request["model"], request["plugin_override"])
-    ranges = profile_ranges(network_inputs(network), given)
-    if ranges:
+    profiles = optimization_profiles(network_inputs(network), request["shapes"], request["profiles"])
+    for ranges in profiles:
         add_profile(session, config, network, ranges)
-    configure(session, config, request)
-    timing_cache = TimingCache(session, config, request["timing_cache_file"], request["timing_cache"])
+    apply_formats(
+        session,
+        network,
+        parse_formats("--input-format", options["input_formats"]),
+        parse_formats("--output-format", options["output_formats"]),
+    )
+    monitor = make_monitor(session.trt, session.events, BUILD_FROM, BUILD_TO)
+    if monitor is not None and hasattr(config, "progress_monitor"):
+        config.progress_monitor = monitor
+    timing_cache = TimingCache(
+        session, config, request["timing_cache"], request["timing_cache_target"], request["timing_cache_file"]
+    )
 
     facts = describe_network(session.trt, network, request["network_info"])
-    plan = build_with_profile(session, network, config, request["model"], ranges)
+    plan = build_with_options(session, network, config, request, profiles)
     events.progress("write", 0, 1, BUILD_TO)
     size, digest = write_engine(request["engine_file"], plan)
     events.result(
@@ -76,14 +101,30 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
         sha256=digest,
         tensorrt=session.identity(),
         targets=request["targets"],
-        profile={name: found.text() for name, found in ranges.items()},
-        plugin_libraries=libraries,
+        device=device,
+        profiles=[{name: found.text() for name, found in ranges.items()} for ranges in profiles],
+        options={name: value for name, value in options.items() if value not in (None, False, [], {})} | {"tf32": tf32},
+        plugin_libraries=[library | {"embedded": options["embed_plugins"]} for library in libraries],
         network=facts,
         timing_cache=timing_cache.save(),
         inspector=inspect_engine(session, plan) if request["network_info"] else None,
         engine_layers=layers_of_engine(session, plan) if request["layers"] else None,
         seconds=round(time.monotonic() - started, 3),
     )
+
+
+def check_device(number: int | None) -> dict[str, Any] | None:
+    """The GPU that --device chose; the supervisor shows this process no other one."""
+    if number is None:
+        return None
+    found = cuda_devices()
+    if not found["devices"]:
+        raise EngineError(
+            "option",
+            f"--device {number}: there is no such GPU: {found['reason']}",
+            "`graft doctor` lists the GPUs; without --device and with --target TensorRT-RTX needs none",
+        )
+    return {"number": number, **found["devices"][0]}
 
 
 def has_gpu() -> bool:
@@ -112,15 +153,12 @@ def file_digest(path: str) -> str:
     return digest.hexdigest()
 
 
-def configure(session: Session, config: Any, request: dict[str, Any]) -> None:
-    trt = session.trt
-    if request["workspace"] is not None:
-        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, request["workspace"])
-    if (request["network_info"] or request["layers"]) and hasattr(config, "profiling_verbosity"):
-        config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
-    monitor = make_monitor(trt, session.events, BUILD_FROM, BUILD_TO)
-    if monitor is not None and hasattr(config, "progress_monitor"):
-        config.progress_monitor = monitor
+def set_profiling(session: Session, config: Any, request: dict[str, Any]) -> None:
+    """Accounts of layers take the details, unless --profiling-verbosity says otherwise."""
+    wants_account = request["network_info"] or request["layers"]
+    given = request["options"]["profiling_verbosity"] is not None
+    if wants_account and not given and hasattr(config, "profiling_verbosity"):
+        config.profiling_verbosity = session.trt.ProfilingVerbosity.DETAILED
 
 
 def add_profile(session: Session, config: Any, network: Any, ranges: dict[str, ShapeRange]) -> None:
@@ -144,23 +182,42 @@ def add_profile(session: Session, config: Any, network: Any, ranges: dict[str, S
         )
 
 
-def build_with_profile(session: Session, network: Any, config: Any, model: str, ranges: dict[str, ShapeRange]) -> Any:
+def build_with_options(
+    session: Session, network: Any, config: Any, request: dict[str, Any], profiles: list[dict[str, ShapeRange]]
+) -> Any:
     """The plan. A profile that TensorRT finds fault with is an error even where it builds an engine all the same."""
-    before = len(session.complaints)
-    try:
-        return build_plan(session, network, config, model)
-    finally:
-        check_profile(session.complaints[before:], model, ranges)
+    model, options = request["model"], request["options"]
+    errors, warned = len(session.errors), len(session.warnings)
+    plan = session.owner.build_serialized_network(network, config)
+    complaints = session.errors[errors:] + session.warnings[warned:]
+    check_profiles(complaints, model, profiles)
+    if plan is not None:
+        return plan
+    formats = parse_formats("--input-format", options["input_formats"])
+    formats += parse_formats("--output-format", options["output_formats"])
+    if refused := refused_format(complaints, formats):
+        raise refused
+    failure = build_failure(session, model)
+    if options["version_compatible"] and any("nvinfer_lean" in complaint for complaint in complaints):
+        failure.next_step = "This TensorRT comes without a lean runtime to put in: add --exclude-lean-runtime"
+    elif (options["refit"] or options["strip_weights"]) and session.flavour.name == "rtx" and not has_gpu():
+        failure.next_step = "TensorRT-RTX makes an engine whose weights can be changed only on a machine with a GPU"
+    raise failure
 
 
-def check_profile(complaints: list[str], model: str, ranges: dict[str, ShapeRange]) -> None:
+def check_profiles(complaints: list[str], model: str, profiles: list[dict[str, ShapeRange]]) -> None:
     """Raises EngineError for the first complaint about a profile whose shapes do not go through the network."""
     for complaint in complaints:
         match = UNUSABLE_PROFILE.search(complaint)
-        if match is None or not ranges:
+        if match is None or not profiles:
             continue
-        word, end = PROFILE_ENDS[match.group(1)]
-        shapes = " ".join(f"{name}={dims_text(getattr(found, end))}" for name, found in ranges.items())
+        word, end = PROFILE_ENDS[match.group("end")]
+        number = match.group("number")
+        # The warning does not say which profile it is about.
+        meant = [profiles[int(number)]] if number and int(number) < len(profiles) else profiles
+        shapes = " or ".join(
+            " ".join(f"{name}={dims_text(getattr(found, end))}" for name, found in ranges.items()) for ranges in meant
+        )
         raise EngineError(
             "shapes",
             f"{model}: the {word} shapes of the profile, {shapes}, do not go through the network: {complaint}",
@@ -173,13 +230,16 @@ def check_profile(complaints: list[str], model: str, ranges: dict[str, ShapeRang
 def build_plan(session: Session, network: Any, config: Any, model: str) -> Any:
     plan = session.owner.build_serialized_network(network, config)
     if plan is None:
-        raise EngineError(
-            "build",
-            f"{model}: {session.flavour.module} {session.trt.__version__} cannot build an engine from it; "
-            "its messages come before this one",
-            "Mend what its messages name; `graft inspect` says of each node how TensorRT runs it",
-        )
+        raise build_failure(session, model)
     return plan
+
+
+def build_failure(session: Session, model: str) -> EngineError:
+    return EngineError(
+        "build",
+        f"{model}: {session.version} cannot build an engine from it; its messages come before this one",
+        "Mend what its messages name; `graft inspect` says of each node how TensorRT runs it",
+    )
 
 
 def write_engine(path: str, plan: Any) -> tuple[int, str]:
@@ -187,66 +247,6 @@ def write_engine(path: str, plan: Any) -> tuple[int, str]:
     data = memoryview(plan).cast("B")
     write_file(path, data)
     return data.nbytes, hashlib.sha256(data).hexdigest()
-
-
-def write_file(path: str, data: memoryview | bytes) -> None:
-    try:
-        with pathlib.Path(path).open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise EngineError(
-            "output",
-            f"{path}: cannot write {len(data)} bytes: {error.strerror}",
-            "Free some space, or choose another folder",
-        ) from error
-
-
-class TimingCache:
-    """TensorRT's timing cache in a file; RTX has none, and says so in the result."""
-
-    def __init__(self, session: Session, config: Any, temporary: str | None, path: str | None) -> None:
-        self._session = session
-        self._config = config
-        self._temporary = temporary
-        self._path = path
-        self._state = "not asked for"
-        if path is not None:
-            self._state = self._load(pathlib.Path(path))
-
-    def _load(self, path: pathlib.Path) -> str:
-        try:
-            previous = path.read_bytes() if path.exists() else b""
-        except OSError as error:
-            raise EngineError("input", f"timing cache {path}: {error.strerror}", "Name a readable file") from error
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            accepted = self._set(previous)
-            if not accepted:
-                self._set(b"")
-        if any("no-op" in str(warning.message) for warning in caught):
-            self._warn(f"{self._session.flavour.module} keeps no timing cache: --timing-cache has no effect")
-            return "not supported"
-        if not accepted:
-            self._warn(f"timing cache {path} is damaged, or of another TensorRT or GPU: starting an empty one")
-            return "replaced"
-        return "extended" if previous else "new"
-
-    def _set(self, data: bytes) -> bool:
-        cache = self._config.create_timing_cache(data)
-        return cache is not None and bool(self._config.set_timing_cache(cache, False))
-
-    def _warn(self, message: str) -> None:
-        self._session.events.log("warning", message)
-
-    def save(self) -> dict[str, Any]:
-        """Writes the cache to its temporary file; the supervisor renames it together with the engine."""
-        if self._state in ("not asked for", "not supported") or self._temporary is None:
-            return {"path": self._path, "state": self._state}
-        data = memoryview(self._config.get_timing_cache().serialize()).cast("B")
-        write_file(self._temporary, data)
-        return {"path": self._path, "state": self._state, "bytes": data.nbytes}
 
 
 def inspect_engine(session: Session, plan: Any) -> dict[str, Any]:

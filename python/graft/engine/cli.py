@@ -16,7 +16,8 @@ from typing import Any, NoReturn
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_named, gpu_seems_present, is_installed
 from graft.engine.libraries import check_library
-from graft.engine.shapes import parse_shape_ranges
+from graft.engine.options import FLAGS, check_combinations, parse_formats, parse_memory
+from graft.engine.shapes import parse_profile, parse_shape_ranges
 from graft.engine.supervisor import LOADING_LIMIT, QUIET_LIMITS, run_worker
 from graft.engine.targets import parse_targets
 from graft.engine.trials import serve_trials
@@ -51,10 +52,10 @@ def argument_parser() -> argparse.ArgumentParser:
     build.add_argument("--output", required=True, help="the engine file to write")
     build.add_argument("--target", action="append", default=[], help="sm89,sm120 (RTX only) or current")
     build.add_argument("--shapes", action="append", default=[], help="NAME=MIN..OPT..MAX; repeatable")
+    build.add_argument("--profile", action="append", default=[], help="one more profile: NAME=MIN..OPT..MAX,...")
     build.add_argument("--timing-cache", help="file to read and extend (not with RTX, which keeps none)")
     build.add_argument("--layers", action="store_true", help="report the engine's kernels and their types")
-    build.add_argument("--workspace", type=positive_integer, help="largest scratch memory, bytes")
-
+    add_builder_options(build)
     add_time_limit(build, "build")
 
     parse = commands.add_parser("parse", help="ask TensorRT's parser only, without building")
@@ -71,6 +72,25 @@ def argument_parser() -> argparse.ArgumentParser:
     plugins.add_argument("--verbose", action="store_true")
     add_time_limit(plugins, "plugins")
     return parser
+
+
+def add_builder_options(build: argparse.ArgumentParser) -> None:
+    build.add_argument("--memory", action="append", default=[], help="workspace=2GiB,tacticSharedMemory=48KiB ...")
+    build.add_argument("--optimization-level", type=natural_number, help="0 to 5: how much is tried")
+    for side in ("input", "output"):
+        help_text = f"NAME=[TYPE:]FORMAT[+FORMAT]: what the {side} may look like"
+        build.add_argument(f"--{side}-format", action="append", default=[], help=help_text)
+    build.add_argument("--tf32", action="store_true", help="let f32 layers compute in TF32")
+    build.add_argument("--version-compatible", action="store_true", help="an engine that later versions load")
+    build.add_argument("--exclude-lean-runtime", action="store_true", help="leave the lean runtime out of it")
+    build.add_argument("--embed-plugins", action="store_true", help="put the plugin libraries into the engine")
+    build.add_argument("--refit", action="store_true", help="weights can be changed later")
+    build.add_argument("--strip-weights", action="store_true", help="leave out weights that can be put back later")
+    build.add_argument("--weight-streaming", action="store_true", help="weights may stay in host memory")
+    build.add_argument("--dla", type=natural_number, metavar="CORE", help="run on this DLA core")
+    build.add_argument("--gpu-fallback", action="store_true", help="with --dla: what DLA cannot run, runs on the GPU")
+    build.add_argument("--device", type=natural_number, metavar="NUMBER", help="the GPU to build on")
+    build.add_argument("--profiling-verbosity", choices=["none", "layer_names_only", "detailed"])
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -104,10 +124,10 @@ def positive_number(text: str) -> float:
     return value
 
 
-def positive_integer(text: str) -> int:
+def natural_number(text: str) -> int:
     value = int(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError("must be positive")
+    if not 0 <= value < 2**31:
+        raise argparse.ArgumentTypeError("must be a whole number from 0")
     return value
 
 
@@ -131,6 +151,9 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
     check_libraries(arguments.plugin_library)
     targets = parse_targets(arguments.target)
     parse_shape_ranges(arguments.shapes)
+    for profile in arguments.profile:
+        parse_profile(profile)
+    options = builder_options(arguments)
     flavour = choose_flavour(arguments.tensorrt, targets, gpu_seems_present())
     engine = WholeFile(arguments.output)
     timing_cache = WholeFile(arguments.timing_cache) if arguments.timing_cache else None
@@ -140,22 +163,37 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
         "engine_file": str(engine.temporary),
         "targets": targets,
         "shapes": arguments.shapes,
+        "profiles": arguments.profile,
+        "options": options,
+        "device": arguments.device,
         "timing_cache": arguments.timing_cache,
+        "timing_cache_target": str(timing_cache.target) if timing_cache else None,
         "timing_cache_file": str(timing_cache.temporary) if timing_cache else None,
-        "workspace": arguments.workspace,
         "layers": arguments.layers,
     }
     try:
         result = run_worker(request, flavour, events.write, arguments.verbose)
         engine.publish()
-        if timing_cache:
-            timing_cache.publish()
     finally:
         engine.discard()
         if timing_cache:
             timing_cache.discard()
     events.progress("done", 1, 1, 1.0)
     events.write(result)
+
+
+def builder_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Checked as far as that goes without TensorRT."""
+    parse_formats("--input-format", arguments.input_format)
+    parse_formats("--output-format", arguments.output_format)
+    names = (*FLAGS, "tf32", "embed_plugins", "optimization_level", "dla", "profiling_verbosity")
+    options = {name: getattr(arguments, name) for name in names} | {
+        "memory": parse_memory(arguments.memory),
+        "input_formats": arguments.input_format,
+        "output_formats": arguments.output_format,
+    }
+    check_combinations(options)
+    return options
 
 
 class WholeFile:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,6 @@ from graft.engine.libraries import ENTRY_POINTS, check_damage, refusal_by_loader
 
 # Of TensorRT's account of an engine's kernels; one message.
 LAYERS_HEADING = "Layers:"
-COMPLAINTS = ("internal_error", "error", "warning")
 
 
 class Session:
@@ -26,7 +26,8 @@ class Session:
         self.events = events
         self.trt = import_flavour(flavour)
         self.layers_account = ""
-        self.complaints: list[str] = []  # TensorRT's warnings and errors
+        self.warnings: list[str] = []  # TensorRT's own, and its errors
+        self.errors: list[str] = []
         self.logger = make_logger(self.trt, self.hear)
         # A builder is what tells TensorRT, registry included, which logger to use. A lean runtime would too, but
         # without a GPU it cannot be made and ends the process when it is destroyed; its registry does without.
@@ -39,9 +40,31 @@ class Session:
     def hear(self, severity: str, message: str) -> None:
         if message.startswith(LAYERS_HEADING):
             self.layers_account = message
-        if severity in COMPLAINTS:
-            self.complaints.append(message)
+        if severity == "warning":
+            self.warnings.append(message)
+        elif severity in ("internal_error", "error"):
+            self.errors.append(message)
         self.events.log(severity, message)
+
+    @property
+    def version(self) -> str:
+        return f"{self.flavour.module} {self.trt.__version__}"
+
+    @contextmanager
+    def refusing(self, option: str) -> Iterator[None]:
+        """What TensorRT calls an error within is its refusal of the option: most of its setters give no other sign."""
+        before = len(self.errors)
+        try:
+            yield
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise self.refusal(option, str(error)) from error
+        if len(self.errors) > before:
+            raise self.refusal(option, self.errors[before])
+
+    def refusal(self, option: str, reason: str) -> EngineError:
+        return EngineError(
+            "option", f"{option}: {self.version} refuses it: {reason}", "Leave it out, or give what it allows"
+        )
 
     def identity(self) -> dict[str, str]:
         return {

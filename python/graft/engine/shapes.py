@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -144,6 +145,34 @@ def missing_ranges(missing: list[NetworkInput]) -> EngineError:
         inputs=[i.name for i in missing],
         values=bool(with_values),
     )
+
+
+def parse_profile(text: str) -> dict[str, ShapeRange]:
+    """Ranges of several inputs, joined by commas. A comma in a name does not part them: sizes come before one that
+    does."""
+    return parse_shape_ranges(re.split(r"(?<=\d),", text))
+
+
+def optimization_profiles(
+    inputs: list[NetworkInput], shapes: list[str], profiles: list[str]
+) -> list[dict[str, ShapeRange]]:
+    """The ranges of each profile: those of --shapes in all of them, and each --profile's own. None: the network needs
+    no profile."""
+    common = parse_shape_ranges(shapes)
+    if not profiles:
+        ranges = profile_ranges(inputs, common)
+        return [ranges] if ranges else []
+    found = []
+    for text in profiles:
+        try:
+            found.append(profile_ranges(inputs, common | parse_profile(text)))
+        except EngineError as error:
+            raise EngineError(
+                error.kind, f"--profile {text}: {error.message}", error.next_step, **error.facts
+            ) from None
+    if not all(found):
+        raise EngineError("shapes", "--profile: the model has no dynamic input", "Leave --profile out")
+    return found
 
 
 def profile_ranges(inputs: list[NetworkInput], given: dict[str, ShapeRange]) -> dict[str, ShapeRange]:

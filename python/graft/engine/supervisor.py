@@ -51,7 +51,7 @@ class Outcome:
 def run_worker(request: dict[str, Any], flavour: Flavour | None, relay: Relay, verbose: bool = False) -> dict[str, Any]:
     """Runs one request; returns its result event. Raises EngineError for an error event or a death."""
     with tempfile.TemporaryDirectory(prefix="graft-engine-") as links:
-        environment = worker_environment(flavour, pathlib.Path(links))
+        environment = worker_environment(flavour, pathlib.Path(links)) | visible_device(request.get("device"))
         outcome = watch(request, environment, relay, verbose)
     if outcome.final is None and outcome.hung_after is not None:
         raise hang_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))
@@ -79,6 +79,23 @@ def worker_environment(flavour: Flavour | None, links: pathlib.Path) -> dict[str
     if flavour is not None and make_library_links(flavour, links):
         environment["LD_LIBRARY_PATH"] = joined_paths(str(links), environment.get("LD_LIBRARY_PATH"))
     return environment
+
+
+def visible_device(number: int | None) -> dict[str, str]:
+    """What shows a process that GPU alone. It counts among those that are visible here, as CUDA does."""
+    if number is None:
+        return {}
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return {"CUDA_VISIBLE_DEVICES": str(number)}
+    names = [name.strip() for name in visible.split(",") if name.strip()]
+    if number >= len(names):
+        raise EngineError(
+            "option",
+            f"--device {number}: CUDA_VISIBLE_DEVICES={visible} shows {len(names)} GPUs",
+            "Give a smaller number; the first is 0",
+        )
+    return {"CUDA_VISIBLE_DEVICES": names[number]}
 
 
 def joined_paths(first: str, rest: str | None) -> str:
@@ -255,7 +272,9 @@ def crash_error_after(command: str, code: int, last: list[str], loading: str | N
     if loading is not None:
         return ended_by_library(loading, how, said, facts)
     if signal_name == "SIGKILL":
-        next_step = "The system probably ran out of memory: use a machine with more, or a smaller --workspace"
+        next_step = (
+            "The system probably ran out of memory: use a machine with more, or a smaller --memory workspace=SIZE"
+        )
     return EngineError("crash", f"the TensorRT process of `{command}` ended {how}{said}", next_step, **facts)
 
 

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import models
 import numpy as np
@@ -73,7 +74,7 @@ def test_dynamic_shapes_need_and_take_a_range(tmp_path: pathlib.Path) -> None:
     assert refused.logged() == ""  # the driver spoke before TensorRT had to
     given = "x=1x3x8x8..4x3x16x16..8x3x32x32"
     result = drive("build", model, "--output", engine, "--shapes", given).result
-    assert result["profile"] == {"x": given.removeprefix("x=")}
+    assert result["profiles"] == [{"x": given.removeprefix("x=")}]
     assert result["network"]["outputs"][0]["shape"] == [-1, 3, -1, -1]
 
 
@@ -207,8 +208,28 @@ def test_external_weights_are_found_beside_the_model(tmp_path: pathlib.Path) -> 
         (["--shapes", "x=2x3x8x8"], "shapes", ["fixes at 1"]),
         (["--shapes", "nonsense"], "shapes", ["nonsense"]),
         (["--plugin-library", "/no/such/library.so"], "plugin_library", ["/no/such/library.so", "no such file"]),
-        (["--workspace", "-1"], "usage", ["--workspace"]),
-        (["--workspace", "many"], "usage", ["--workspace"]),
+        (["--memory", "workspace=-1MiB"], "option", ["--memory", "'-1MiB'"]),
+        (["--memory", "workspace=2"], "option", ["--memory", "with its unit"]),
+        (["--memory", "workspace=1MiB,workspace=2MiB"], "option", ["--memory", "given twice"]),
+        (["--memory", "bogus=1MiB"], "option", ["--memory bogus=1MiB", "tacticSharedMemory"]),
+        (["--memory", "dlaSRAM=1MiB"], "option", ["--memory", "DLA"]),
+        (["--optimization-level", "-1"], "usage", ["--optimization-level"]),
+        (["--optimization-level", "most"], "usage", ["--optimization-level"]),
+        (["--input-format", "x=bogus"], "option", ["--input-format x=bogus", "'bogus'"]),
+        (["--input-format", "x=f8:linear"], "option", ["--input-format x=f8:linear", "'f8'"]),
+        (["--input-format", "z=linear"], "option", ["'z'", "it has: x"]),
+        (["--input-format", "linear,linear"], "option", ["2 formats for 1 inputs: x"]),
+        (["--input-format", "x=linear", "--input-format", "linear"], "option", ["some have a name"]),
+        (["--input-format", "x=linear", "--input-format", "x=hwc"], "option", ["given twice"]),
+        (["--input-format", "x=f16:linear"], "option", ["x is f32 in the model"]),
+        (["--output-format", "y=hwc8"], "option", ["--output-format y=hwc8", "no such format"]),
+        (["--exclude-lean-runtime"], "option", ["needs --version-compatible"]),
+        (["--gpu-fallback"], "option", ["needs --dla"]),
+        (["--embed-plugins"], "option", ["no plugin library"]),
+        (["--dla", "0"], "option", ["--dla 0", "no DLA core"]),
+        (["--profile", "x=1x3x8x8"], "shapes", ["no dynamic input"]),
+        (["--profile", "nonsense"], "shapes", ["nonsense"]),
+        (["--timing-cache", "no.cache"], "option", ["--timing-cache", "does not have it"]),
         (["--bogus"], "usage", ["--bogus"]),
         (["--tensorrt", "bogus"], "usage", ["--tensorrt"]),
     ],
@@ -289,19 +310,83 @@ def test_verbose_passes_on_all_that_tensorrt_says(tmp_path: pathlib.Path) -> Non
 
 def test_workspace_limits_the_builder(tmp_path: pathlib.Path) -> None:
     model = models.convolution(tmp_path / "conv.onnx")
-    done = drive("build", model, "--output", tmp_path / "m.engine", "--workspace", 1 << 20)
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--memory", "workspace=1MiB")
     assert done.code == 1
     assert "workspace" in done.logged("error")
-    assert drive("build", model, "--output", tmp_path / "m.engine", "--workspace", 1 << 30).code == 0
+    assert drive("build", model, "--output", tmp_path / "m.engine", "--memory", "workspace=1GiB").code == 0
 
 
-def test_timing_cache_is_ignored_aloud(tmp_path: pathlib.Path) -> None:
+def engine_of(tmp_path: pathlib.Path, model: pathlib.Path, *flags: object) -> tuple[bytes, dict[str, Any]]:
+    result = drive("build", model, "--output", tmp_path / "m.engine", "--target", "sm89", *flags).result
+    return (tmp_path / "m.engine").read_bytes(), result
+
+
+def test_tf32_is_off_unless_it_is_allowed(tmp_path: pathlib.Path) -> None:
     model = models.convolution(tmp_path / "conv.onnx")
-    cache = tmp_path / "timing.cache"
-    done = drive("build", model, "--output", tmp_path / "m.engine", "--timing-cache", cache)
-    assert done.result["timing_cache"] == {"path": str(cache), "state": "not supported"}
-    assert "--timing-cache" in done.logged("warning")
-    assert folder_holds(tmp_path, "conv.onnx", "m.engine")
+    without, result = engine_of(tmp_path, model)
+    assert result["options"] == {"tf32": False}
+    allowed, result = engine_of(tmp_path, model, "--tf32")
+    assert result["options"] == {"tf32": True}
+    assert without != allowed
+    assert engine_of(tmp_path, model)[0] == without  # and a build repeats bit by bit, so that this says something
+
+
+def test_options_that_rtx_has_change_the_engine(tmp_path: pathlib.Path) -> None:
+    model = models.convolution(tmp_path / "conv.onnx")
+    plain, _ = engine_of(tmp_path, model)
+    for flags in (
+        ["--input-format", "x=hwc"],
+        ["--input-format", "f32:chw32"],
+        ["--output-format", "y=f32:hwc+linear"],
+    ):
+        assert engine_of(tmp_path, model, *flags)[0] != plain, flags
+    for flags in (
+        ["--optimization-level", "0"],
+        ["--memory", "workspace=512MiB,tacticSharedMemory=64KiB,tacticDRAM=1GiB"],
+        ["--weight-streaming"],
+        ["--version-compatible", "--exclude-lean-runtime"],
+        ["--profiling-verbosity", "layer_names_only"],
+    ):
+        assert engine_of(tmp_path, model, *flags)[0], flags
+
+
+def test_an_engine_with_two_profiles(tmp_path: pathlib.Path) -> None:
+    model = models.dynamic(tmp_path / "dynamic.onnx")
+    small, large = "1x3x8x8..4x3x8x8..8x3x16x16", "16x3x8x8..16x3x8x8..32x3x16x16"
+    two, result = engine_of(tmp_path, model, "--profile", f"x={small}", "--profile", f"x={large}")
+    assert result["profiles"] == [{"x": small}, {"x": large}]
+    assert len(two) > len(engine_of(tmp_path, model, "--shapes", f"x={small}")[0])
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--profile", f"x={small}", "--profile", "y=1")
+    assert (done.code, done.error["kind"]) == (2, "shapes")
+    assert "--profile y=1" in done.error["message"]
+
+
+def test_a_version_compatible_engine_without_a_lean_runtime_says_what_to_add(tmp_path: pathlib.Path) -> None:
+    model = models.convolution(tmp_path / "conv.onnx")
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--version-compatible")
+    assert done.code == 1
+    assert "--exclude-lean-runtime" in done.error["next_step"]
+
+
+def test_the_plugin_library_is_in_the_engine_or_not(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    model = models.fixture(tmp_path / "m.onnx", "FixtureIdentity", gain=1.0, axes=[1])
+    without, result = engine_of(tmp_path, model, "--plugin-library", fixture_library)
+    assert [library["embedded"] for library in result["plugin_libraries"]] == [False]
+    within, result = engine_of(tmp_path, model, "--plugin-library", fixture_library, "--embed-plugins")
+    assert [library["embedded"] for library in result["plugin_libraries"]] == [True]
+    assert fixture_library.read_bytes() in within
+    assert fixture_library.read_bytes() not in without
+
+
+def test_a_gpu_that_is_not_there(tmp_path: pathlib.Path) -> None:
+    model = models.convolution(tmp_path / "conv.onnx")
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--device", 63)
+    assert (done.code, done.error["kind"]) == (2, "option")
+    assert "--device 63" in done.error["message"]
+    shown = driver_environment() | {"CUDA_VISIBLE_DEVICES": "0"}
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--device", 1, environment=shown)
+    assert "CUDA_VISIBLE_DEVICES=0 shows 1 GPUs" in done.error["message"]
+    assert folder_holds(tmp_path, "conv.onnx")
 
 
 def test_an_operator_of_its_own_process_is_not_needed_for_help() -> None:

@@ -1,6 +1,7 @@
 # The driver's path for the full TensorRT, against a stand-in; and what becomes of a build that is interrupted.
 from __future__ import annotations
 
+import fcntl
 import os
 import pathlib
 import signal
@@ -33,8 +34,9 @@ class Setting:
             "STAND_IN_SECONDS": str(seconds),
         }
 
-    def build(self, *flags: object, version: str = "10.13.0") -> Driven:
-        return drive(*self.arguments, *flags, environment=self.environment(version))
+    def build(self, *flags: object, version: str = "10.13.0", **environment: object) -> Driven:
+        more = {name: str(value) for name, value in environment.items()}
+        return drive(*self.arguments, *flags, environment=self.environment(version) | more)
 
     def calls(self) -> list[str]:
         return self.record.read_text().splitlines() if self.record.exists() else []
@@ -52,7 +54,7 @@ def setting(tmp_path: pathlib.Path) -> Setting:
 
 @pytest.mark.parametrize("version", ["10.3.0", "11.4.0"])
 def test_strongly_typed_network_with_profile(setting: Setting, version: str) -> None:
-    result = setting.build("--workspace", 1 << 20, version=version).result
+    result = setting.build("--memory", "workspace=1MiB", version=version).result
     assert setting.engine.read_bytes() == b"engine"
     assert result["tensorrt"] == {"flavour": "full", "module": "tensorrt", "version": version}
     assert result["network"]["inputs"] == [{"name": "x", "dtype": "f16", "shape": [-1, 3]}]
@@ -98,6 +100,136 @@ def test_timing_cache(setting: Setting, before: bytes | None, state: str, after:
     assert cache.read_bytes() == after
     assert ("timing.cache" in done.logged("warning")) == (state == "replaced")
     assert setting.files() == {"m.onnx", "m.engine", "timing.cache"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "calls"),
+    [
+        ([], ["clear TF32"]),
+        (["--tf32"], ["set TF32"]),
+        (["--version-compatible"], ["set VERSION_COMPATIBLE"]),
+        (["--version-compatible", "--exclude-lean-runtime"], ["set VERSION_COMPATIBLE", "set EXCLUDE_LEAN_RUNTIME"]),
+        (["--refit"], ["set REFIT"]),
+        (["--strip-weights"], ["set STRIP_PLAN", "set REFIT_IDENTICAL"]),
+        (["--strip-weights", "--refit"], ["set REFIT", "set STRIP_PLAN"]),
+        (["--weight-streaming"], ["set WEIGHT_STREAMING"]),
+        (["--optimization-level", "5"], ["builder_optimization_level = 5"]),
+        (["--profiling-verbosity", "none"], ["profiling_verbosity = NONE"]),
+        (
+            ["--memory", "workspace=2GiB,tacticSharedMemory=48KiB", "--memory", "tacticDRAM=1.5G"],
+            ["WORKSPACE 2147483648", "TACTIC_SHARED_MEMORY 49152", "TACTIC_DRAM 1610612736"],
+        ),
+        (["--input-format", "x=f16:hwc8+linear", "--output-format", "y=chw2"], ["formats of x 5", "formats of y 2"]),
+        (["--input-format", "fp16:chw4"], ["formats of x 8"]),  # by position, as trtexec writes them
+    ],
+)
+def test_builder_options_reach_tensorrt(setting: Setting, flags: list[str], calls: list[str]) -> None:
+    result = setting.build(*flags).result
+    assert [call for call in setting.calls() if call in calls] == calls
+    assert result["options"]["tf32"] is ("--tf32" in flags)
+    assert ("set REFIT_IDENTICAL" in setting.calls()) == (flags == ["--strip-weights"])
+
+
+def test_dla_with_gpu_fallback(setting: Setting) -> None:
+    flags = ["--dla", "1", "--gpu-fallback", "--memory", "dlaSRAM=1MiB"]
+    done = setting.build(*flags)
+    assert (done.code, done.error["kind"]) == (2, "option")
+    assert "--dla 1: tensorrt 10.13.0 finds no DLA core on this machine" in done.error["message"]
+    assert setting.build(*flags, STAND_IN_DLA_CORES=2).result["options"]["dla"] == 1
+    expected = ["set GPU_FALLBACK", "default_device_type = DLA", "DLA_core = 1", "DLA_MANAGED_SRAM 1048576"]
+    assert [call for call in setting.calls() if call in expected][-4:] == expected
+    assert "--dla 2" in setting.build("--dla", "2", STAND_IN_DLA_CORES=2).error["message"]
+
+
+def test_what_a_setter_says_on_the_logger_alone_is_an_error(setting: Setting) -> None:
+    done = setting.build("--memory", "dlaSRAM=3000B")
+    assert (done.code, done.error["kind"]) == (2, "option")
+    assert "--memory dla_managed_sram=3000B: tensorrt 10.13.0 refuses it" in done.error["message"]
+    assert "no power of two" in done.error["message"]
+    assert setting.files() == {"m.onnx"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "lacking"),
+    [
+        (["--weight-streaming"], "BuilderFlag.WEIGHT_STREAMING"),
+        (["--version-compatible"], "BuilderFlag.VERSION_COMPATIBLE"),
+        (["--strip-weights"], "BuilderFlag.STRIP_PLAN"),
+        (["--refit"], "BuilderFlag.REFIT"),
+        (["--tf32"], "BuilderFlag.TF32"),
+        (["--memory", "tacticDRAM=1GiB"], "MemoryPoolType.TACTIC_DRAM"),
+        (["--input-format", "x=hwc16"], "TensorFormat.HWC16"),
+        (["--profiling-verbosity", "detailed"], "ProfilingVerbosity.DETAILED"),
+        (["--dla", "0"], "DeviceType.DLA"),
+    ],
+)
+def test_what_this_tensorrt_lacks_is_refused_by_name(setting: Setting, flags: list[str], lacking: str) -> None:
+    done = setting.build(*flags, version="11.4.0", STAND_IN_LACKS=lacking)
+    assert (done.code, done.error["kind"]) == (2, "option")
+    assert f"{flags[0]}" in done.error["message"]
+    assert f"tensorrt 11.4.0 does not have it (no {lacking})" in done.error["message"]
+    assert setting.files() == {"m.onnx"}
+
+
+def test_several_profiles(setting: Setting) -> None:
+    ranges = ["1x3..2x3..4x3", "8x3..8x3..16x3"]
+    setting.arguments = setting.arguments[:-2]
+    result = setting.build("--profile", f"x={ranges[0]}", "--profile", f"x={ranges[1]}").result
+    assert result["profiles"] == [{"x": ranges[0]}, {"x": ranges[1]}]
+    assert [call for call in setting.calls() if call.startswith("profile x")] == [
+        "profile x ((1, 3), (2, 3), (4, 3))",
+        "profile x ((8, 3), (8, 3), (16, 3))",
+    ]
+
+
+def test_builds_that_share_a_timing_cache_lose_nothing(setting: Setting) -> None:
+    cache = setting.folder / "timing.cache"
+    cache.write_bytes(b"old")
+    link = setting.folder / "link.cache"
+    link.symlink_to(cache.name)
+    go = setting.folder / "go"
+    slow = subprocess.Popen(
+        [sys.executable, "-m", "graft.engine", *setting.arguments, "--timing-cache", str(link)],
+        env=setting.environment() | {"STAND_IN_WAITS_FOR": str(go)},
+        stdout=subprocess.DEVNULL,
+    )
+    while not any(call.startswith("building in") for call in setting.calls()):
+        assert slow.poll() is None
+        time.sleep(0.02)
+    fast = setting.folder / "fast.engine"
+    assert setting.build("--output", fast, "--timing-cache", cache).code == 0
+    assert cache.read_bytes() == b"old+"
+    go.touch()
+    assert slow.wait() == 0
+    assert cache.read_bytes() == b"oldold++"  # its own, and what the other wrote meanwhile
+    assert link.is_symlink()
+    assert setting.files() == {"m.onnx", "m.engine", "fast.engine", "timing.cache", "link.cache", "go"}
+
+
+def test_a_timing_cache_waits_for_the_build_that_writes_it(setting: Setting) -> None:
+    cache = setting.folder / "timing.cache"
+    cache.write_bytes(b"old")
+    with cache.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "graft.engine", *setting.arguments, "--timing-cache", str(cache)],
+            env=setting.environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert driver.stdout is not None
+        for line in driver.stdout:
+            if '"write"' in line:
+                break  # the engine is built; only the cache is left to write
+        assert cache.read_bytes() == b"old"
+        # Another build replaces the file while this one waits for the lock on what has gone.
+        replaced = setting.folder / "new"
+        replaced.write_bytes(b"theirs")
+        replaced.replace(cache)
+    driver.stdout.read()
+    driver.stdout.close()
+    assert driver.wait() == 0
+    assert cache.read_bytes() == b"oldtheirs+"
 
 
 def is_alive(process: int) -> bool:

@@ -1,5 +1,6 @@
 # A stand-in for the full TensorRT's Python module: enough of the documented interface to see how the driver calls it.
-"""STAND_IN_VERSION chooses what differs between 10.x and 11.x; STAND_IN_RECORD is a file that gets one line per call."""
+"""STAND_IN_VERSION chooses what differs between 10.x and 11.x; STAND_IN_RECORD is a file that gets one line per call;
+STAND_IN_LACKS names flags that this TensorRT is to be without."""
 
 from __future__ import annotations
 
@@ -16,6 +17,11 @@ def record(text: str) -> None:
     if "STAND_IN_RECORD" in os.environ:
         with pathlib.Path(os.environ["STAND_IN_RECORD"]).open("a") as file:
             file.write(text + "\n")
+
+
+def enumeration(name: str, members: str) -> enum.EnumMeta:
+    lacking = os.environ.get("STAND_IN_LACKS", "").split()
+    return enum.IntEnum(name, [member for member in members.split() if f"{name}.{member}" not in lacking], start=0)
 
 
 class NetworkDefinitionCreationFlag(enum.IntEnum):
@@ -46,12 +52,19 @@ class DataType(enum.Enum):
     HALF = 1
 
 
-class MemoryPoolType(enum.Enum):
-    WORKSPACE = 0
-
-
-class ProfilingVerbosity(enum.Enum):
-    DETAILED = 0
+BuilderFlag = enumeration(
+    "BuilderFlag",
+    "GPU_FALLBACK REFIT TF32 VERSION_COMPATIBLE EXCLUDE_LEAN_RUNTIME STRIP_PLAN REFIT_IDENTICAL WEIGHT_STREAMING",
+)
+MemoryPoolType = enumeration(
+    "MemoryPoolType",
+    "WORKSPACE DLA_MANAGED_SRAM DLA_LOCAL_DRAM DLA_GLOBAL_DRAM TACTIC_DRAM TACTIC_SHARED_MEMORY",
+)
+TensorFormat = enumeration(
+    "TensorFormat", "LINEAR CHW2 HWC8 CHW4 CHW16 CHW32 DHWC8 CDHW32 HWC DLA_LINEAR DLA_HWC4 HWC16"
+)
+ProfilingVerbosity = enumeration("ProfilingVerbosity", "LAYER_NAMES_ONLY DETAILED NONE")
+DeviceType = enumeration("DeviceType", "GPU DLA")
 
 
 class ILogger:
@@ -69,12 +82,22 @@ class IProgressMonitor:
 
 class Tensor:
     is_shape_tensor = False
+    formats = 1
 
     def __init__(self, name: str, shape: tuple[int, ...]) -> None:
         self.name, self.shape, self.dtype = name, shape, DataType.HALF
 
     def get_dimension_name(self, axis: int) -> str:
         return ""
+
+    @property
+    def allowed_formats(self) -> int:
+        return self.formats
+
+    @allowed_formats.setter
+    def allowed_formats(self, mask: int) -> None:
+        record(f"formats of {self.name} {mask}")
+        self.formats = mask
 
 
 class Registry:
@@ -119,12 +142,38 @@ class TimingCache:
     def serialize(self) -> bytes:
         return self.data + b"+"
 
+    def combine(self, other: TimingCache, ignore_mismatch: bool) -> bool:
+        if other.data.startswith(b"foreign") and not ignore_mismatch:
+            return False
+        self.data += other.data
+        return True
+
 
 class Config:
     progress_monitor: IProgressMonitor | None = None
     cache: TimingCache
+    logger: ILogger
 
-    def set_memory_pool_limit(self, pool: MemoryPoolType, size: int) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in ("progress_monitor", "cache", "logger"):
+            record(f"{name} = {getattr(value, 'name', value)}")
+        super().__setattr__(name, value)
+
+    builder_optimization_level = 3
+    profiling_verbosity = 0
+    plugins_to_serialize: list[str] = []
+
+    def set_flag(self, flag: enum.IntEnum) -> None:
+        record(f"set {flag.name}")
+
+    def clear_flag(self, flag: enum.IntEnum) -> None:
+        record(f"clear {flag.name}")
+
+    def set_memory_pool_limit(self, pool: enum.IntEnum, size: int) -> None:
+        if pool.name.startswith("DLA") and size & (size - 1):
+            # TensorRT's setters report on the logger alone.
+            self.logger.log(ILogger.Severity.ERROR, f"Parameter check failed, {size} is no power of two")
+            return
         record(f"{pool.name} {size}")
 
     def create_timing_cache(self, data: bytes) -> TimingCache | None:
@@ -150,12 +199,18 @@ class Builder:
     def __init__(self, logger: ILogger) -> None:
         self.logger = logger
 
+    @property
+    def num_DLA_cores(self) -> int:  # noqa: N802
+        return int(os.environ.get("STAND_IN_DLA_CORES", "0"))
+
     def create_network(self, flags: int) -> Network:
         record(f"network flags {flags}")
         return Network()
 
     def create_builder_config(self) -> Config:
-        return Config()
+        config = Config()
+        config.logger = self.logger
+        return config
 
     def create_optimization_profile(self) -> Profile:
         return Profile()
@@ -164,6 +219,8 @@ class Builder:
         config.progress_monitor.phase_start("Building engine", None, 2)
         record(f"building in {os.getpid()}")
         time.sleep(float(os.environ.get("STAND_IN_SECONDS", "0")))
+        while "STAND_IN_WAITS_FOR" in os.environ and not pathlib.Path(os.environ["STAND_IN_WAITS_FOR"]).exists():
+            time.sleep(0.01)
         config.progress_monitor.step_complete("Building engine", 1)
         config.progress_monitor.phase_finish("Building engine")
         return b"engine"

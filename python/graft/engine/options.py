@@ -1,0 +1,300 @@
+# The builder's options: memory pools, formats, flags, DLA; how they are written, and how TensorRT is told.
+"""What a TensorRT does not have is refused by the option's name with that TensorRT's version."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from graft.engine.events import EngineError
+from graft.engine.parsing import DTYPE_NAMES, dtype_name
+from graft.engine.session import Session
+
+# Graft's names (and trtexec's) of TensorRT's memory pools.
+POOLS = {
+    "workspace": "WORKSPACE",
+    "tacticsharedmemory": "TACTIC_SHARED_MEMORY",
+    "tacticsharedmem": "TACTIC_SHARED_MEMORY",
+    "tacticdram": "TACTIC_DRAM",
+    "dlasram": "DLA_MANAGED_SRAM",
+    "dlalocaldram": "DLA_LOCAL_DRAM",
+    "dlaglobaldram": "DLA_GLOBAL_DRAM",
+}
+POOL_NAMES = "workspace, tacticSharedMemory, tacticDRAM, dlaSRAM, dlaLocalDRAM, dlaGlobalDRAM"
+UNITS = {"b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+MEMORY_SYNTAX = "Write for example workspace=2GiB,tacticSharedMemory=48KiB; the units are B, KiB, MiB and GiB"
+
+FORMATS = {
+    "linear": "LINEAR",
+    "chw": "LINEAR",
+    "chw2": "CHW2",
+    "chw4": "CHW4",
+    "chw16": "CHW16",
+    "chw32": "CHW32",
+    "hwc": "HWC",
+    "hwc8": "HWC8",
+    "hwc16": "HWC16",
+    "dhwc": "DHWC",
+    "dhwc8": "DHWC8",
+    "cdhw32": "CDHW32",
+    "dla_linear": "DLA_LINEAR",
+    "dla_hwc4": "DLA_HWC4",
+}
+TYPES = {name: name for name in (*DTYPE_NAMES.values(), "bool", "fp8", "int4", "fp4")} | {
+    "fp32": "f32",
+    "fp16": "f16",
+    "int8": "i8",
+    "uint8": "u8",
+    "int32": "i32",
+    "int64": "i64",
+}
+FORMAT_SYNTAX = (
+    "Write NAME=FORMAT, NAME=TYPE:FORMAT or several formats joined by +, for example x=f16:hwc8; the formats are "
+    + ", ".join(FORMATS)
+)
+WRONG_FORMAT = re.compile(r"(\S+): has dataType \w+ unsupported by tensor's allowed TensorFormats")
+
+# Options that are one flag of the builder.
+FLAGS = {
+    "version_compatible": "VERSION_COMPATIBLE",
+    "exclude_lean_runtime": "EXCLUDE_LEAN_RUNTIME",
+    "refit": "REFIT",
+    "strip_weights": "STRIP_PLAN",
+    "weight_streaming": "WEIGHT_STREAMING",
+    "gpu_fallback": "GPU_FALLBACK",
+}
+# Those that mean nothing without another.
+NEEDS = {"exclude_lean_runtime": "version_compatible", "gpu_fallback": "dla"}
+
+
+def spelling(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def parse_memory(texts: list[str]) -> dict[str, int]:
+    """Bytes for each of TensorRT's memory pools."""
+    limits: dict[str, int] = {}
+    for text in texts:
+        for part in text.split(","):
+            name, separator, size = part.partition("=" if "=" in part else ":")
+            pool = POOLS.get(name.strip().lower().replace("_", ""))
+            if not separator or pool is None:
+                raise EngineError("option", f"--memory {part}: no such pool; there are {POOL_NAMES}", MEMORY_SYNTAX)
+            if pool in limits:
+                raise EngineError("option", f"--memory {part}: this pool is given twice", "Give each pool once")
+            limits[pool] = parse_size(size, part)
+    return limits
+
+
+def parse_size(text: str, whole: str) -> int:
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,9})?)([a-z]+)", text.strip().lower())
+    if match is None or match.group(2) not in UNITS:
+        raise EngineError("option", f"--memory {whole}: {text!r} is not a size with its unit", MEMORY_SYNTAX)
+    size = int(float(match.group(1)) * UNITS[match.group(2)])
+    if not 0 < size < 2**62:
+        raise EngineError("option", f"--memory {whole}: {size} bytes is outside 1..2^62", MEMORY_SYNTAX)
+    return size
+
+
+@dataclass(frozen=True)
+class TensorFormat:
+    """What one input or output may look like; no name: it is meant by its position."""
+
+    option: str
+    text: str
+    name: str | None
+    type: str | None
+    formats: tuple[str, ...]  # of TensorRT's names
+
+
+def parse_formats(option: str, texts: list[str]) -> list[TensorFormat]:
+    found = []
+    for text in texts:
+        # Without names they are meant by position, as trtexec writes them: fp16:chw,fp32:chw+hwc8.
+        for part in text.split(",") if "=" not in text else [text]:
+            name, separator, value = part.rpartition("=")
+            found.append(parse_format(option, part, name if separator else None, value.strip().lower()))
+    names = [each.name for each in found]
+    if len({name is None for name in names}) > 1:
+        raise EngineError("option", f"{option}: some have a name and some have none", FORMAT_SYNTAX)
+    for name in names:
+        if name is not None and names.count(name) > 1:
+            raise EngineError("option", f"{option} {name}: given twice", "Join several formats by +")
+    return found
+
+
+def parse_format(option: str, text: str, name: str | None, value: str) -> TensorFormat:
+    first, colon, rest = value.partition(":")
+    if not colon and first in TYPES:
+        first, rest = value, "linear"
+    elif not colon:
+        first, rest = "", value
+    type_name = TYPES.get(first)
+    formats = rest.split("+")
+    wrong = next((each for each in formats if each not in FORMATS), None)
+    if name == "" or (first and type_name is None) or wrong is not None:
+        what = f"type {first!r}" if first and type_name is None else f"format {wrong!r}"
+        raise EngineError("option", f"{option} {text}: there is no {what}", FORMAT_SYNTAX)
+    return TensorFormat(option, text, name, type_name, tuple(FORMATS[each] for each in formats))
+
+
+def check_combinations(options: dict[str, Any]) -> None:
+    """Raises EngineError for an option that means nothing without another."""
+    for name, needed in NEEDS.items():
+        if options[name] and options[needed] in (None, False):
+            raise EngineError(
+                "option", f"{spelling(name)}: it needs {spelling(needed)} as well", f"Give {spelling(needed)} too"
+            )
+
+
+def lacks(session: Session, option: str, what: str) -> EngineError:
+    return EngineError(
+        "option",
+        f"{option}: {session.version} does not have it (no {what})",
+        "Leave it out, or build with a TensorRT that has it: --tensorrt full or rtx",
+    )
+
+
+def member_of(session: Session, option: str, enumeration: str, name: str) -> Any:
+    """The member of one of TensorRT's enumerations; EngineError if this TensorRT does not have it."""
+    found = getattr(getattr(session.trt, enumeration, None), name, None)
+    if found is None:
+        raise lacks(session, option, f"{enumeration}.{name}")
+    return found
+
+
+def apply_options(session: Session, config: Any, options: dict[str, Any]) -> None:
+    """All that is set on the builder's configuration."""
+    for name, flag in FLAGS.items():
+        if options[name]:
+            set_flag(session, config, spelling(name), flag)
+    if options["strip_weights"] and not options["refit"]:
+        # Stripped weights are of no use unless they can be put back; the same ones, unless --refit says other ones.
+        set_flag(session, config, "--strip-weights", "REFIT_IDENTICAL")
+    if options["dla"] is not None:
+        use_dla(session, config, options["dla"])
+    for pool, size in options["memory"].items():
+        option = f"--memory {pool.lower()}={size}B"
+        with session.refusing(option):
+            config.set_memory_pool_limit(member_of(session, option, "MemoryPoolType", pool), size)
+    level = options["optimization_level"]
+    if level is not None:
+        option = f"--optimization-level {level}"
+        if not hasattr(config, "builder_optimization_level"):
+            raise lacks(session, option, "IBuilderConfig.builder_optimization_level")
+        with session.refusing(option):
+            config.builder_optimization_level = level
+    if options["profiling_verbosity"] is not None:
+        option = f"--profiling-verbosity {options['profiling_verbosity']}"
+        member = member_of(session, option, "ProfilingVerbosity", options["profiling_verbosity"].upper())
+        with session.refusing(option):
+            config.profiling_verbosity = member
+
+
+def set_flag(session: Session, config: Any, option: str, flag: str) -> None:
+    member = member_of(session, option, "BuilderFlag", flag)
+    with session.refusing(option):
+        config.set_flag(member)
+
+
+def set_tf32(session: Session, config: Any, is_allowed: bool) -> bool:
+    """TensorRT's own default is on, which makes f32 layers compute with 10 bits of mantissa on tensor cores."""
+    if is_allowed:
+        set_flag(session, config, "--tf32", "TF32")
+    elif hasattr(getattr(session.trt, "BuilderFlag", None), "TF32"):
+        config.clear_flag(session.trt.BuilderFlag.TF32)
+    return is_allowed
+
+
+def use_dla(session: Session, config: Any, core: int) -> None:
+    option = f"--dla {core}"
+    cores = getattr(session.owner, "num_DLA_cores", 0)
+    device = member_of(session, option, "DeviceType", "DLA")
+    if core >= cores:
+        there = f"the cores 0 to {cores - 1}" if cores else "no DLA core"
+        raise EngineError(
+            "option",
+            f"{option}: {session.version} finds {there} on this machine",
+            "Name one that is there, or build for the GPU: leave --dla out",
+        )
+    with session.refusing(option):
+        config.default_device_type = device
+        config.DLA_core = core
+
+
+def embed_plugins(session: Session, config: Any, libraries: list[str]) -> None:
+    option = "--embed-plugins"
+    if not hasattr(config, "plugins_to_serialize"):
+        raise lacks(session, option, "IBuilderConfig.plugins_to_serialize")
+    if not libraries:
+        raise EngineError(
+            "option", f"{option}: no plugin library is loaded that could be embedded", "Name one with --plugin-library"
+        )
+    with session.refusing(option):
+        config.plugins_to_serialize = libraries
+
+
+def apply_formats(session: Session, network: Any, inputs: list[TensorFormat], outputs: list[TensorFormat]) -> None:
+    apply_to(session, [network.get_input(index) for index in range(network.num_inputs)], inputs, "input")
+    apply_to(session, [network.get_output(index) for index in range(network.num_outputs)], outputs, "output")
+
+
+def apply_to(session: Session, tensors: list[Any], given: list[TensorFormat], side: str) -> None:
+    if not given:
+        return
+    by_name = {tensor.name: tensor for tensor in tensors}
+    listed = ", ".join(by_name)
+    if given[0].name is None:
+        spread = given * len(tensors) if len(given) == 1 else given
+        if len(spread) != len(tensors):
+            raise EngineError(
+                "option",
+                f"{given[0].option}: {len(given)} formats for {len(tensors)} {side}s: {listed}",
+                "Give one for each in this order, one for all, or name them: NAME=FORMAT",
+            )
+        pairs = list(zip(tensors, spread, strict=True))
+    else:
+        unknown = next((each for each in given if each.name not in by_name), None)
+        if unknown is not None:
+            raise EngineError(
+                "option",
+                f"{unknown.option} {unknown.text}: the model has no {side} {unknown.name!r}; it has: {listed}",
+                FORMAT_SYNTAX,
+            )
+        pairs = [(by_name[each.name], each) for each in given if each.name is not None]
+    for tensor, wanted in pairs:
+        apply_format(session, tensor, wanted)
+
+
+def apply_format(session: Session, tensor: Any, wanted: TensorFormat) -> None:
+    there = dtype_name(tensor.dtype)
+    option = f"{wanted.option} {wanted.text}"
+    if wanted.type is not None and wanted.type != there:
+        raise EngineError(
+            "option",
+            f"{option}: {tensor.name} is {there} in the model, and a strongly typed network takes its types from there",
+            "Change it in the model: `graft quantize MODEL -o OUT --precision f16 --typed-io` gives inputs and outputs "
+            "the type too",
+        )
+    mask = 0
+    for name in wanted.formats:
+        mask |= 1 << int(member_of(session, option, "TensorFormat", name))
+    with session.refusing(option):
+        tensor.allowed_formats = mask
+
+
+def refused_format(complaints: list[str], given: list[TensorFormat]) -> EngineError | None:
+    """The builder's word on a format that the tensor's type does not come in."""
+    for complaint in complaints:
+        match = WRONG_FORMAT.search(complaint)
+        if match is None or not given:
+            continue
+        name = match.group(1).rpartition("(")[2]
+        mine = next((each for each in given if each.name in (name, None)), given[0])
+        return EngineError(
+            "option",
+            f"{mine.option} {mine.text}: TensorRT has no such format for the type of {name}: {complaint}",
+            "linear is there for every type; the packed formats are for f16, bf16 and int8",
+        )
+    return None

@@ -1,0 +1,107 @@
+# TensorRT's timing cache in a file that several builds may share at once.
+"""Read before the build; after it joined with what others wrote meanwhile, under a lock, and replaced as a whole."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pathlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from graft.engine.events import EngineError
+from graft.engine.files import write_file
+from graft.engine.options import lacks
+from graft.engine.session import Session
+
+
+class TimingCache:
+    """`path` is its name, `target` the file behind that, links followed, `temporary` a name beside the target; all None:
+    not asked for."""
+
+    def __init__(
+        self, session: Session, config: Any, path: str | None, target: str | None, temporary: str | None
+    ) -> None:
+        self._session = session
+        self._config = config
+        self._path = path
+        self._target = target
+        self._temporary = temporary
+        self._previous = b""
+        self._state = "not asked for"
+        if path is not None:
+            self._state = self._load(pathlib.Path(path))
+
+    def _load(self, path: pathlib.Path) -> str:
+        try:
+            self._previous = path.read_bytes() if path.exists() else b""
+        except OSError as error:
+            raise EngineError("input", f"timing cache {path}: {error.strerror}", "Name a readable file") from error
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            accepted = self._set(self._previous)
+            if not accepted:
+                self._set(b"")
+        if any("no-op" in str(warning.message) for warning in caught):
+            raise lacks(self._session, "--timing-cache", "timing cache: it keeps none")
+        if not accepted:
+            self._warn(f"timing cache {path} is damaged, or of another TensorRT or GPU: starting an empty one")
+            return "replaced"
+        return "extended" if self._previous else "new"
+
+    def _set(self, data: bytes) -> bool:
+        cache = self._config.create_timing_cache(data)
+        return cache is not None and bool(self._config.set_timing_cache(cache, False))
+
+    def _warn(self, message: str) -> None:
+        self._session.events.log("warning", message)
+
+    def save(self) -> dict[str, Any]:
+        if self._target is None or self._temporary is None:
+            return {"path": self._path, "state": self._state}
+        with locked(pathlib.Path(self._target)) as now:
+            cache = self._config.get_timing_cache()
+            if now not in (b"", self._previous):
+                self._join(cache, now)
+            data = memoryview(cache.serialize()).cast("B")
+            write_file(self._temporary, data)
+            pathlib.Path(self._temporary).replace(self._target)
+        return {"path": self._path, "state": self._state, "bytes": data.nbytes}
+
+    def _join(self, cache: Any, now: bytes) -> None:
+        """Takes over what another build has written since this one began."""
+        other = self._config.create_timing_cache(now)
+        if other is None or not cache.combine(other, False):
+            self._warn(f"timing cache {self._path}: what another build wrote meanwhile does not fit and is replaced")
+
+
+@contextmanager
+def locked(path: pathlib.Path) -> Iterator[bytes]:
+    """What the file holds, while no other build writes it. Waits for one that does.
+
+    The lock is on the file itself, which its writer replaces: whoever waited for it holds a lock on a file that has
+    gone, and starts again.
+    """
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise EngineError("output", f"timing cache {path}: {error.strerror}", "Name a file to write") from error
+        with os.fdopen(descriptor, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                is_current = os.path.samestat(os.fstat(file.fileno()), path.stat())
+            except FileNotFoundError:
+                is_current = False
+            if not is_current:
+                continue
+            found = file.read()
+            try:
+                yield found
+            except BaseException:
+                if not found:
+                    path.unlink(missing_ok=True)  # made here, and nothing came of it
+                raise
+            return
