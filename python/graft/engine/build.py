@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import pathlib
-import re
 import time
 from typing import Any
 
@@ -24,20 +23,15 @@ from graft.engine.options import (
     set_tf32,
 )
 from graft.engine.parsing import check_model_file, describe_network, network_inputs, parse_model
+from graft.engine.profiles import add_profile, check_profiles
 from graft.engine.progress import make_monitor
 from graft.engine.session import Session
-from graft.engine.shapes import ShapeRange, dims_text, optimization_profiles
+from graft.engine.shapes import ShapeRange, optimization_profiles
 from graft.engine.targets import apply_targets
 from graft.engine.timing_cache import TimingCache
 
 # The build's share of the progress bar; loading and parsing come before, writing after.
 PARSE_AT, BUILD_FROM, BUILD_TO = 0.02, 0.05, 0.98
-
-# "Profile kMAX values are not self-consistent", a warning, and "kOPT values for profile 0 violate shape constraints".
-UNUSABLE_PROFILE = re.compile(
-    r"k(?P<end>MIN|OPT|MAX) values (?:are not self-consistent|for profile (?P<number>\d+) violate shape constraints)"
-)
-PROFILE_ENDS = {"MIN": ("smallest", "minimum"), "OPT": ("usual", "optimum"), "MAX": ("largest", "maximum")}
 
 
 def run_parse(request: dict[str, Any], events: EventWriter) -> None:
@@ -161,27 +155,6 @@ def set_profiling(session: Session, config: Any, request: dict[str, Any]) -> Non
         config.profiling_verbosity = session.trt.ProfilingVerbosity.DETAILED
 
 
-def add_profile(session: Session, config: Any, network: Any, ranges: dict[str, ShapeRange]) -> None:
-    profile = session.owner.create_optimization_profile()
-    tensors = {network.get_input(i).name: network.get_input(i) for i in range(network.num_inputs)}
-    for name, found in ranges.items():
-        is_values = bool(tensors[name].is_shape_tensor)
-        setter = profile.set_shape_input if is_values else profile.set_shape
-        try:
-            setter(name, found.minimum, found.optimum, found.maximum)
-        except (RuntimeError, ValueError, TypeError) as error:
-            raise EngineError(
-                "shapes", f"--shapes {name}={found.text()}: TensorRT refuses it: {error}", "Change the range"
-            ) from error
-    if config.add_optimization_profile(profile) < 0:
-        described = " ".join(f"{name}={found.text()}" for name, found in ranges.items())
-        raise EngineError(
-            "shapes",
-            f"--shapes {described}: TensorRT refuses the optimisation profile; its messages come before this one",
-            "Change the ranges",
-        )
-
-
 def build_with_options(
     session: Session, network: Any, config: Any, request: dict[str, Any], profiles: list[dict[str, ShapeRange]]
 ) -> Any:
@@ -189,8 +162,8 @@ def build_with_options(
     model, options = request["model"], request["options"]
     errors, warned = len(session.errors), len(session.warnings)
     plan = session.owner.build_serialized_network(network, config)
-    complaints = session.errors[errors:] + session.warnings[warned:]
-    check_profiles(complaints, model, profiles)
+    complaints = session.errors[errors:]
+    check_profiles(complaints, session.warnings[warned:], model, profiles)
     if plan is not None:
         return plan
     formats = parse_formats("--input-format", options["input_formats"])
@@ -203,28 +176,6 @@ def build_with_options(
     elif (options["refit"] or options["strip_weights"]) and session.flavour.name == "rtx" and not has_gpu():
         failure.next_step = "TensorRT-RTX makes an engine whose weights can be changed only on a machine with a GPU"
     raise failure
-
-
-def check_profiles(complaints: list[str], model: str, profiles: list[dict[str, ShapeRange]]) -> None:
-    """Raises EngineError for the first complaint about a profile whose shapes do not go through the network."""
-    for complaint in complaints:
-        match = UNUSABLE_PROFILE.search(complaint)
-        if match is None or not profiles:
-            continue
-        word, end = PROFILE_ENDS[match.group("end")]
-        number = match.group("number")
-        # The warning does not say which profile it is about.
-        meant = [profiles[int(number)]] if number and int(number) < len(profiles) else profiles
-        shapes = " or ".join(
-            " ".join(f"{name}={dims_text(getattr(found, end))}" for name, found in ranges.items()) for ranges in meant
-        )
-        raise EngineError(
-            "shapes",
-            f"{model}: the {word} shapes of the profile, {shapes}, do not go through the network: {complaint}",
-            "The node that TensorRT names fixes a size that the input leaves open, as exporters do with the batch: "
-            "export the model with that size dynamic, or give --shapes a range that the node takes",
-            profile_end=end,
-        )
 
 
 def build_plan(session: Session, network: Any, config: Any, model: str) -> Any:

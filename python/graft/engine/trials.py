@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from graft.engine.build import add_profile, build_plan, has_gpu, load_libraries
+from graft.engine.build import build_plan, has_gpu, load_libraries
 from graft.engine.events import EngineError, EventWriter
 from graft.engine.flavours import Flavour, flavour_named
 from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
+from graft.engine.profiles import add_profile
 from graft.engine.session import Session, creator_key, describe_creator
 from graft.engine.shapes import parse_shape_ranges, profile_ranges
 from graft.engine.supervisor import (

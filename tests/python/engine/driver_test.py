@@ -98,6 +98,26 @@ def test_a_profile_that_does_not_go_through_the_network_is_an_error(
     assert drive("build", model, "--output", tmp_path / "m.engine", "--shapes", "x=1x3x4").code == 0
 
 
+@pytest.mark.parametrize(
+    ("ranges", "end", "word"),
+    [
+        (["x=4x3..4x3..8x3", "y=1x3..2x3..2x3"], None, "the ranges of the profile, x=4x3..4x3..8x3 y=1x3..2x3..2x3,"),
+        (["x=1x3..2x3..8x3", "y=1x3..1x3..8x3"], "optimum", "the usual shapes of the profile, x=2x3 y=1x3,"),
+    ],
+)
+def test_ranges_that_contradict_each_other_are_an_error_of_the_shapes(
+    tmp_path: pathlib.Path, ranges: list[str], end: str | None, word: str
+) -> None:
+    model = models.two_inputs(tmp_path / "m.onnx")
+    flags = [flag for found in ranges for flag in ("--shapes", found)]
+    done = drive("build", model, "--output", tmp_path / "m.engine", "--target", "sm89", *flags)
+    assert (done.code, done.error["kind"], done.error["profile_end"]) == (2, "shapes", end)
+    assert word in done.error["message"]
+    assert "batch" in done.error["message"]
+    assert "Dimensions with one name" in done.error["next_step"]
+    assert folder_holds(tmp_path, "m.onnx")
+
+
 def test_a_plugin_gets_the_nodes_attributes(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
     model = models.fixture(tmp_path / "m.onnx", "FixtureIdentity", gain=2.71875, axes=[5, 1234567])
     engine = tmp_path / "m.engine"

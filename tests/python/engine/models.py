@@ -56,6 +56,16 @@ def frozen_batch(path: pathlib.Path) -> pathlib.Path:
     return save(path, [node], ["batch", 3, 4], initializers=[sizes])
 
 
+def two_inputs(path: pathlib.Path) -> pathlib.Path:
+    """Whose first dimensions have the same name."""
+    inputs = [value(name, TensorProto.FLOAT, ["batch", 3]) for name in ("x", "y")]
+    node = helper.make_node("Add", ["x", "y"], ["z"], name="add")
+    graph = helper.make_graph([node], "g", inputs, [value("z", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
 def custom(
     path: pathlib.Path, op_type: str, shape: Sequence[int | str] = (1, 3, 8, 8), **attributes: Any
 ) -> pathlib.Path:

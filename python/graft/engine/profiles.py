@@ -1,0 +1,84 @@
+# Optimization profiles: how TensorRT gets them, and what it says of those that the network cannot take.
+"""Used by the `build` and `trials` commands, in a worker."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from graft.engine.events import EngineError
+from graft.engine.session import Session
+from graft.engine.shapes import ShapeRange, dims_text
+
+# "Profile kMAX values are not self-consistent", a warning, and "kOPT values for profile 0 violate shape constraints".
+UNUSABLE_PROFILE = re.compile(
+    r"k(?P<end>MIN|OPT|MAX) values (?:are not self-consistent|for profile (?P<number>\d+) violate shape constraints)"
+)
+PROFILE_ENDS = {"MIN": ("smallest", "minimum"), "OPT": ("usual", "optimum"), "MAX": ("largest", "maximum")}
+# Any other error about one: "contradictory IOptimizationProfile kMIN/kMAX constraints".
+ABOUT_PROFILES = re.compile(r"optimization ?profile|\bprofile \d", re.I)
+# Dimensions with one name, which TensorRT holds to be equal.
+ABOUT_NAMES = re.compile(r"[Dd]imensions with (?:this )?name")
+
+
+def add_profile(session: Session, config: Any, network: Any, ranges: dict[str, ShapeRange]) -> None:
+    profile = session.owner.create_optimization_profile()
+    tensors = {network.get_input(i).name: network.get_input(i) for i in range(network.num_inputs)}
+    before = len(session.errors)
+    for name, found in ranges.items():
+        is_values = bool(tensors[name].is_shape_tensor)
+        setter = profile.set_shape_input if is_values else profile.set_shape
+        try:
+            setter(name, found.minimum, found.optimum, found.maximum)
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise refused_profile({name: found}, str(error)) from error
+    if config.add_optimization_profile(profile) < 0 or len(session.errors) > before:
+        raise refused_profile(ranges, "; ".join(session.errors[before : before + 1]))
+
+
+def refused_profile(ranges: dict[str, ShapeRange], reason: str) -> EngineError:
+    described = " ".join(f"{name}={found.text()}" for name, found in ranges.items())
+    return EngineError("shapes", f"--shapes {described}: TensorRT refuses it: {reason}", "Change the range")
+
+
+def check_profiles(errors: list[str], warnings: list[str], model: str, profiles: list[dict[str, ShapeRange]]) -> None:
+    """Raises EngineError for the first complaint about a profile whose shapes do not go through the network."""
+    if not profiles:
+        return
+    for complaint in [*errors, *warnings]:
+        match = UNUSABLE_PROFILE.search(complaint)
+        if match is not None:
+            number = match.group("number")
+            # The warning does not say which profile it is about.
+            meant = [profiles[int(number)]] if number and int(number) < len(profiles) else profiles
+            raise unusable_profile(model, complaint, meant, match.group("end"))
+    for complaint in errors:
+        if ABOUT_PROFILES.search(complaint):
+            raise unusable_profile(model, complaint, profiles, None)
+
+
+def unusable_profile(
+    model: str, complaint: str, profiles: list[dict[str, ShapeRange]], which: str | None
+) -> EngineError:
+    """`which` is MIN, OPT or MAX; None: the ranges as a whole."""
+    word, end = PROFILE_ENDS[which] if which is not None else ("", None)
+
+    def text(found: ShapeRange) -> str:
+        return dims_text(getattr(found, end)) if end is not None else found.text()
+
+    shapes = " or ".join(" ".join(f"{name}={text(found)}" for name, found in ranges.items()) for ranges in profiles)
+    what = f"the {word} shapes" if end is not None else "the ranges"
+    next_step = (
+        "The node that TensorRT names fixes a size that the input leaves open, as exporters do with the batch: export "
+        "the model with that size dynamic, or give --shapes a range that the node takes"
+    )
+    if ABOUT_NAMES.search(complaint):
+        next_step = "Dimensions with one name have one size: give the inputs ranges in --shapes that agree there"
+    elif end is None:
+        next_step = "Change the ranges of --shapes"
+    return EngineError(
+        "shapes",
+        f"{model}: {what} of the profile, {shapes}, do not go through the network: {complaint}",
+        next_step,
+        profile_end=end,
+    )
