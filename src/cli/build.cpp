@@ -240,7 +240,8 @@ void add_build(Program& program) {
   const auto notes = std::make_shared<std::vector<std::string>>();
   CLI::App* command = program.add_command(
       "build",
-      "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX",
+      "builds a TensorRT engine from an ONNX model, with Graft's plugins in it; needs no GPU with TensorRT-RTX; "
+      "trtexec's options are understood too",
       "graft build digits.graft.onnx -o digits.engine --target sm89,sm120 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
       [arguments, notes](const Console& c) { return build(c, *arguments, *notes); });
   program.translate("build", [notes](const std::vector<std::string>& words) {

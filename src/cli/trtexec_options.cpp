@@ -291,7 +291,9 @@ class Translator {
     const bool is_graft_s = given.find('=') != std::string::npos || given.find("..") != std::string::npos;
     if (option_ == "--shapes" && !is_graft_s && given.find(':') != std::string::npos) {
       const std::string option = option_;
-      for (const auto& [name, shape] : named_shapes(option, value())) add({"--shapes", name + "=" + shape});
+      for (const auto& [name, shape] : named_shapes(option, value())) {
+        add({"--shapes", fmt::format("{}={}", name, shape)});
+      }
       return true;
     }
     return false;
