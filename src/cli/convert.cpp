@@ -21,6 +21,8 @@
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
 #include "graph/onnx_io.hpp"
+#include "graph/shape_inference.hpp"
+#include "passes/frozen_sizes.hpp"
 #include "passes/pipeline.hpp"
 
 namespace graft::cli {
@@ -113,6 +115,7 @@ Json to_json(const ConvertReport& report) {
           {"undone", to_json(report.undone)},
           {"near_misses", near_misses},
           {"choices", choices},
+          {"warnings", report.warnings},
           {"proofs_run", report.proofs_run},
           {"proofs_reused", report.proofs_reused}};
 }
@@ -348,6 +351,41 @@ void check_output(const Arguments& arguments) {
   check_report(arguments.report);
 }
 
+/// What the file's own sizes left in a network that is read with dynamic ones.
+std::vector<FrozenSize> frozen_sizes_of(const Model& model, const ModelArguments& arguments,
+                                        const InputShapes& shapes) {
+  const bool opens = std::any_of(shapes.begin(), shapes.end(), [](const auto& entry) {
+    return std::any_of(entry.second.begin(), entry.second.end(), [](const Dim& dim) { return !dim.is_constant(); });
+  });
+  if (!opens) return {};
+  Model dynamic = model.clone();
+  infer_shapes(dynamic, shapes);
+  ModelArguments as_declared = arguments;
+  as_declared.shapes.clear();
+  try {
+    Model declared = read(as_declared, {}, nullptr);
+    infer_shapes(declared);
+    return find_frozen_sizes(declared, dynamic);
+  } catch (const Error&) {
+    return find_frozen_sizes(Model(), dynamic);  // a file that needs the shapes declares none
+  }
+}
+
+/// Those that no rewrite has replaced.
+std::vector<std::string> warnings_of(const std::vector<FrozenSize>& frozen, const ConvertReport& report) {
+  std::vector<std::string> warnings;
+  for (const FrozenSize& place : frozen) {
+    const bool is_replaced = std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const Rewrite& rewrite) {
+      return rewrite.pass == "fuse_spatial_pyramid_pooling" &&
+             std::find(rewrite.nodes.begin(), rewrite.nodes.end(), place.node) != rewrite.nodes.end();
+    });
+    if (is_replaced) continue;
+    warnings.push_back(fmt::format("{}: {}, which are dynamic now: at other sizes it computes something else, or fails",
+                                   place.node, place.text));
+  }
+  return warnings;
+}
+
 Exit convert_model(const Console& console, const Arguments& arguments) {
   ConvertOptions options;
   if (!arguments.rules.empty()) options.rules = read_rules(arguments.rules);
@@ -376,15 +414,18 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   const std::size_t before = model.graph().node_count();
   std::optional<ConvertPage> page;
   if (!arguments.report.empty()) page.emplace(arguments.model.model, model);
+  const std::vector<FrozenSize> frozen = frozen_sizes_of(model, arguments.model, options.input_shapes);
   start = std::chrono::steady_clock::now();
-  const ConvertReport report = convert(model, options);
+  ConvertReport report = convert(model, options);
   const double rewriting = seconds_since(start) - report.proof_seconds;
   start = std::chrono::steady_clock::now();
+  std::optional<std::filesystem::path> data_file;
   {
     const DeferInterrupts defer;
-    write_onnx(model, arguments.output);
+    data_file = write_onnx(model, arguments.output);
   }
   const double writing = seconds_since(start);
+  for (std::string& warning : warnings_of(frozen, report)) report.warnings.push_back(std::move(warning));
   progress.clear();
   warn_of_missing_ranks(console, model);
   const std::vector<NodeVerdict> verdicts = judge_nodes(model);
@@ -401,7 +442,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
       "{}{} before, {} after, {}, {} of weights", was.empty() ? "" : was + ", as ONNX ", count_text(before, "node"),
       after, options.prove ? count_text(report.proofs_run, "proof") : std::string("nothing proven"),
       bytes_text(weights));
-  console.say(fmt::format("wrote {}: {}", console.paint(arguments.output, Colour::strong), summary));
+  console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, data_file), summary));
   if (page) write_report(console, page->finish(model, verdicts, report, summary), arguments.report);
   if (!was.empty()) {
     console.say(table_of_ends(model));
@@ -417,6 +458,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   say_choices(console, report);
   say_rules(console, report, arguments.explain);
   const Exit exit = check_rules(console, report);
+  for (const std::string& warning : report.warnings) console.warn(warning);
   if (!unsupported.empty()) say_unsupported(console, unsupported);
   for (const Rewrite& rewrite : report.undone) {
     if (rewrite.pass.starts_with("rules_")) continue;
@@ -424,6 +466,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   }
   Json result = {{"model", arguments.model.model}, {"output", arguments.output}, {"nodes_before", before},
                  {"nodes_after", after},           {"weight_bytes", weights},    {"transpositions", transposes}};
+  result["external_data"] = json_of_data_file(data_file);
   result.update(json_of_origin(origin));
   result.update(json_of_ends(model));
   result["seconds"] = {{"read", reading}, {"rewrite", rewriting}, {"prove", report.proof_seconds}, {"write", writing}};

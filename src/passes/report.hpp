@@ -65,7 +65,8 @@ struct ConvertReport {
   std::vector<Rewrite> undone;  ///< Taken back because the proof failed, or left out because nothing could be proven.
   std::vector<NearMissNote> near_misses;
   std::vector<OperatorChoice> choices;
-  std::vector<RuleOutcome> rules;  ///< In the order in which they ran.
+  std::vector<std::string> warnings;  ///< What rewrites assume, with the node.
+  std::vector<RuleOutcome> rules;     ///< In the order in which they ran.
   std::size_t proofs_run = 0;
   double proof_seconds = 0;
   std::size_t proofs_reused = 0;  ///< The same region with the same shapes had been proven before.

@@ -16,6 +16,7 @@
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
 #include "graph/origin_note.hpp"
+#include "graph/shape_inference.hpp"
 #include "passes/pipeline.hpp"
 #include "verify/verify_models.hpp"
 
@@ -183,6 +184,14 @@ std::vector<const Value*> values_named(const Model& model, const std::vector<con
   return result;
 }
 
+void fix_shapes(Model& region, const std::map<std::string, Shape, std::less<>>& fixed) {
+  std::map<std::string, Shape, std::less<>> shapes = fixed;
+  for (const Value* input : region.graph().inputs()) {
+    if (input->shape) shapes.emplace(input->name, *input->shape);
+  }
+  infer_shapes(region, shapes);
+}
+
 /// Makes the change, and writes on each node that is new what it stands for.
 void edit_and_note_origin(const Proposal& proposal) {
   std::vector<std::string> tensors;
@@ -294,6 +303,7 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
     const Model alone = model_of_subgraph(model_, graph);
     before = extract(alone, values_named(alone, inputs), values_named(alone, outputs));
   }
+  if (!proposal.proof_shapes.empty()) fix_shapes(before, proposal.proof_shapes);
   Model after = before.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
@@ -315,6 +325,7 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
 Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const std::string& why) {
   const std::string prefix = fmt::format("the region cannot be run by itself ({})", why);
   if (proposal.outputs.front()->graph != &model_.graph()) return {false, prefix + ", and lies in a sub-graph"};
+  if (!proposal.proof_shapes.empty()) return {false, prefix + ", and the whole model has other sizes"};
   if (whole_model_proofs_ >= options_.whole_model_proofs) {
     return {false, fmt::format("{}; the whole model has been run {} times for such proofs, which is the limit", prefix,
                                whole_model_proofs_)};
@@ -393,6 +404,8 @@ Rewriter::Verdict Rewriter::compare_models(const Model& before, const Model& aft
     return {false, fmt::format("the whole model cannot be run: {}", error.what())};
   }
 }
+
+void Rewriter::warn(std::string text) { report_.warnings.push_back(std::move(text)); }
 
 void Rewriter::record_rule(RuleOutcome outcome) { report_.rules.push_back(std::move(outcome)); }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct Proposal {
   /// values by name. What becomes unused is removed later.
   std::function<void(Graph&)> edit;
   bool changes_result = false;  ///< On purpose: both are run, and how far apart they are is reported.
+  /// Of inputs: where the two are the same at these sizes alone. The reason then says so.
+  std::map<std::string, Shape, std::less<>> proof_shapes = {};
 };
 
 class Rewriter {
@@ -65,6 +68,9 @@ class Rewriter {
   /// models, which may take long, where that cannot be run by itself.
   [[nodiscard]] Verdict prove_values(const Model& before, const Model& after, const std::vector<std::string>& inputs,
                                      const std::vector<std::string>& outputs);
+
+  /// Writes down what a rewrite assumes, which the user has to know.
+  void warn(std::string text);
 
   void record_rule(RuleOutcome outcome);
   /// What apply has last refused.
