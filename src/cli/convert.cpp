@@ -37,6 +37,7 @@ struct Arguments {
   std::string report;
   bool explain = false;
   bool no_prove = false;
+  bool prove_each = false;
 };
 
 /// `a,b` runs those alone; `-a` runs all but that one.
@@ -76,7 +77,8 @@ Json to_json(const std::vector<Rewrite>& rewrites) {
                     {"nodes", rewrite.nodes},
                     {"replacement", rewrite.replacement},
                     {"reason", rewrite.reason},
-                    {"proof", rewrite.proof}});
+                    {"proof", rewrite.proof},
+                    {"proof_kind", to_string(rewrite.proof_kind)}});
   }
   return list;
 }
@@ -117,6 +119,8 @@ Json to_json(const ConvertReport& report) {
           {"choices", choices},
           {"warnings", report.warnings},
           {"proofs_run", report.proofs_run},
+          {"spot_checks", report.spot_checks},
+          {"proofs_alike", report.proofs_alike},
           {"proofs_reused", report.proofs_reused}};
 }
 
@@ -129,13 +133,29 @@ struct Line {
   std::size_t count = 0;
 };
 
+/// "each proven", or "3 proven, 2 spot-checked, 15 alike to those".
+std::string proofs_text(const std::vector<const Rewrite*>& rewrites) {
+  std::size_t own = 0;
+  std::size_t checked = 0;
+  std::size_t alike = 0;
+  for (const Rewrite* rewrite : rewrites) {
+    own += rewrite->proof_kind == ProofKind::own ? 1U : 0U;
+    checked += rewrite->proof_kind == ProofKind::spot_check ? 1U : 0U;
+    alike += rewrite->proof_kind == ProofKind::one_of_a_kind ? 1U : 0U;
+  }
+  if (own == rewrites.size()) return "each proven";
+  return fmt::format("{} proven, {} spot-checked, {} alike to those but for the values of weights", own, checked,
+                     alike);
+}
+
 /// Of the passes that tidy up, how much they did; fusions with the same result in one line. With -v every rewrite.
 std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass, bool all) {
   std::vector<Line> lines;
-  std::size_t proven = 0;
+  std::vector<std::vector<const Rewrite*>> of_lines;
+  std::vector<const Rewrite*> proven;
   for (const Rewrite& rewrite : report.rewrites) {
     if (rewrite.pass != pass.pass) continue;
-    proven += rewrite.proof.empty() ? 0U : 1U;
+    if (!rewrite.proof.empty()) proven.push_back(&rewrite);
     const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
       return !all && line.replacement == rewrite.replacement && line.nodes == rewrite.nodes.size();
     });
@@ -145,13 +165,20 @@ std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass,
                        .proof = rewrite.proof,
                        .nodes = rewrite.nodes.size(),
                        .count = 1});
-    } else if (++same->count == 2 && !same->proof.empty()) {
-      same->proof = "each proven; the first: " + same->proof;
+      of_lines.push_back({&rewrite});
+    } else {
+      ++same->count;
+      of_lines[static_cast<std::size_t>(same - lines.begin())].push_back(&rewrite);
     }
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].count < 2 || lines[i].proof.empty()) continue;
+    lines[i].proof = fmt::format("{}; the first: {}", proofs_text(of_lines[i]), lines[i].proof);
   }
   if (all || lines.size() <= 1) return lines;
   constexpr std::size_t few = 6;
-  const std::string whole = count_text(pass.rewrites, "change") + (proven == pass.rewrites ? ", each proven" : "");
+  const std::string whole =
+      count_text(pass.rewrites, "change") + (proven.size() == pass.rewrites ? ", " + proofs_text(proven) : "");
   if (tidies_up(pass.pass)) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
   if (lines.size() > few) {
     lines.resize(few);
@@ -298,6 +325,12 @@ void say_origin(const Console& console, const Origin& origin) {
   console.say(table);
 }
 
+std::string count_of_proofs(const ConvertReport& report) {
+  const std::string text = count_text(report.proofs_run - report.spot_checks, "proof");
+  if (report.spot_checks + report.proofs_alike == 0) return text;
+  return fmt::format("{}, {} and {} alike", text, count_text(report.spot_checks, "spot check"), report.proofs_alike);
+}
+
 std::uint64_t bytes_of_weights(const Model& model) {
   std::uint64_t bytes = 0;
   for (const Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
@@ -390,6 +423,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   ConvertOptions options;
   if (!arguments.rules.empty()) options.rules = read_rules(arguments.rules);
   options.prove = !arguments.no_prove;
+  options.prove_each = arguments.prove_each;
   options.plugins = arguments.plugins == "always"  ? PluginMode::always
                     : arguments.plugins == "never" ? PluginMode::never
                                                    : PluginMode::automatic;
@@ -440,8 +474,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   const std::string was = origin_text(origin);
   const std::string summary = fmt::format(
       "{}{} before, {} after, {}, {} of weights", was.empty() ? "" : was + ", as ONNX ", count_text(before, "node"),
-      after, options.prove ? count_text(report.proofs_run, "proof") : std::string("nothing proven"),
-      bytes_text(weights));
+      after, options.prove ? count_of_proofs(report) : std::string("nothing proven"), bytes_text(weights));
   console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, data_file), summary));
   if (page) write_report(console, page->finish(model, verdicts, report, summary), arguments.report);
   if (!was.empty()) {

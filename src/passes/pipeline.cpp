@@ -117,11 +117,7 @@ void infer(Model& model, const ConvertOptions& options) {
   }
 }
 
-}  // namespace
-
-std::span<const Pass> pipeline() { return passes; }
-
-ConvertReport convert(Model& model, const ConvertOptions& options) {
+ConvertReport run_passes(Model& model, const ConvertOptions& options) {
   const std::vector<Pass> all = passes_to_run(options);
   check_names(options.only, all);
   check_names(options.without, all);
@@ -165,6 +161,23 @@ ConvertReport convert(Model& model, const ConvertOptions& options) {
   attach_functions(model);
   remove_unused_functions(model);
   return report;
+}
+
+}  // namespace
+
+std::span<const Pass> pipeline() { return passes; }
+
+ConvertReport convert(Model& model, const ConvertOptions& options) {
+  if (!options.prove || options.prove_each) return run_passes(model, options);
+  const Model original = model.clone();  // without the weights, which copies share
+  try {
+    return run_passes(model, options);
+  } catch (const NotAlike&) {
+    model = original.clone();
+    ConvertOptions each = options;
+    each.prove_each = true;
+    return run_passes(model, each);
+  }
 }
 
 }  // namespace graft
