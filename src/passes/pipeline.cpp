@@ -13,6 +13,7 @@
 #include "graph/operator_node.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/rewriter.hpp"
+#include "passes/unfreeze_batch.hpp"
 
 namespace graft {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::array passes = {
          inline_functions_of_exporters},
     Pass{"raise_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
          raise_model_opset},
+    Pass{"unfreeze_batch", "before what follows from a batch of 1 becomes constants", unfreeze_batch},
     Pass{"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
     Pass{"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},
     Pass{"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
