@@ -21,6 +21,8 @@
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
 #include "graph/onnx_io.hpp"
+#include "graph/shape_inference.hpp"
+#include "passes/frozen_sizes.hpp"
 #include "passes/pipeline.hpp"
 
 namespace graft::cli {
@@ -35,6 +37,7 @@ struct Arguments {
   std::string report;
   bool explain = false;
   bool no_prove = false;
+  bool prove_each = false;
 };
 
 /// `a,b` runs those alone; `-a` runs all but that one.
@@ -74,7 +77,8 @@ Json to_json(const std::vector<Rewrite>& rewrites) {
                     {"nodes", rewrite.nodes},
                     {"replacement", rewrite.replacement},
                     {"reason", rewrite.reason},
-                    {"proof", rewrite.proof}});
+                    {"proof", rewrite.proof},
+                    {"proof_kind", to_string(rewrite.proof_kind)}});
   }
   return list;
 }
@@ -113,7 +117,10 @@ Json to_json(const ConvertReport& report) {
           {"undone", to_json(report.undone)},
           {"near_misses", near_misses},
           {"choices", choices},
+          {"warnings", report.warnings},
           {"proofs_run", report.proofs_run},
+          {"spot_checks", report.spot_checks},
+          {"proofs_alike", report.proofs_alike},
           {"proofs_reused", report.proofs_reused}};
 }
 
@@ -126,13 +133,29 @@ struct Line {
   std::size_t count = 0;
 };
 
+/// "each proven", or "3 proven, 2 spot-checked, 15 alike to those".
+std::string proofs_text(const std::vector<const Rewrite*>& rewrites) {
+  std::size_t own = 0;
+  std::size_t checked = 0;
+  std::size_t alike = 0;
+  for (const Rewrite* rewrite : rewrites) {
+    own += rewrite->proof_kind == ProofKind::own ? 1U : 0U;
+    checked += rewrite->proof_kind == ProofKind::spot_check ? 1U : 0U;
+    alike += rewrite->proof_kind == ProofKind::one_of_a_kind ? 1U : 0U;
+  }
+  if (own == rewrites.size()) return "each proven";
+  return fmt::format("{} proven, {} spot-checked, {} alike to those but for the values of weights", own, checked,
+                     alike);
+}
+
 /// Of the passes that tidy up, how much they did; fusions with the same result in one line. With -v every rewrite.
 std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass, bool all) {
   std::vector<Line> lines;
-  std::size_t proven = 0;
+  std::vector<std::vector<const Rewrite*>> of_lines;
+  std::vector<const Rewrite*> proven;
   for (const Rewrite& rewrite : report.rewrites) {
     if (rewrite.pass != pass.pass) continue;
-    proven += rewrite.proof.empty() ? 0U : 1U;
+    if (!rewrite.proof.empty()) proven.push_back(&rewrite);
     const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
       return !all && line.replacement == rewrite.replacement && line.nodes == rewrite.nodes.size();
     });
@@ -142,13 +165,20 @@ std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass,
                        .proof = rewrite.proof,
                        .nodes = rewrite.nodes.size(),
                        .count = 1});
-    } else if (++same->count == 2 && !same->proof.empty()) {
-      same->proof = "each proven; the first: " + same->proof;
+      of_lines.push_back({&rewrite});
+    } else {
+      ++same->count;
+      of_lines[static_cast<std::size_t>(same - lines.begin())].push_back(&rewrite);
     }
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].count < 2 || lines[i].proof.empty()) continue;
+    lines[i].proof = fmt::format("{}; the first: {}", proofs_text(of_lines[i]), lines[i].proof);
   }
   if (all || lines.size() <= 1) return lines;
   constexpr std::size_t few = 6;
-  const std::string whole = count_text(pass.rewrites, "change") + (proven == pass.rewrites ? ", each proven" : "");
+  const std::string whole =
+      count_text(pass.rewrites, "change") + (proven.size() == pass.rewrites ? ", " + proofs_text(proven) : "");
   if (tidies_up(pass.pass)) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
   if (lines.size() > few) {
     lines.resize(few);
@@ -295,6 +325,12 @@ void say_origin(const Console& console, const Origin& origin) {
   console.say(table);
 }
 
+std::string count_of_proofs(const ConvertReport& report) {
+  const std::string text = count_text(report.proofs_run - report.spot_checks, "proof");
+  if (report.spot_checks + report.proofs_alike == 0) return text;
+  return fmt::format("{}, {} and {} alike", text, count_text(report.spot_checks, "spot check"), report.proofs_alike);
+}
+
 std::uint64_t bytes_of_weights(const Model& model) {
   std::uint64_t bytes = 0;
   for (const Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
@@ -348,10 +384,46 @@ void check_output(const Arguments& arguments) {
   check_report(arguments.report);
 }
 
+/// What the file's own sizes left in a network that is read with dynamic ones.
+std::vector<FrozenSize> frozen_sizes_of(const Model& model, const ModelArguments& arguments,
+                                        const InputShapes& shapes) {
+  const bool opens = std::any_of(shapes.begin(), shapes.end(), [](const auto& entry) {
+    return std::any_of(entry.second.begin(), entry.second.end(), [](const Dim& dim) { return !dim.is_constant(); });
+  });
+  if (!opens) return {};
+  Model dynamic = model.clone();
+  infer_shapes(dynamic, shapes);
+  ModelArguments as_declared = arguments;
+  as_declared.shapes.clear();
+  try {
+    Model declared = read(as_declared, {}, nullptr);
+    infer_shapes(declared);
+    return find_frozen_sizes(declared, dynamic);
+  } catch (const Error&) {
+    return find_frozen_sizes(Model(), dynamic);  // a file that needs the shapes declares none
+  }
+}
+
+/// Those that no rewrite has replaced.
+std::vector<std::string> warnings_of(const std::vector<FrozenSize>& frozen, const ConvertReport& report) {
+  std::vector<std::string> warnings;
+  for (const FrozenSize& place : frozen) {
+    const bool is_replaced = std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const Rewrite& rewrite) {
+      return rewrite.pass == "fuse_spatial_pyramid_pooling" &&
+             std::find(rewrite.nodes.begin(), rewrite.nodes.end(), place.node) != rewrite.nodes.end();
+    });
+    if (is_replaced) continue;
+    warnings.push_back(fmt::format("{}: {}, which are dynamic now: at other sizes it computes something else, or fails",
+                                   place.node, place.text));
+  }
+  return warnings;
+}
+
 Exit convert_model(const Console& console, const Arguments& arguments) {
   ConvertOptions options;
   if (!arguments.rules.empty()) options.rules = read_rules(arguments.rules);
   options.prove = !arguments.no_prove;
+  options.prove_each = arguments.prove_each;
   options.plugins = arguments.plugins == "always"  ? PluginMode::always
                     : arguments.plugins == "never" ? PluginMode::never
                                                    : PluginMode::automatic;
@@ -376,15 +448,18 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   const std::size_t before = model.graph().node_count();
   std::optional<ConvertPage> page;
   if (!arguments.report.empty()) page.emplace(arguments.model.model, model);
+  const std::vector<FrozenSize> frozen = frozen_sizes_of(model, arguments.model, options.input_shapes);
   start = std::chrono::steady_clock::now();
-  const ConvertReport report = convert(model, options);
+  ConvertReport report = convert(model, options);
   const double rewriting = seconds_since(start) - report.proof_seconds;
   start = std::chrono::steady_clock::now();
+  std::optional<std::filesystem::path> data_file;
   {
     const DeferInterrupts defer;
-    write_onnx(model, arguments.output);
+    data_file = write_onnx(model, arguments.output);
   }
   const double writing = seconds_since(start);
+  for (std::string& warning : warnings_of(frozen, report)) report.warnings.push_back(std::move(warning));
   progress.clear();
   warn_of_missing_ranks(console, model);
   const std::vector<NodeVerdict> verdicts = judge_nodes(model);
@@ -399,9 +474,8 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   const std::string was = origin_text(origin);
   const std::string summary = fmt::format(
       "{}{} before, {} after, {}, {} of weights", was.empty() ? "" : was + ", as ONNX ", count_text(before, "node"),
-      after, options.prove ? count_text(report.proofs_run, "proof") : std::string("nothing proven"),
-      bytes_text(weights));
-  console.say(fmt::format("wrote {}: {}", console.paint(arguments.output, Colour::strong), summary));
+      after, options.prove ? count_of_proofs(report) : std::string("nothing proven"), bytes_text(weights));
+  console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, data_file), summary));
   if (page) write_report(console, page->finish(model, verdicts, report, summary), arguments.report);
   if (!was.empty()) {
     console.say(table_of_ends(model));
@@ -417,6 +491,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   say_choices(console, report);
   say_rules(console, report, arguments.explain);
   const Exit exit = check_rules(console, report);
+  for (const std::string& warning : report.warnings) console.warn(warning);
   if (!unsupported.empty()) say_unsupported(console, unsupported);
   for (const Rewrite& rewrite : report.undone) {
     if (rewrite.pass.starts_with("rules_")) continue;
@@ -424,6 +499,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   }
   Json result = {{"model", arguments.model.model}, {"output", arguments.output}, {"nodes_before", before},
                  {"nodes_after", after},           {"weight_bytes", weights},    {"transpositions", transposes}};
+  result["external_data"] = json_of_data_file(data_file);
   result.update(json_of_origin(origin));
   result.update(json_of_ends(model));
   result["seconds"] = {{"read", reading}, {"rewrite", rewriting}, {"prove", report.proof_seconds}, {"write", writing}};

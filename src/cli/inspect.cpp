@@ -69,6 +69,7 @@ Forecast forecast_for(const Console& console, const Model& model) {
                                  : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
     for (const std::string& node : rewrite.nodes) forecast.becomes.emplace(node, what);
   }
+  for (const std::string& warning : report.warnings) console.warn(warning);
   for (const Rewrite& rewrite : report.undone) forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
   return forecast;
 }

@@ -162,4 +162,18 @@ std::string origin_text(const Origin& origin) {
   return origin.format.empty() ? "" : fmt::format("{} of {}", origin.format, count_text(origin.nodes, origin.unit));
 }
 
+std::string written_text(const Console& console, const std::string& file,
+                         const std::optional<std::filesystem::path>& data_file) {
+  std::string text = console.paint(file, Colour::strong);
+  if (data_file) {
+    text += fmt::format(" and {}, which has its weights and has to stay beside it",
+                        console.paint(data_file->string(), Colour::strong));
+  }
+  return text;
+}
+
+Json json_of_data_file(const std::optional<std::filesystem::path>& data_file) {
+  return data_file ? Json(data_file->string()) : Json();
+}
+
 }  // namespace graft::cli

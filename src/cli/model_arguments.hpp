@@ -1,7 +1,9 @@
 // The arguments that name a model of any format, shared by the commands that read one.
 #pragma once
 
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,5 +50,10 @@ void warn_of_missing_ranks(const Console& console, const Model& model);
 [[nodiscard]] Json json_of_origin(const Origin& origin);
 /// "TensorFlow graph of 30 nodes"; empty for ONNX.
 [[nodiscard]] std::string origin_text(const Origin& origin);
+
+/// "out.onnx", or "out.onnx and out.onnx.data beside it, which has the weights".
+[[nodiscard]] std::string written_text(const Console& console, const std::string& file,
+                                       const std::optional<std::filesystem::path>& data_file);
+[[nodiscard]] Json json_of_data_file(const std::optional<std::filesystem::path>& data_file);
 
 }  // namespace graft::cli

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "cli/interrupts.hpp"
@@ -225,13 +226,14 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
     options.metric = [&](const Model& tried) { return measure(console, arguments.metric, tried); };
   }
   const ChosenInt8 chosen = choose_int8(model, data, options);
+  std::optional<std::filesystem::path> data_file;
   {
     const DeferInterrupts defer;
     if (!arguments.write_cache.empty()) {
       if (chosen.cache.entries.empty()) throw Error("--write-cache: nothing became int8, so there are no scales");
       write_calibration_cache(arguments.write_cache, chosen.cache);
     }
-    write_onnx(chosen.placed.model, arguments.output);
+    data_file = write_onnx(chosen.placed.model, arguments.output);
   }
   progress.clear();
 
@@ -243,7 +245,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
                   count_text(in_int8, "node"), count_of(chosen.plan, Int8Kind::follows),
                   count_of(chosen.plan, Int8Kind::kept), arguments.rest == "f32" ? "f32" : arguments.rest + " or f32",
                   count_text(chosen.placed.quantized_tensors, "tensor"), bytes_text(after), bytes_text(before));
-  console.say(fmt::format("wrote {}: {}", console.paint(arguments.output, Colour::strong), summary));
+  console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, data_file), summary));
   say_nodes(console, chosen, arguments.explain);
   if (arguments.explain) say_tensors(console, chosen);
   for (const std::string& note : chosen.notes) console.say("note: " + note);
@@ -260,6 +262,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
                {"version", 1},
                {"model", arguments.model},
                {"output", arguments.output},
+               {"external_data", json_of_data_file(data_file)},
                {"precision", "int8"},
                {"method", arguments.cache.empty() ? arguments.method : "cache"},
                {"samples", chosen.samples},

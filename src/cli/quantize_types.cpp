@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "cli/dimensions.hpp"
@@ -99,9 +101,10 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
     progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
   const ChosenTypes chosen = choose_types(model, options);
+  std::optional<std::filesystem::path> data_file;
   {
     const DeferInterrupts defer;
-    write_onnx(chosen.typed.model, arguments.output);
+    data_file = write_onnx(chosen.typed.model, arguments.output);
   }
   progress.clear();
 
@@ -115,7 +118,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
       fmt::format("{} in {}, {} kept in f32, {}, {} of weights ({} before)",
                   count_text(count(NodeType::narrow), "node"), to_string(precision), count(NodeType::kept),
                   count_text(chosen.typed.casts, "cast"), bytes_text(after), bytes_text(before));
-  console.say(fmt::format("wrote {}: {}", console.paint(arguments.output, Colour::strong), summary));
+  console.say(fmt::format("wrote {}: {}", written_text(console, arguments.output, data_file), summary));
   say_nodes(console, chosen, precision, arguments.explain);
   for (const AdjustedConstant& constant : chosen.typed.adjusted) {
     console.say(fmt::format("note: the constant '{}': {}", constant.name, constant.change));
@@ -151,6 +154,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
                   {"version", 1},
                   {"model", arguments.model},
                   {"output", arguments.output},
+                  {"external_data", json_of_data_file(data_file)},
                   {"precision", to_string(precision)},
                   {"data", arguments.data.empty() ? "made up" : "given"},
                   {"inputs", chosen.inputs},

@@ -31,7 +31,7 @@ inline constexpr std::int64_t newest_ir_version = 14;
                                std::shared_ptr<const void> owner = nullptr);
 
 enum class ExternalData : std::uint8_t {
-  automatic,  ///< Where the tensors take more than 1 GiB, or some were read from external data.
+  automatic,  ///< Where the tensors do not fit into protobuf's 2 GiB.
   never,      ///< Error if the file would exceed protobuf's 2 GiB.
   always,
 };
@@ -42,8 +42,10 @@ struct WriteOptions {
 };
 
 /// Writes the model, with external data to `<path>.data` beside it. Each file is whole or not there: it is written
-/// under a temporary name, flushed to disk, then renamed. Throws Error for a full disk and the like.
-void write_onnx(const Model& model, const std::filesystem::path& path, const WriteOptions& options = {});
+/// under a temporary name, flushed to disk, then renamed. Returns the file of external data, where one was written.
+/// Throws Error for a full disk and the like.
+std::optional<std::filesystem::path> write_onnx(const Model& model, const std::filesystem::path& path,
+                                                const WriteOptions& options = {});
 
 /// The file's bytes, all data inside.
 [[nodiscard]] std::string serialize_onnx(const Model& model);

@@ -16,7 +16,8 @@ namespace graft {
 namespace {
 
 constexpr std::size_t page = 4096;  // ONNX asks for this alignment of external data
-constexpr std::size_t automatic_limit = std::size_t{1} << 30U;
+/// Weights of one file: protobuf's 2 GiB with room for the nodes.
+constexpr std::size_t automatic_limit = (std::size_t{1} << 31U) - (std::size_t{1} << 26U);
 
 /// Where initialisers go that do not stay in the model file.
 struct ExternalSink {
@@ -357,18 +358,14 @@ void write_parts(const Model& model, ExternalSink* sink, AtomicFile& file) {
 bool wants_external(const Model& model, ExternalData choice) {
   if (choice != ExternalData::automatic) return choice == ExternalData::always;
   std::size_t total = 0;
-  bool was_external = false;
   const auto count = [&](const Graph& graph) {
-    for (const Value* value : graph.initializers()) {
-      total += value->initializer->bytes.size();
-      was_external = was_external || value->initializer->external;
-    }
+    for (const Value* value : graph.initializers()) total += value->initializer->bytes.size();
   };
   count(model.graph());
   model.graph().for_each_node([&](const Node& node) {
     for (const Graph* inner : node.subgraphs()) count(*inner);
   });
-  return was_external || total > automatic_limit;
+  return total > automatic_limit;
 }
 
 }  // namespace
@@ -380,12 +377,13 @@ std::string serialize_onnx(const Model& model) {
   return bytes;
 }
 
-void write_onnx(const Model& model, const std::filesystem::path& path, const WriteOptions& options) {
+std::optional<std::filesystem::path> write_onnx(const Model& model, const std::filesystem::path& path,
+                                                const WriteOptions& options) {
   AtomicFile file(path);
   if (!wants_external(model, options.external_data)) {
     write_parts(model, nullptr, file);
     file.commit();
-    return;
+    return std::nullopt;
   }
   std::filesystem::path data_path = path;
   data_path += ".data";
@@ -395,6 +393,7 @@ void write_onnx(const Model& model, const std::filesystem::path& path, const Wri
   file.flush();  // a full disk has to show before either file takes its place
   if (sink.offset != 0) data.commit();
   file.commit();
+  return sink.offset == 0 ? std::nullopt : std::optional(data_path);
 }
 
 }  // namespace graft

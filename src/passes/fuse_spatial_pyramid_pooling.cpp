@@ -2,17 +2,24 @@
 // SpatialPyramidPooling.
 //
 // Exporters write the windows that follow from the image's size, not the rule that they follow from. With the size
-// known, the bins of each pool are compared with those of each rule.
+// known, the bins of each pool are compared with those of each rule. Where the size has been made dynamic, the windows
+// of the old size are still there: the size is the one at which they are a pyramid of the length that the network goes
+// on with, the proof is made at that size, and the report says what is assumed of others.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "graft/registry.hpp"
+#include "graph/operator_node.hpp"
 #include "ops/spatial_pyramid_pooling/bins.hpp"
 #include "passes/fuse.hpp"
 #include "passes/passes.hpp"
@@ -29,12 +36,28 @@ constexpr std::int64_t most_bins = 4096;
 /// The bins of a pool along one axis.
 using Bins = std::vector<Bin>;
 
+using Sizes = std::array<std::int64_t, 2>;  ///< Height and width.
+
+/// The windows of a pool along one axis.
+struct Windows {
+  std::int64_t kernel = 0;
+  std::int64_t stride = 1;
+  std::int64_t pad_begin = 0;
+  std::int64_t pad_end = 0;
+};
+
 struct Level {
   Value* x = nullptr;
+  const Value* y = nullptr;
   bool is_max = false;
-  std::array<Bins, 2> bins;             ///< Of H and W; empty where the pool takes the whole axis.
-  std::array<std::int64_t, 2> sizes{};  ///< Of the image; 0 where it is not known.
-  std::string windows;                  ///< For messages.
+  bool includes_padding = false;  ///< In the divisor of an average.
+  bool by_cells = false;          ///< Flattened in the order of n x n x C.
+  std::array<Windows, 2> windows;
+  std::array<Bins, 2> bins;  ///< Of H and W; empty where the pool takes the whole axis.
+  Sizes sizes{};             ///< Of the image; 0 where it is not known.
+  std::string text;          ///< The windows, for messages.
+
+  [[nodiscard]] bool is_whole_image() const { return windows[0].kernel == 0; }
 };
 
 std::int64_t size_of(const Value& x, std::size_t axis) {
@@ -56,14 +79,18 @@ bool is_whole_image(const Node& node) {
   return *axes == std::vector<std::int64_t>{2, 3};
 }
 
-/// The level that a pool of an image is; `why_not` says what is unusual about it.
+/// The level that a pool of an image is, without its bins; `why_not` says what is unusual about it.
 std::optional<Level> read_pool(const Node& node, std::string& why_not) {
   Value* x = node.input(0);
   if (x == nullptr || !x->shape || x->shape->size() != image_rank) return std::nullopt;
-  Level level{x, node.is("MaxPool") || node.is("GlobalMaxPool") || node.is("ReduceMax"), {}, {}, ""};
+  Level level;
+  level.x = x;
+  level.y = node.output();
+  level.is_max = node.is("MaxPool") || node.is("GlobalMaxPool") || node.is("ReduceMax");
+  level.includes_padding = node.int_or("count_include_pad", 0) != 0;
   for (std::size_t axis = 0; axis < 2; ++axis) level.sizes[axis] = size_of(*x, axis + 2);
   if (is_whole_image(node)) {
-    level.windows = "the whole image";
+    level.text = "the whole image";
     return level;
   }
   if (!node.is("MaxPool") && !node.is("AveragePool")) return std::nullopt;
@@ -73,62 +100,80 @@ std::optional<Level> read_pool(const Node& node, std::string& why_not) {
   const auto stride = node.ints("strides").value_or(std::vector<std::int64_t>{1, 1});
   const auto pads = node.ints("pads").value_or(std::vector<std::int64_t>{0, 0, 0, 0});
   const auto dilations = node.ints("dilations").value_or(std::vector<std::int64_t>{1, 1});
-  level.windows = fmt::format("kernel [{}], stride [{}], pads [{}]", fmt::join(kernel, ", "), fmt::join(stride, ", "),
-                              fmt::join(pads, ", "));
+  level.text = fmt::format("kernel [{}], stride [{}], pads [{}]", fmt::join(kernel, ", "), fmt::join(stride, ", "),
+                           fmt::join(pads, ", "));
   if (kernel.size() != 2 || stride.size() != 2 || pads.size() != 4 || !y.shape || y.shape->size() != image_rank ||
       node.string_or("auto_pad", "NOTSET") != "NOTSET" || dilations != std::vector<std::int64_t>{1, 1}) {
     why_not = "the pool is dilated or padded by a rule";
     return std::nullopt;
   }
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    const std::int64_t size = level.sizes[axis];
-    const std::int64_t count = size_of(y, axis + 2);
-    if (size < 1 || count < 1) {
-      why_not = fmt::format("height and width of '{}' are not fixed, and windows that follow from them are", x->name);
-      return std::nullopt;
-    }
-    if (count > most_bins) {
-      why_not = fmt::format("{} windows along one axis, and a level has at most {}", count, most_bins);
-      return std::nullopt;
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t first = i * stride[axis] - pads[axis];
-      const Bin bin{std::max<std::int64_t>(first, 0), std::min(first + kernel[axis], size), kernel[axis]};
-      const bool over_the_padding = first + kernel[axis] > size + pads[axis + 2];
-      if (!level.is_max && over_the_padding) {
-        why_not = "an average over a window that reaches beyond the padding";
-        return std::nullopt;
-      }
-      level.bins[axis].push_back(bin);
-      if (node.int_or("count_include_pad", 0) == 0) level.bins[axis].back().divisor = bin.end - bin.begin;
-    }
+    level.windows[axis] = {kernel[axis], stride[axis], pads[axis], pads[axis + 2]};
   }
   return level;
 }
 
-/// From an input of the concatenation back to the pool that it is the flat result of.
-const Node* pool_behind(const Value* value) {
+/// What each of `count` windows covers of an axis of this size; nothing where one reaches beyond the padding and
+/// averages.
+std::optional<Bins> bins_of(const Level& level, std::size_t axis, std::int64_t size, std::int64_t count) {
+  const Windows& windows = level.windows[axis];
+  Bins bins;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t first = i * windows.stride - windows.pad_begin;
+    const std::int64_t end = first + windows.kernel;
+    if (!level.is_max && end > size + windows.pad_end) return std::nullopt;
+    bins.push_back({std::max<std::int64_t>(first, 0), std::min(end, size), windows.kernel});
+    if (!level.includes_padding) bins.back().divisor = bins.back().end - bins.back().begin;
+  }
+  return bins;
+}
+
+/// Of an image whose size is fixed. Empty where all is well.
+std::string set_bins(Level& level) {
+  for (std::size_t axis = 0; axis < 2 && !level.is_whole_image(); ++axis) {
+    const std::int64_t count = size_of(*level.y, axis + 2);
+    if (count < 1) return fmt::format("the size of '{}' is unknown", level.y->name);
+    if (count > most_bins) {
+      return fmt::format("{} windows along one axis, and a level has at most {}", count, most_bins);
+    }
+    auto bins = bins_of(level, axis, level.sizes[axis], count);
+    if (!bins) return "an average over a window that reaches beyond the padding";
+    level.bins[axis] = *std::move(bins);
+  }
+  return "";
+}
+
+/// From an input of the concatenation back to the pool that it is the flat result of. `by_cells`: channels last.
+const Node* pool_behind(const Value* value, bool& by_cells) {
+  by_cells = false;
   while (value != nullptr && value->producer != nullptr) {
     const Node& node = *value->producer;
     const bool only_reshapes = node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Identity");
-    if (!only_reshapes) return &node;
+    const bool moves_channels =
+        !by_cells && node.is("Transpose") && node.ints("perm") == std::vector<std::int64_t>{0, 2, 3, 1};
+    if (!only_reshapes && !moves_channels) return &node;
+    by_cells = by_cells || moves_channels;
     value = node.input(0);
   }
   return nullptr;
 }
 
+/// Of one axis.
+bool has_bins(const Bins& bins, bool is_max, std::int64_t size, std::int64_t count, Binning binning) {
+  if (static_cast<std::int64_t>(bins.size()) != count || !can_bin(binning, size, count)) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Bin& here = bins[static_cast<std::size_t>(i)];
+    const Bin wanted = bin_at(binning, size, count, i);
+    if (here.begin != wanted.begin || here.end != wanted.end) return false;
+    if (!is_max && here.divisor != wanted.divisor) return false;
+  }
+  return true;
+}
+
 bool has_bins(const Level& level, std::int64_t count, Binning binning) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    const Bins& bins = level.bins[axis];
-    const std::int64_t size = level.sizes[axis];
-    if (bins.empty()) continue;  // the whole axis, which one bin of every rule is
-    if (static_cast<std::int64_t>(bins.size()) != count || !can_bin(binning, size, count)) return false;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Bin& here = bins[static_cast<std::size_t>(i)];
-      const Bin wanted = bin_at(binning, size, count, i);
-      if (here.begin != wanted.begin || here.end != wanted.end) return false;
-      if (!level.is_max && here.divisor != wanted.divisor) return false;
-    }
+    if (level.bins[axis].empty()) continue;  // the whole axis, which one bin of every rule is
+    if (!has_bins(level.bins[axis], level.is_max, level.sizes[axis], count, binning)) return false;
   }
   return true;
 }
@@ -140,12 +185,102 @@ bool is_flat(const Value& value, const Value& x, std::int64_t count) {
          (*value.shape)[1].value() == channels * count * count;
 }
 
+/// n of a level of n x n bins, from the length of its flat result; 0 where that tells nothing.
+std::int64_t count_by_length(const Value& flat, const Value& x) {
+  const std::int64_t channels = size_of(x, 1);
+  if (!flat.shape || flat.shape->size() != 2 || !(*flat.shape)[1].is_constant() || channels < 1) return 0;
+  const std::int64_t length = (*flat.shape)[1].value();
+  for (std::int64_t n = 1; n <= most_bins && n * n * channels <= length; ++n) {
+    if (n * n * channels == length) return n;
+  }
+  return 0;
+}
+
+/// The sizes of an axis at which all windows are the bins of a rule; with their bins, the levels are those of it.
+std::vector<std::int64_t> frozen_sizes(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
+                                       std::size_t axis, Binning binning) {
+  // As many windows as bins: the stride leaves a range.
+  std::int64_t lowest = 1;
+  std::int64_t highest = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    if (levels[i].is_whole_image()) continue;
+    const Windows& windows = levels[i].windows[axis];
+    std::int64_t first = 0;
+    if (__builtin_mul_overflow(counts[i] - 1, windows.stride, &first) ||
+        __builtin_add_overflow(first, windows.kernel - windows.pad_begin - windows.pad_end, &first)) {
+      return {};
+    }
+    constexpr std::int64_t largest_size = std::int64_t{1} << 31;
+    if (first > largest_size) return {};
+    lowest = std::max(lowest, first);
+    highest = std::min(highest, first + std::min(windows.stride, most_bins) - 1);
+  }
+  const std::int64_t known = levels[0].sizes[axis];
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = lowest; size <= highest && highest - lowest < most_bins; ++size) {
+    if (known != 0 && size != known) continue;
+    bool all = true;
+    for (std::size_t i = 0; i < levels.size() && all; ++i) {
+      if (levels[i].is_whole_image()) continue;
+      const auto bins = bins_of(levels[i], axis, size, counts[i]);
+      all = bins && has_bins(*bins, levels[i].is_max, size, counts[i], binning);
+    }
+    if (all) sizes.push_back(size);
+  }
+  return sizes;
+}
+
 struct Pyramid {
   Value* x = nullptr;
   std::shared_ptr<Operator> op;
   std::size_t pools = 0;
+  std::vector<std::int64_t> order;         ///< Of the elements, where it is not the operator's.
+  std::optional<Sizes> frozen;             ///< The size that the windows are made for, where that is not fixed.
+  std::vector<std::string_view> binnings;  ///< All rules that make these bins; the operator has the first.
   std::string obstacle;
 };
+
+/// Where each element of cells of channels lies among the operator's channels of cells.
+std::vector<std::int64_t> order_of(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
+                                   std::int64_t channels) {
+  if (std::none_of(levels.begin(), levels.end(), [](const Level& level) { return level.by_cells; })) return {};
+  std::vector<std::int64_t> order;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const auto start = static_cast<std::int64_t>(order.size());
+    const std::int64_t cells = counts[i] * counts[i];
+    for (std::int64_t at = 0; at < cells * channels; ++at) {
+      order.push_back(start + (levels[i].by_cells ? at % channels * cells + at / channels : at));
+    }
+  }
+  return order;
+}
+
+void read_levels(Pyramid& found, const Node& concat, std::vector<Level>& levels) {
+  std::string why_not;
+  for (const Value* input : concat.inputs) {
+    bool by_cells = false;
+    const Node* pool = pool_behind(input, by_cells);
+    auto level = pool == nullptr ? std::nullopt : read_pool(*pool, why_not);
+    const bool is_fixed = level && level->sizes[0] > 0 && level->sizes[1] > 0;
+    // Of a fixed size, layers of TensorRT do it without a movement of the elements.
+    if (level && is_fixed && by_cells) level.reset();
+    if (level && is_fixed) {
+      if (std::string unusual = set_bins(*level); !unusual.empty()) {
+        why_not = std::move(unusual);
+        level.reset();
+      }
+    }
+    if (!level) {
+      if (why_not.empty()) why_not = fmt::format("'{}' is no pool of an image", input == nullptr ? "" : input->name);
+      continue;
+    }
+    level->by_cells = by_cells;
+    levels.push_back(std::move(*level));
+  }
+  found.pools = levels.size();
+  if (found.pools < 2 && why_not.empty()) return;
+  if (levels.size() != concat.inputs.size()) found.obstacle = why_not;
+}
 
 Pyramid read(const Node& concat) {
   Pyramid found;
@@ -154,27 +289,29 @@ Pyramid read(const Node& concat) {
     return found;
   };
   std::vector<Level> levels;
-  std::string why_not;
-  for (const Value* input : concat.inputs) {
-    const Node* pool = pool_behind(input);
-    auto level = pool == nullptr ? std::nullopt : read_pool(*pool, why_not);
-    if (!level) {
-      if (why_not.empty()) why_not = fmt::format("'{}' is no pool of an image", input == nullptr ? "" : input->name);
-      continue;
-    }
-    levels.push_back(std::move(*level));
-  }
-  found.pools = levels.size();
-  if (found.pools < 2 && why_not.empty()) return found;
-  if (levels.size() != concat.inputs.size()) return fail(why_not);
+  read_levels(found, concat, levels);
+  if (levels.size() != concat.inputs.size()) return found;
   found.x = levels[0].x;
   const Value& x = *found.x;
+  for (const Level& level : levels) {
+    if (level.x != &x) return fail(fmt::format("'{}' and '{}' are pooled, not one tensor", x.name, level.x->name));
+    if (level.is_max != levels[0].is_max) return fail("one level takes the maximum, another one the average");
+  }
+  const bool has_windows =
+      std::any_of(levels.begin(), levels.end(), [](const Level& level) { return !level.is_whole_image(); });
+  const bool is_frozen = has_windows && (levels[0].sizes[0] < 1 || levels[0].sizes[1] < 1);
 
   std::vector<std::int64_t> counts;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const Level& level = levels[i];
-    if (level.x != &x) return fail(fmt::format("'{}' and '{}' are pooled, not one tensor", x.name, level.x->name));
-    if (level.is_max != levels[0].is_max) return fail("one level takes the maximum, another one the average");
+    if (is_frozen) {
+      counts.push_back(count_by_length(*concat.inputs[i], x));
+      if (counts.back() == 0) {
+        return fail(
+            fmt::format("height and width of '{}' are not fixed, and windows that follow from them are", x.name));
+      }
+      continue;
+    }
     const std::size_t height = std::max<std::size_t>(level.bins[0].size(), 1);
     const std::size_t width = std::max<std::size_t>(level.bins[1].size(), 1);
     if (height != width) return fail(fmt::format("a level has {} x {} bins, not n x n", height, width));
@@ -185,27 +322,76 @@ Pyramid read(const Node& concat) {
   }
   const std::int64_t axis = concat.int_or("axis", 0);
   if (axis != 1 && axis != -1) return fail(fmt::format("the levels are concatenated along axis {}", axis));
+  found.order = order_of(levels, counts, size_of(x, 1));
 
   for (const auto& [binning, name] : binnings) {
-    bool all = true;
-    for (std::size_t i = 0; i < levels.size(); ++i) all = all && has_bins(levels[i], counts[i], binning);
-    if (!all) continue;
+    if (is_frozen) {
+      const auto heights = frozen_sizes(levels, counts, 0, binning);
+      const auto widths = frozen_sizes(levels, counts, 1, binning);
+      if (heights.empty() || widths.empty()) continue;
+      const Sizes sizes{heights.front(), widths.front()};
+      if (found.frozen && *found.frozen != sizes) continue;
+      found.frozen = sizes;
+    } else {
+      bool all = true;
+      for (std::size_t i = 0; i < levels.size(); ++i) all = all && has_bins(levels[i], counts[i], binning);
+      if (!all) continue;
+    }
+    found.binnings.push_back(name);
+  }
+  if (!found.binnings.empty()) {
     found.op = find_operator("SpatialPyramidPooling")->create();
     const std::vector<NamedAttribute> attributes{{"levels", counts},
                                                  {"mode", std::string(levels[0].is_max ? "max" : "average")},
-                                                 {"binning", std::string(name)}};
-    if (const Status status = found.op->set(attributes); !status.ok()) return fail(status.message());
+                                                 {"binning", std::string(found.binnings.front())}};
+    if (const Status status = found.op->set(attributes); !status.ok()) {
+      found.op.reset();
+      return fail(status.message());
+    }
     return found;
+  }
+  if (is_frozen) {
+    return fail(
+        fmt::format("height and width of '{}' are not fixed, and the windows are a pyramid of no size", x.name));
   }
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const bool none = std::none_of(binnings.begin(), binnings.end(),
                                    [&](const auto& rule) { return has_bins(levels[i], counts[i], rule.first); });
     if (none) {
       return fail(fmt::format("no rule makes {} x {} bins of {} x {} with {}", counts[i], counts[i], levels[i].sizes[0],
-                              levels[i].sizes[1], levels[i].windows));
+                              levels[i].sizes[1], levels[i].text));
     }
   }
   return fail("the levels follow different rules of binning");
+}
+
+/// The operator, and its elements in the order of cells of channels.
+std::function<void(Graph&)> ordered_edit(const Pyramid& found, const Value& y) {
+  return [op = std::shared_ptr<const Operator>(found.op), x = found.x->name, y = y.name,
+          order = found.order](Graph& graph) {
+    Value* value = graph.find(y);
+    Node* old = value->producer;
+    Node* pyramid = add_operator_node(graph, *op, {graph.find(x)}, {y + "/by_channels"}, old);
+    pyramid->name = old->name;
+    Value* indices = graph.add_constant(y + "/order", TensorData::from_ints(order));
+    Node* gather = graph.add_node("Gather", {pyramid->output(), indices}, {y}, old);
+    gather->attributes.emplace("axis", NodeAttribute(AttributeData(std::int64_t{1})));
+    graph.move_output(*old, value->output_index, *gather, 0);
+  };
+}
+
+/// What is said of windows that were made for one size.
+std::string assumption(const Pyramid& found) {
+  const std::string size = fmt::format("{} x {}", (*found.frozen)[0], (*found.frozen)[1]);
+  std::string others;
+  for (std::size_t i = 1; i < found.binnings.size(); ++i) {
+    others += fmt::format("{}{}", i == 1 ? "" : " and ", found.binnings[i]);
+  }
+  return fmt::format(
+      "the windows are those of an image of {}, which is no longer fixed; the rewrite is proven at {}, and at other "
+      "sizes a pyramid over the whole image is assumed, binning {}{}",
+      size, size, found.binnings.front(),
+      others.empty() ? "" : fmt::format(" ({} would be the same at {})", others, size));
 }
 
 }  // namespace
@@ -238,13 +424,26 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
         near(why_not);
         continue;
       }
-      rewriter.apply({.nodes = *nodes,
-                      .inputs = {found.x},
-                      .outputs = {node->output()},
-                      .replacement = to_text(*found.op),
-                      .reason = fmt::format("{} pools of '{}', flattened and concatenated", found.pools, found.x->name),
-                      .by_definition = "",
-                      .edit = operator_edit(found.op, {found.x->name}, node->output()->name)});
+      std::string reason = fmt::format("{} pools of '{}', flattened and concatenated", found.pools, found.x->name);
+      std::map<std::string, Shape, std::less<>> proof_shapes;
+      if (found.frozen) {
+        reason += "; " + assumption(found);
+        Shape shape = *found.x->shape;
+        for (std::size_t axis = 0; axis < 2; ++axis) shape[axis + 2] = (*found.frozen)[axis];
+        proof_shapes.emplace(found.x->name, std::move(shape));
+      }
+      const std::string name = describe(*node);
+      Value& y = *node->output();
+      const bool done = rewriter.apply(
+          {.nodes = *nodes,
+           .inputs = {found.x},
+           .outputs = {&y},
+           .replacement = to_text(*found.op),
+           .reason = std::move(reason),
+           .by_definition = "",
+           .edit = found.order.empty() ? operator_edit(found.op, {found.x->name}, y.name) : ordered_edit(found, y),
+           .proof_shapes = std::move(proof_shapes)});
+      if (done && found.frozen) rewriter.warn(fmt::format("{}: {}", name, assumption(found)));
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "graph/operator_node.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/rewriter.hpp"
+#include "passes/unfreeze_batch.hpp"
 
 namespace graft {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::array passes = {
          inline_functions_of_exporters},
     Pass{"raise_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
          raise_model_opset},
+    Pass{"unfreeze_batch", "before what follows from a batch of 1 becomes constants", unfreeze_batch},
     Pass{"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
     Pass{"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},
     Pass{"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
@@ -117,11 +119,7 @@ void infer(Model& model, const ConvertOptions& options) {
   }
 }
 
-}  // namespace
-
-std::span<const Pass> pipeline() { return passes; }
-
-ConvertReport convert(Model& model, const ConvertOptions& options) {
+ConvertReport run_passes(Model& model, const ConvertOptions& options) {
   const std::vector<Pass> all = passes_to_run(options);
   check_names(options.only, all);
   check_names(options.without, all);
@@ -165,6 +163,23 @@ ConvertReport convert(Model& model, const ConvertOptions& options) {
   attach_functions(model);
   remove_unused_functions(model);
   return report;
+}
+
+}  // namespace
+
+std::span<const Pass> pipeline() { return passes; }
+
+ConvertReport convert(Model& model, const ConvertOptions& options) {
+  if (!options.prove || options.prove_each) return run_passes(model, options);
+  const Model original = model.clone();  // without the weights, which copies share
+  try {
+    return run_passes(model, options);
+  } catch (const NotAlike&) {
+    model = original.clone();
+    ConvertOptions each = options;
+    each.prove_each = true;
+    return run_passes(model, each);
+  }
 }
 
 }  // namespace graft

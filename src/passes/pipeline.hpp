@@ -28,6 +28,7 @@ struct ConvertOptions {
   std::vector<std::string> only;     ///< Passes to run; empty: all.
   std::vector<std::string> without;  ///< Passes to leave out.
   bool prove = true;                 ///< Without proof every rewrite is made as it is.
+  bool prove_each = false;           ///< Also those that differ from a proven one in the values of weights alone.
   ProofOptions proof;
   /// Rewrites whose region cannot be run by itself (shapes unknown there) are proven by running the whole model, at
   /// most so many times, since that may take long.

@@ -19,4 +19,13 @@ std::size_t ConvertReport::count(std::string_view pass) const {
       std::count_if(rewrites.begin(), rewrites.end(), [&](const Rewrite& rewrite) { return rewrite.pass == pass; }));
 }
 
+std::string_view to_string(ProofKind kind) {
+  switch (kind) {
+    case ProofKind::own: return "own";
+    case ProofKind::spot_check: return "spot check";
+    case ProofKind::one_of_a_kind: return "one of a kind";
+  }
+  return "";
+}
+
 }  // namespace graft

@@ -2,11 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace graft {
+
+/// How a rewrite was proven.
+enum class ProofKind : std::uint8_t {
+  own,           ///< By runs of its own, or by definition.
+  spot_check,    ///< By a few runs of its own; one of its kind by all of them.
+  one_of_a_kind  ///< By the runs of another, from which it differs in the values of weights alone.
+};
+/// "own", "spot check", "one of a kind".
+[[nodiscard]] std::string_view to_string(ProofKind kind);
 
 /// One change that a pass made or wanted to make.
 struct Rewrite {
@@ -15,6 +25,7 @@ struct Rewrite {
   std::string replacement;         ///< What comes: "L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">".
   std::string reason;              ///< Why it may be done.
   std::string proof;               ///< What was run to prove it; of an undone one, what disagreed.
+  ProofKind proof_kind = ProofKind::own;
 };
 
 /// A place where a pattern began to match and failed.
@@ -65,10 +76,13 @@ struct ConvertReport {
   std::vector<Rewrite> undone;  ///< Taken back because the proof failed, or left out because nothing could be proven.
   std::vector<NearMissNote> near_misses;
   std::vector<OperatorChoice> choices;
-  std::vector<RuleOutcome> rules;  ///< In the order in which they ran.
+  std::vector<std::string> warnings;  ///< What rewrites assume, with the node.
+  std::vector<RuleOutcome> rules;     ///< In the order in which they ran.
   std::size_t proofs_run = 0;
   double proof_seconds = 0;
   std::size_t proofs_reused = 0;  ///< The same region with the same shapes had been proven before.
+  std::size_t spot_checks = 0;    ///< Of proofs_run: those of rewrites alike to a proven one.
+  std::size_t proofs_alike = 0;   ///< Not run: all but the values of weights was proven before.
 
   /// Those of `pass`.
   [[nodiscard]] std::size_t count(std::string_view pass) const;

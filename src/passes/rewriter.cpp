@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
 #include "graph/origin_note.hpp"
+#include "graph/shape_inference.hpp"
 #include "passes/pipeline.hpp"
 #include "verify/verify_models.hpp"
 
@@ -98,9 +100,54 @@ std::vector<const Value*> boundary_of(const Proposal& proposal) {
   return result;
 }
 
+/// Real numbers, of which a rewrite looks at one by one; a few of them may be an epsilon, or a factor that decides.
+constexpr std::size_t fewest_weights = 9;
+
+bool is_weight(const TensorData& tensor) {
+  return is_floating_point(tensor.type) && tensor.element_count() >= static_cast<std::int64_t>(fewest_weights) &&
+         tensor.numbers().has_value();
+}
+
+/// What a rewrite may depend on in weights, but for their values: a ReLU lets positive factors through, a zero cannot
+/// be divided by.
+template <class Numbers>
+std::string nature_of(const Numbers& numbers) {
+  constexpr double large = 1e4;  // the square is beyond f16
+  bool negative = false;
+  bool zero = false;
+  bool positive = false;
+  bool not_finite = false;
+  bool beyond = false;
+  bool whole = true;
+  bool same = true;
+  for (const double number : numbers) {
+    negative = negative || number < 0;
+    zero = zero || number == 0;
+    positive = positive || number > 0;
+    not_finite = not_finite || !std::isfinite(number);
+    beyond = beyond || std::abs(number) > large;
+    whole = whole && number == std::trunc(number);
+    same = same && number == static_cast<double>(numbers.front());
+  }
+  return fmt::format("{} weights:{:d}{:d}{:d}{:d}{:d}{:d}{:d}", numbers.size(), negative, zero, positive, not_finite,
+                     beyond, whole, same);
+}
+
+/// Operators have weights as attributes.
+void forget_weights(Node& node) {
+  for (auto& [name, attribute] : node.attributes) {
+    if (const auto* list = attribute.get<std::vector<float>>(); list != nullptr && list->size() >= fewest_weights) {
+      attribute = NodeAttribute(AttributeData(nature_of(*list)));
+    } else if (const auto* tensor = attribute.get<TensorData>(); tensor != nullptr && is_weight(*tensor)) {
+      attribute = NodeAttribute(AttributeData(fmt::format(
+          "{} [{}] {}", to_string(tensor->type), fmt::join(tensor->dims, ", "), nature_of(*tensor->numbers()))));
+    }
+  }
+}
+
 /// The model as text in which names play no part: the same for two regions that compute the same on the same shapes.
-/// Weights, of which the texts that are kept would be full, are there as digests.
-std::string anonymous_text(const Model& model) {
+/// Weights, of which the texts that are kept would be full, are there as digests, or not at all.
+std::string anonymous_text(const Model& model, bool with_weights = true) {
   Model copy = model.clone();
   copy.doc.clear();
   copy.producer_name.clear();
@@ -118,9 +165,14 @@ std::string anonymous_text(const Model& model) {
     node->metadata.clear();
     for (Value* value : node->inputs) rename(value);
     for (Value* value : node->outputs) rename(value);
+    if (!with_weights) forget_weights(*node);
   }
   for (Value* value : copy.graph().initializers()) {
     constexpr std::size_t large = 4096;
+    if (!with_weights && is_weight(*value->initializer)) {
+      value->initializer->bytes = Bytes(nature_of(*value->initializer->numbers()));
+      continue;
+    }
     const std::string_view bytes = value->initializer->bytes.view();
     if (bytes.size() <= large) continue;
     const std::hash<std::string_view> hash;
@@ -128,6 +180,11 @@ std::string anonymous_text(const Model& model) {
         Bytes(fmt::format("{} {:x} {:x}", bytes.size(), hash(bytes), hash(bytes.substr(large / 2))));
   }
   return serialize_onnx(copy);
+}
+
+/// The last node stands for the others.
+std::string nodes_text(const Proposal& proposal) {
+  return proposal.nodes.empty() ? "another" : describe(*proposal.nodes.back());
 }
 
 std::string anchor_of(const Node& node) {
@@ -181,6 +238,14 @@ std::vector<const Value*> values_named(const Model& model, const std::vector<con
     result.push_back(found);
   }
   return result;
+}
+
+void fix_shapes(Model& region, const std::map<std::string, Shape, std::less<>>& fixed) {
+  std::map<std::string, Shape, std::less<>> shapes = fixed;
+  for (const Value* input : region.graph().inputs()) {
+    if (input->shape) shapes.emplace(input->name, *input->shape);
+  }
+  infer_shapes(region, shapes);
 }
 
 /// Makes the change, and writes on each node that is new what it stands for.
@@ -239,7 +304,8 @@ bool Rewriter::apply(const Proposal& proposal) {
                   .nodes = {},
                   .replacement = proposal.replacement,
                   .reason = proposal.reason,
-                  .proof = verdict.text};
+                  .proof = verdict.text,
+                  .proof_kind = verdict.kind};
   for (const Node* node : proposal.nodes) rewrite.nodes.push_back(describe(*node));
   if (!verdict.proven) {
     report_.undone.push_back(std::move(rewrite));
@@ -294,27 +360,68 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
     const Model alone = model_of_subgraph(model_, graph);
     before = extract(alone, values_named(alone, inputs), values_named(alone, outputs));
   }
+  if (!proposal.proof_shapes.empty()) fix_shapes(before, proposal.proof_shapes);
   Model after = before.clone();
   proposal.edit(after.graph());
   after.graph().remove_dead();
 
-  const std::string key = (proposal.changes_result ? "!" : "=") + anonymous_text(before) + anonymous_text(after);
+  Verdict verdict = prove_regions(before, after, proposal.changes_result, nodes_text(proposal));
+  // A verdict on the whole model holds for this place in it alone, so it is not kept for regions that look the same.
+  if (!verdict.proven && verdict.could_not_run) return prove_whole_model(proposal, verdict.text);
+  return verdict;
+}
+
+Rewriter::Verdict Rewriter::prove_regions(const Model& before, const Model& after, bool changes_result,
+                                          const std::string& nodes) {
+  const std::string key = (changes_result ? "!" : "=") + anonymous_text(before) + anonymous_text(after);
   if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
     ++report_.proofs_reused;
     return known->second;
   }
+  const bool alike = !changes_result && !options_.prove_each;
+  const std::string kind = alike ? anonymous_text(before, false) + anonymous_text(after, false) : "";
+  if (const auto known = kinds_.find(kind); alike && known != kinds_.end()) {
+    if (auto verdict = prove_alike(known->second, before, after)) return *std::move(verdict);
+  }
   ++report_.proofs_run;
   const Stopwatch stopwatch(report_.proof_seconds);
-  const ProofResult result = proposal.changes_result ? measure_region(before, after, options_.proof)
-                                                     : prove_region(before, after, options_.proof);
-  // A verdict on the whole model holds for this place in it alone, so it is not kept for regions that look the same.
-  if (!result.proven && result.trials == 0) return prove_whole_model(proposal, result.text);
-  return verdicts_.emplace(key, Verdict{result.proven, result.text}).first->second;
+  const ProofResult result =
+      changes_result ? measure_region(before, after, options_.proof) : prove_region(before, after, options_.proof);
+  if (!result.proven && result.trials == 0) return {.proven = false, .text = result.text, .could_not_run = true};
+  if (alike && result.proven) kinds_.try_emplace(kind, ProvenKind{.first = nodes, .text = result.text});
+  return verdicts_.emplace(key, Verdict{.proven = result.proven, .text = result.text}).first->second;
+}
+
+std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const Model& before, const Model& after) {
+  if (!kind.holds) return std::nullopt;
+  ++kind.members;
+  const bool is_checked = (kind.members & (kind.members - 1)) == 0;
+  if (!is_checked) {
+    ++report_.proofs_alike;
+    return Verdict{.proven = true,
+                   .text = fmt::format("alike to {}, which was proven: {}", kind.first, kind.text),
+                   .kind = ProofKind::one_of_a_kind};
+  }
+  ++report_.proofs_run;
+  ++report_.spot_checks;
+  const Stopwatch stopwatch(report_.proof_seconds);
+  ProofOptions few = options_.proof;
+  few.spot_check = true;
+  const ProofResult result = prove_region(before, after, few);
+  if (result.proven) {
+    return Verdict{.proven = true,
+                   .text = fmt::format("alike to {}, which was proven; spot check: {}", kind.first, result.text),
+                   .kind = ProofKind::spot_check};
+  }
+  kind.holds = false;
+  if (kind.members > 2) throw NotAlike(result.text);
+  return std::nullopt;
 }
 
 Rewriter::Verdict Rewriter::prove_whole_model(const Proposal& proposal, const std::string& why) {
   const std::string prefix = fmt::format("the region cannot be run by itself ({})", why);
   if (proposal.outputs.front()->graph != &model_.graph()) return {false, prefix + ", and lies in a sub-graph"};
+  if (!proposal.proof_shapes.empty()) return {false, prefix + ", and the whole model has other sizes"};
   if (whole_model_proofs_ >= options_.whole_model_proofs) {
     return {false, fmt::format("{}; the whole model has been run {} times for such proofs, which is the limit", prefix,
                                whole_model_proofs_)};
@@ -350,15 +457,9 @@ Rewriter::Verdict Rewriter::prove_values(const Model& before, const Model& after
   try {
     const Model region_before = region_of(before);
     const Model region_after = region_of(after);
-    const std::string key = anonymous_text(region_before) + anonymous_text(region_after);
-    if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
-      ++report_.proofs_reused;
-      return known->second;
-    }
-    ++report_.proofs_run;
-    const ProofResult result = prove_region(region_before, region_after, options_.proof);
-    if (!result.proven && result.trials == 0) throw Error(result.text);
-    return verdicts_.emplace(key, Verdict{result.proven, result.text}).first->second;
+    Verdict verdict = prove_regions(region_before, region_after, false, fmt::format("'{}'", outputs.front()));
+    if (!verdict.proven && verdict.could_not_run) throw Error(verdict.text);
+    return verdict;
   } catch (const Error& error) {
     const Verdict verdict = prove_models(before, after);
     return {verdict.proven, fmt::format("it cannot be run by itself ({}); {}", error.what(), verdict.text)};
@@ -393,6 +494,8 @@ Rewriter::Verdict Rewriter::compare_models(const Model& before, const Model& aft
     return {false, fmt::format("the whole model cannot be run: {}", error.what())};
   }
 }
+
+void Rewriter::warn(std::string text) { report_.warnings.push_back(std::move(text)); }
 
 void Rewriter::record_rule(RuleOutcome outcome) { report_.rules.push_back(std::move(outcome)); }
 

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "graft/operator.hpp"
@@ -33,8 +36,23 @@ struct Proposal {
   /// values by name. What becomes unused is removed later.
   std::function<void(Graph&)> edit;
   bool changes_result = false;  ///< On purpose: both are run, and how far apart they are is reported.
+  /// Of inputs: where the two are the same at these sizes alone. The reason then says so.
+  std::map<std::string, Shape, std::less<>> proof_shapes = {};
 };
 
+/// A rewrite that looked like a proven one does not hold, and others have been taken for proven.
+class NotAlike : public std::exception {
+ public:
+  explicit NotAlike(std::string text) : text_(std::move(text)) {}
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+/// Rewrites that are alike (the same nodes, shapes, types, small constants and replacement, and weights of the same
+/// sizes and signs) are proven once; the second, fourth, eighth of a kind and so on by a few runs too. Where such a
+/// spot check fails, each of the kind is proven; where some have been made by then, NotAlike is thrown.
 class Rewriter {
  public:
   Rewriter(Model& model, const ConvertOptions& options, ConvertReport& report);
@@ -42,6 +60,8 @@ class Rewriter {
   struct Verdict {
     bool proven = false;
     std::string text;
+    ProofKind kind = ProofKind::own;
+    bool could_not_run = false;  ///< A region by itself: not a single trial.
   };
 
   [[nodiscard]] Model& model() { return model_; }
@@ -65,6 +85,9 @@ class Rewriter {
   /// models, which may take long, where that cannot be run by itself.
   [[nodiscard]] Verdict prove_values(const Model& before, const Model& after, const std::vector<std::string>& inputs,
                                      const std::vector<std::string>& outputs);
+
+  /// Writes down what a rewrite assumes, which the user has to know.
+  void warn(std::string text);
 
   void record_rule(RuleOutcome outcome);
   /// What apply has last refused.
@@ -92,6 +115,17 @@ class Rewriter {
   [[nodiscard]] Verdict prove_whole_model(const Proposal& proposal, const std::string& why);
   [[nodiscard]] Verdict compare_models(const Model& before, const Model& after, bool changes_result);
 
+  /// Rewrites that are alike.
+  struct ProvenKind {
+    std::string first;  ///< The nodes of the one that was proven.
+    std::string text;
+    std::size_t members = 1;
+    bool holds = true;  ///< Of every spot check.
+  };
+  [[nodiscard]] Verdict prove_regions(const Model& before, const Model& after, bool changes_result,
+                                      const std::string& nodes);
+  [[nodiscard]] std::optional<Verdict> prove_alike(ProvenKind& kind, const Model& before, const Model& after);
+
   struct Note {
     NearMissNote note;
     double share = 0;  // of the pattern
@@ -105,6 +139,7 @@ class Rewriter {
   std::unordered_map<std::string, Note> notes_;
   std::unordered_set<std::string> rewritten_;          // anchors
   std::unordered_map<std::string, Verdict> verdicts_;  // by the text of both regions
+  std::unordered_map<std::string, ProvenKind> kinds_;  // the same without the values of weights
   std::size_t whole_model_proofs_ = 0;
   std::optional<std::int64_t> most_constant_bytes_;
 };

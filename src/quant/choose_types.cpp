@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <set>
 #include <unordered_map>
@@ -410,32 +411,59 @@ class Chooser {
     return nodes;
   }
 
-  /// Adds to what is kept, if anything helps.
+  /// What is kept, and the first `count` of the nodes that lose, each with what calculates for it.
+  [[nodiscard]] KeptNodes kept_with(const std::vector<NodeLoss>& losing, std::size_t count, std::size_t steps) const {
+    KeptNodes more = kept_;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto& [node, lost_db] = losing[i];
+      const std::string lost = lost_db > perfect_db ? "breaks" : fmt::format("loses {:.0f} dB", lost_db);
+      for (const Node* member : region(*node, steps)) {
+        const std::string reason = member == node
+                                       ? fmt::format("it {}", lost)
+                                       : fmt::format("{}, which it calculates for, {}", describe(*node), lost);
+        more.try_emplace(key_of(*member), KeptNode{WhyKept::loss, reason});
+      }
+    }
+    return more;
+  }
+
+  /// Adds to what is kept, if anything helps. All that loses is kept at once first: where that does not help, no part
+  /// of it does, and each trial is a compilation of the whole network. Where it does, the fewest that do as much are
+  /// found by halving.
   bool improve(std::vector<OutputFigures>& outputs) {
-    constexpr std::size_t tried_nodes = 6;
     constexpr std::size_t furthest = 3;
     constexpr double worth_looking_at = 3;
     const Score before = score_of(outputs);
-    std::vector<NodeLoss> found = losses(kept_);
-    if (found.size() > tried_nodes) found.resize(tried_nodes);
-    for (const auto& [node, lost_db] : found) {
-      if (lost_db < worth_looking_at) break;
-      for (std::size_t steps = 0; steps < furthest && result_.trials < most_trials; ++steps) {
-        KeptNodes more = kept_;
-        for (const Node* member : region(*node, steps)) {
-          const std::string lost = lost_db > perfect_db ? "breaks" : fmt::format("loses {:.0f} dB", lost_db);
-          const std::string reason = member == node
-                                         ? fmt::format("it {}", lost)
-                                         : fmt::format("{}, which it calculates for, {}", describe(*node), lost);
-          more.try_emplace(key_of(*member), KeptNode{WhyKept::loss, reason});
+    std::vector<NodeLoss> losing = losses(kept_);
+    std::erase_if(losing, [](const NodeLoss& loss) { return loss.lost_db < worth_looking_at; });
+    std::size_t tried = kept_.size();
+    for (std::size_t steps = 0; steps < furthest && result_.trials < most_trials; ++steps) {
+      KeptNodes best = kept_with(losing, losing.size(), steps);
+      if (best.size() == tried) continue;
+      tried = best.size();
+      std::vector<OutputFigures> figures = try_types(best);
+      const Score all = score_of(figures);
+      if (!all.is_better_than(before)) continue;
+      std::size_t lowest = 1;
+      std::size_t highest = losing.size();
+      while (lowest < highest && result_.trials < most_trials) {
+        const std::size_t middle = lowest + (highest - lowest) / 2;
+        KeptNodes fewer = kept_with(losing, middle, steps);
+        std::vector<OutputFigures> of_fewer = try_types(fewer);
+        const Score score = score_of(of_fewer);
+        const bool as_good = all.meets(result_.limit_db) ? score.meets(result_.limit_db)
+                                                         : score.is_better_than(before) && !all.is_better_than(score);
+        if (!as_good) {
+          lowest = middle + 1;
+          continue;
         }
-        if (more.size() == kept_.size()) continue;
-        std::vector<OutputFigures> figures = try_types(more);
-        if (!score_of(figures).is_better_than(before)) continue;
-        kept_ = std::move(more);
-        outputs = std::move(figures);
-        return true;
+        highest = middle;
+        best = std::move(fewer);
+        figures = std::move(of_fewer);
       }
+      kept_ = std::move(best);
+      outputs = std::move(figures);
+      return true;
     }
     return false;
   }
@@ -448,21 +476,28 @@ class Chooser {
     if (result_.met && kept_.size() != before) give_back(outputs);
   }
 
-  /// What the outputs meet the limit without.
+  /// What the outputs meet the limit without: halves first, then halves of what is left.
   void give_back(std::vector<OutputFigures>& outputs) {
     std::vector<std::string> keys;
     for (const auto& [key, node] : kept_) {
       if (node.why == WhyKept::loss) keys.push_back(key);
     }
-    if (keys.size() < 2) return;
-    for (const std::string& key : keys) {
-      if (result_.trials >= most_trials) return;
-      KeptNodes fewer = kept_;
-      fewer.erase(key);
-      std::vector<OutputFigures> figures = try_types(fewer);
-      if (!score_of(figures).meets(result_.limit_db)) continue;
-      kept_ = std::move(fewer);
-      outputs = std::move(figures);
+    for (std::size_t count = keys.size() / 2; count != 0; count /= 2) {
+      for (std::size_t begin = 0; begin < keys.size() && keys.size() > 1;) {
+        if (result_.trials >= most_trials) return;
+        const auto first = keys.begin() + static_cast<std::ptrdiff_t>(begin);
+        const auto last = keys.begin() + static_cast<std::ptrdiff_t>(std::min(begin + count, keys.size()));
+        KeptNodes fewer = kept_;
+        std::for_each(first, last, [&](const std::string& key) { fewer.erase(key); });
+        std::vector<OutputFigures> figures = try_types(fewer);
+        if (!score_of(figures).meets(result_.limit_db)) {
+          begin += count;
+          continue;
+        }
+        kept_ = std::move(fewer);
+        outputs = std::move(figures);
+        keys.erase(first, last);
+      }
     }
   }
 

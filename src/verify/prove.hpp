@@ -16,6 +16,7 @@ struct ProofOptions {
   std::size_t seeds = 2;                    ///< Of each shape and magnitude.
   std::optional<Tolerance> tolerance = {};  ///< Instead of Tolerance::of_rewrite of each output's type.
   std::int64_t max_elements = 1 << 20;      ///< Of one input; symbolic dimensions are made smaller to stay below.
+  bool spot_check = false;  ///< Normally distributed numbers and the region's constants at one size alone.
 };
 
 struct ProofResult {

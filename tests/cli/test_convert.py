@@ -3,7 +3,8 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import DIGITS, SOURCE
+from conftest import DIGITS, SOURCE, save
+from onnx import helper
 
 
 def outputs(path, feeds):
@@ -100,3 +101,97 @@ def test_no_prove_runs_nothing(graft, tmp_path):
 def test_quiet_prints_nothing(graft, tmp_path):
     answer = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "-q")
     assert (answer.code, answer.out, answer.err) == (0, "", "")
+
+
+# ---- One file
+
+
+def test_weights_that_came_beside_the_model_go_into_one_file(graft, tmp_path):
+    weights = onnx.numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    model = save(
+        tmp_path / "m.onnx", [helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", [2, 64])], [("y", None)], [weights]
+    )
+    onnx.save(onnx.load(model), model, save_as_external_data=True, location="m.onnx.data", size_threshold=0)
+    assert (tmp_path / "m.onnx.data").is_file()
+    out = tmp_path / "out"
+    out.mkdir()
+    answer = graft("convert", model, "-o", out / "o.onnx", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["external_data"] is None
+    assert [path.name for path in out.iterdir()] == ["o.onnx"]
+    (found,) = outputs(out / "o.onnx", {"x": np.ones((2, 64), np.float32)})
+    assert (found == 64).all()
+
+
+# ---- A batch that the exporter froze
+
+
+def patches(path, token_in_front):
+    """The start of a vision transformer, as exporters write it that trace one image: every size is a constant."""
+    random = np.random.default_rng(1)
+
+    def constant(name, *shape):
+        return onnx.numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
+
+    def sizes(name, *numbers):
+        return onnx.numpy_helper.from_array(np.array(numbers), name)
+
+    rows = 5 if token_in_front else 4
+    nodes = [
+        helper.make_node("Conv", ["image", "kernels"], ["conv"], "conv", strides=[4, 4]),
+        helper.make_node("Reshape", ["conv", "to_rows"], ["flat"], "view"),
+        helper.make_node("Transpose", ["flat"], ["rows"], "transpose", perm=[0, 2, 1]),
+        *([helper.make_node("Concat", ["token", "rows"], ["all"], "cat", axis=1)] if token_in_front else []),
+        helper.make_node("Add", ["all" if token_in_front else "rows", "positions"], ["embedded"], "add"),
+        helper.make_node("Reshape", ["embedded", "to_heads"], ["split"], "heads"),
+        helper.make_node("Transpose", ["split"], ["heads"], "permute", perm=[0, 2, 1, 3]),
+        helper.make_node("MatMul", ["heads", "queries"], ["products"], "matmul"),
+        helper.make_node("Softmax", ["products"], ["y"], "softmax", axis=-1),
+    ]
+    constants = [
+        constant("kernels", 8, 3, 4, 4),
+        constant("token", 1, 1, 8),
+        constant("positions", 1, rows, 8),
+        constant("queries", 4, 6),
+        sizes("to_rows", 1, 8, 4),
+        sizes("to_heads", 1, rows, 2, 4),
+    ]
+    return save(path, nodes, [("image", ["batch", 3, 8, 8])], [("y", ["batch", 2, rows, 6])], constants)
+
+
+@pytest.mark.parametrize("token_in_front", [False, True])
+def test_a_frozen_batch_follows_the_input(graft, tmp_path, token_in_front):
+    model = patches(tmp_path / "m.onnx", token_in_front)
+    image = np.random.default_rng(2).standard_normal((3, 3, 8, 8)).astype(np.float32)
+    with pytest.raises(Exception, match="view|Reshape"):
+        outputs(model, {"image": image})
+    answer = graft("convert", model, "-o", tmp_path / "o.onnx", "--json")
+    assert answer.code == 0, answer.err
+    (warning,) = answer.json["warnings"]
+    assert "node 'view' (Reshape)" in warning and "'batch'" in warning
+    (rewrite,) = (r for r in answer.json["rewrites"] if r["pass"] == "unfreeze_batch")
+    assert len(rewrite["nodes"]) == (3 if token_in_front else 2)
+    assert "batches of 1, 2, 3" in rewrite["proof"]
+    (found,) = outputs(tmp_path / "o.onnx", {"image": image})
+    for index in range(3):  # ONNX Runtime judges: the original, image by image
+        (alone,) = outputs(model, {"image": image[index : index + 1]})
+        np.testing.assert_allclose(found[index], alone[0], rtol=1e-5, atol=1e-6)
+    assert "node 'view' (Reshape)" in graft("inspect", model).err
+
+
+def test_items_that_are_mixed_are_no_frozen_batch(graft, tmp_path):
+    nodes = [
+        helper.make_node("ReduceSum", ["x", "first"], ["sum"], "sum", keepdims=1),
+        helper.make_node("Sub", ["x", "sum"], ["less"], "sub"),
+        helper.make_node("Reshape", ["less", "one"], ["y"], "view"),
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(np.array([0]), "first"),
+        onnx.numpy_helper.from_array(np.array([1, 8]), "one"),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", ["batch", 8])], [("y", None)], constants)
+    answer = graft("convert", model, "-o", tmp_path / "o.onnx", "--json")
+    assert not [r for r in answer.json["rewrites"] if r["pass"] == "unfreeze_batch"]
+    (undone,) = (r for r in answer.json["undone"] if r["pass"] == "unfreeze_batch")
+    assert "item" in undone["proof"]
+    assert "no other batch runs" in answer.json["warnings"][0]

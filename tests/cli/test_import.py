@@ -66,6 +66,62 @@ def test_digits_are_as_right_from_every_format(graft, tmp_path, digits, source, 
     assert len(labels) == stored["of"]
 
 
+# ---- Sizes that are opened
+
+
+def pyramid(image, levels):
+    """What a pyramid of maxima over the whole image is, for sizes that the levels divide: cells, then channels."""
+    batch, height, width, channels = image.shape
+    return np.concatenate(
+        [image.reshape(batch, n, height // n, n, width // n, channels).max((2, 4)).reshape(batch, -1) for n in levels],
+        axis=1,
+    )
+
+
+def test_a_pyramid_that_was_frozen_for_one_size_is_one_of_every_size(graft, tmp_path):
+    """TensorFlow's own graph: pools of 2 x 2, 4 x 4 and 8 x 8 over an image of 8 x 8, flattened cell by cell."""
+    source = SOURCE / "tests" / "golden" / "exports" / "tensorflow2.19.1_pyramid_of_cells.pb"
+    model = tmp_path / "pyramid.onnx"
+    answer = graft("convert", source, "-o", model, "--input", "x:?x?x?x3", "--json")
+    assert answer.code == 0, answer.err
+    (fusion,) = (r for r in answer.json["rewrites"] if r["pass"] == "fuse_spatial_pyramid_pooling")
+    assert "levels=[4, 2, 1]" in fusion["replacement"] and "runs" in fusion["proof"]
+    (warning,) = answer.json["warnings"]
+    for words in ("an image of 8 x 8", "is assumed", "window and caffe would be the same"):
+        assert words in warning
+    random = np.random.default_rng(4)
+    for height, width in ((8, 8), (16, 12), (20, 8)):
+        image = random.standard_normal((2, height, width, 3)).astype(np.float32)
+        np.save(tmp_path / "x.npy", image)
+        done = graft("run", model, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "y.npz")
+        assert done.code == 0, done.err
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["Identity"], pyramid(image, (4, 2, 1)))
+
+
+def test_windows_and_lengths_of_a_size_that_is_opened_are_warned_of(graft, tmp_path):
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["half"], "half", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("AveragePool", ["half"], ["mean"], "mean", kernel_shape=[7, 7]),
+        helper.make_node("Reshape", ["half", "length"], ["flat"], "flat"),
+        helper.make_node("Reshape", ["half", "by_channel"], ["rows"], "rows"),
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(np.array([-1, 4 * 49]), "length"),
+        onnx.numpy_helper.from_array(np.array([0, 4, -1]), "by_channel"),
+    ]
+    outputs = [("mean", None), ("flat", None), ("rows", None)]
+    source = save(tmp_path / "m.onnx", nodes, [("x", ["N", 4, 14, 14])], outputs, constants)
+    out = tmp_path / "o.onnx"
+    assert graft("convert", source, "-o", out, "--json").json["warnings"] == []
+    assert graft("convert", source, "-o", out, "--json", "--input", "x:?x4x14x14").json["warnings"] == []
+    answer = graft("convert", source, "-o", out, "--json", "--input", "x:?x4x?x?")
+    mean, flat = answer.json["warnings"]
+    assert "node 'mean' (AveragePool)" in mean and "takes the whole of the 7 elements" in mean
+    assert "node 'flat' (Reshape)" in flat and "[-1, 196]" in flat
+    said = graft("convert", source, "-o", out, "--input", "x:?x4x?x?").err
+    assert "node 'mean' (AveragePool)" in said
+
+
 # ---- What is said
 
 

@@ -537,3 +537,17 @@ def test_other_formats_are_converted_first(graft, tmp_path):
 def test_a_limit_that_cannot_be_met(graft, tmp_path):
     result = quantize(graft, DIGITS, tmp_path / "o.onnx", "--limit", "140", code=1)
     assert result["met"] is False
+
+
+@pytest.mark.parametrize("layers", [6, 24])
+def test_a_limit_that_nothing_meets_takes_as_many_trials_for_any_network(graft, tmp_path, layers):
+    """Each trial compiles and runs the whole network."""
+    nodes, weights = [], []
+    for i in range(layers):
+        weights.append(weight(f"w{i}", 32, 32))
+        nodes.append(node("MatMul", f"{'x' if i == 0 else f't{i - 1}'} w{i}", f"m{i}"))
+        nodes.append(node("Tanh", f"m{i}", f"t{i}"))
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 32])], [(f"t{layers - 1}", None)], weights)
+    result = quantize(graft, model, tmp_path / "o.onnx", "--limit", "200", code=1)
+    assert result["met"] is False
+    assert result["trials"] <= 8

@@ -1,6 +1,10 @@
 // Fusions that no exporter's file shows: newer forms of Resize, other modes, what is left round an operator.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
+#include <string>
 
 #include "passes/pipeline.hpp"
 #include "tests/passes/models.hpp"
@@ -203,6 +207,66 @@ TEST(FuseNormalize, LeavesAnotherPlaceOfEpsilon) {
   EXPECT_EQ(operators_in(found.model)[0]->type().name, "L2Normalize");
   ASSERT_EQ(found.report.near_misses.size(), 1U);
   EXPECT_THAT(found.report.near_misses[0].reason, HasSubstr("epsilon_mode is norm"));
+}
+
+// ---- Pyramids whose size was fixed when their windows were written
+
+/// What He's windows make of 14 x 14, in an image whose size is dynamic.
+Model frozen_pyramid(const std::string& flatten) {
+  const Dim any = unknown_dim();
+  std::string nodes;
+  for (const auto& [count, kernel, stride] : {std::array{4, 4, 3}, std::array{2, 7, 7}, std::array{1, 14, 14}}) {
+    nodes += fmt::format("p{0} = MaxPool<kernel_shape=[{1}, {1}], strides=[{2}, {2}]>(x)\n", count, kernel, stride);
+    nodes += fmt::format("l{0} = Constant<value=int64([-1, {1}])>()\n", count, 3 * count * count);
+    nodes += fmt::format(fmt::runtime(flatten), count);
+  }
+  return make_model({{"x", ElementType::f32, {Dim::symbol("N"), 3, any, unknown_dim()}}},
+                    nodes + "y = Concat<axis=1>(f4, f2, f1)", {"y"});
+}
+
+constexpr auto by_channels = "f{0} = Reshape(p{0}, l{0})\n";
+constexpr auto by_cells = "t{0} = Transpose<perm=[0, 2, 3, 1]>(p{0})\nf{0} = Reshape(t{0}, l{0})\n";
+
+/// At the size of its windows the original is what it was.
+void expect_same_at(const Model& original, const Model& found, std::int64_t size) {
+  Model before = original.clone();
+  Model after = found.clone();
+  for (Model* model : {&before, &after}) infer_shapes(*model, {{"x", {2, 3, size, size}}});
+  const VerifyReport verified = verify_models(before, after);
+  EXPECT_TRUE(verified.equal()) << first_difference(verified);
+}
+
+TEST(FrozenPyramid, BecomesOneOfAnySize) {
+  for (const char* flatten : {by_channels, by_cells}) {
+    const Model original = frozen_pyramid(flatten);
+    Model model = original.clone();
+    const ConvertReport report = convert(model);
+    ASSERT_EQ(report.count("fuse_spatial_pyramid_pooling"), 1U) << flatten;
+    const auto ops = operators_in(model);
+    ASSERT_EQ(ops.size(), 1U);
+    EXPECT_EQ(ops[0]->get("levels"), AttributeValue(std::vector<std::int64_t>{4, 2, 1}));
+    EXPECT_EQ(text_of(*ops[0]->get("binning")), "window");
+    EXPECT_EQ(to_string(*model.graph().outputs()[0]->shape), "[N, 63]");
+    EXPECT_THAT(report.warnings, testing::ElementsAre(HasSubstr("14 x 14")));
+    expect_same_at(original, model, 14);
+  }
+}
+
+TEST(FrozenPyramid, OfNoSizeStays) {
+  // 4 x 4 windows of 15 x 15, 2 x 2 of 14 x 14.
+  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 3, unknown_dim(), unknown_dim()}}},
+                           "p4 = MaxPool<kernel_shape=[3, 3], strides=[3, 3]>(x)\n"
+                           "p2 = MaxPool<kernel_shape=[7, 7], strides=[7, 7]>(x)\n"
+                           "l4 = Constant<value=int64([-1, 75])>()\n"
+                           "l2 = Constant<value=int64([-1, 12])>()\n"
+                           "f4 = Reshape(p4, l4)\n"
+                           "f2 = Reshape(p2, l2)\n"
+                           "y = Concat<axis=1>(f4, f2)",
+                           {"y"});
+  const ConvertReport report = convert(model);
+  EXPECT_EQ(report.count("fuse_spatial_pyramid_pooling"), 0U);
+  ASSERT_EQ(report.near_misses.size(), 1U);
+  EXPECT_THAT(report.near_misses[0].reason, HasSubstr("not fixed"));
 }
 
 }  // namespace

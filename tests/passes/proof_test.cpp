@@ -1,6 +1,11 @@
 // A rewrite that computes something else is taken back and reported; one that cannot be proven is not made.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
 
 #include "graft/registry.hpp"
 #include "passes/pipeline.hpp"
@@ -135,6 +140,108 @@ TEST(Proof, PassesCanBeLeftOut) {
   const ConvertReport report = convert(model, options);
   EXPECT_EQ(count_of(model, "Sqrt"), 1U);
   for (const PassSummary& pass : report.passes) EXPECT_NE(pass.pass, "fuse_l2_normalize");
+}
+
+// ---- Rewrites that are alike
+
+/// x times so many vectors of weights, one after the other.
+Model chain_of_products(int count, int odd = -1) {
+  Model model;
+  Graph& graph = model.graph();
+  graph.name = "test";
+  graph.opset_imports[""] = 17;
+  Value* value = graph.add_input("x");
+  value->type = ElementType::f32;
+  value->shape = Shape{Dim::symbol("N"), 16};
+  for (int i = 0; i < count; ++i) {
+    std::vector<double> weights;
+    for (int j = 0; j < 16; ++j) weights.push_back(0.75 + 0.03125 * ((i * 7 + j * 3) % 13));
+    if (i == odd) weights[3] = -1;
+    Value* constant =
+        graph.add_constant(fmt::format("w{}", i), TensorData::from_numbers(ElementType::f32, {16}, weights));
+    value = graph.add_node("Mul", {value, constant}, {fmt::format("y{}", i)})->output();
+  }
+  graph.add_output(*value);
+  infer_shapes(model);
+  return model;
+}
+
+/// Swaps the factors of each product; of those at `wrong`, it doubles the weights.
+void swap_factors(Rewriter& rewriter, const std::set<int>& wrong) {
+  int index = 0;
+  for (Node* node : rewriter.model().graph().nodes()) {
+    Value* y = node->output();
+    const double factor = wrong.contains(index++) ? 2 : 1;
+    rewriter.apply({.nodes = {node},
+                    .inputs = {node->input(0)},
+                    .outputs = {y},
+                    .replacement = "Mul the other way round",
+                    .reason = "a test",
+                    .by_definition = "",
+                    .edit = [name = y->name, factor](Graph& graph) {
+                      Node* old = graph.find(name)->producer;
+                      std::vector<double> weights = *old->input(1)->constant()->numbers();
+                      for (double& weight : weights) weight *= factor;
+                      Value* constant =
+                          graph.add_constant("weights", TensorData::from_numbers(ElementType::f32, {16}, weights));
+                      Node* made = graph.add_node("Mul", {constant, old->input(0)}, {name}, old);
+                      graph.move_output(*old, 0, *made, 0);
+                    }});
+  }
+}
+
+ConvertReport convert_products(Model& model, void (*run)(Rewriter&), bool prove_each = false) {
+  ConvertOptions options;
+  options.only = {"swap"};
+  options.prove_each = prove_each;
+  options.extra_passes = {{"swap", "a test", run}};
+  return convert(model, options);
+}
+
+std::vector<ProofKind> kinds_of(const ConvertReport& report) {
+  std::vector<ProofKind> kinds;
+  for (const Rewrite& rewrite : report.rewrites) kinds.push_back(rewrite.proof_kind);
+  return kinds;
+}
+
+TEST(ProofsOfAKind, OneIsProvenAndASampleIsChecked) {
+  const Model original = chain_of_products(9);
+  Model model = original.clone();
+  const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); });
+  constexpr auto own = ProofKind::own;
+  constexpr auto check = ProofKind::spot_check;
+  constexpr auto alike = ProofKind::one_of_a_kind;
+  EXPECT_THAT(kinds_of(report), testing::ElementsAre(own, check, alike, check, alike, alike, alike, check, alike));
+  EXPECT_EQ(report.proofs_run, 4U);
+  EXPECT_EQ(report.spot_checks, 3U);
+  EXPECT_EQ(report.proofs_alike, 5U);
+  EXPECT_THAT(report.rewrites[2].proof, testing::HasSubstr("alike to node"));
+  EXPECT_TRUE(verify_models(original, model).equal());
+}
+
+TEST(ProofsOfAKind, EachIsProvenWhereThatIsAskedFor) {
+  Model model = chain_of_products(9);
+  const ConvertReport report = convert_products(
+      model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); }, true);
+  EXPECT_EQ(report.proofs_run, 9U);
+  EXPECT_EQ(report.proofs_alike, 0U);
+}
+
+TEST(ProofsOfAKind, WeightsOfAnotherNatureAreAnotherKind) {
+  Model model = chain_of_products(9, 2);
+  const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {}); });
+  EXPECT_EQ(report.rewrites.at(2).proof_kind, ProofKind::own);
+}
+
+TEST(ProofsOfAKind, OneThatFailsItsCheckHasAllOfThemProven) {
+  const Model original = chain_of_products(9);
+  Model model = original.clone();
+  // The third is taken for proven when the fourth is checked.
+  const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {2, 3}); });
+  EXPECT_EQ(report.undone.size(), 2U);
+  EXPECT_EQ(report.rewrites.size(), 7U);
+  EXPECT_EQ(report.proofs_alike, 0U);
+  EXPECT_TRUE(verify_models(original, model).equal());
 }
 
 }  // namespace

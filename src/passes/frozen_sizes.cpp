@@ -1,0 +1,104 @@
+// Compares windows and lengths with sizes that were fixed.
+#include "passes/frozen_sizes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace graft {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+bool is_dynamic(const Dim& dim) { return !dim.is_constant(); }
+
+/// Through what moves elements, but does not change them: is the result one vector for each item?
+bool is_flattened(const Value& value) {
+  return std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) {
+    const Node& node = *use.node;
+    if (node.is("Flatten") || node.is("Reshape") || node.is("Squeeze")) return true;
+    return (node.is("Transpose") || node.is("Identity")) && node.output() != nullptr && is_flattened(*node.output());
+  });
+}
+
+/// Whether `count` windows are one of the usual ways to divide a size.
+bool divides(std::int64_t size, std::int64_t count, std::int64_t kernel, std::int64_t stride) {
+  const std::int64_t ceiling = (size + count - 1) / count;
+  const std::int64_t floor = size / count;
+  return count > 1 && (kernel == ceiling || kernel == floor) && (stride == ceiling || stride == floor);
+}
+
+std::optional<std::string> frozen_window(const Node& node, const Model& declared) {
+  if (!node.is("MaxPool") && !node.is("AveragePool") && !node.is("LpPool")) return std::nullopt;
+  const Value* x = node.input(0);
+  const Value* y = node.output();
+  if (x == nullptr || y == nullptr || !x->shape) return std::nullopt;
+  const Value* was_x = declared.graph().find_local(x->name);
+  const Value* was_y = declared.graph().find_local(y->name);
+  if (was_x == nullptr || was_y == nullptr || !was_x->shape || !was_y->shape) return std::nullopt;
+  const auto kernel = node.ints("kernel_shape").value_or(Numbers{});
+  const auto stride = node.ints("strides").value_or(Numbers(kernel.size(), 1));
+  constexpr std::size_t before_image = 2;  // batch and channels
+  const std::size_t rank = kernel.size() + before_image;
+  if (stride.size() != kernel.size() || x->shape->size() != rank || was_x->shape->size() != rank ||
+      was_y->shape->size() != rank) {
+    return std::nullopt;
+  }
+  const bool flattened = is_flattened(*y);
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const Dim& was = (*was_x->shape)[i + before_image];
+    const Dim& count = (*was_y->shape)[i + before_image];
+    if (!is_dynamic((*x->shape)[i + before_image]) || is_dynamic(was) || is_dynamic(count) || was.value() < 2) continue;
+    const bool whole = kernel[i] == was.value();
+    if (!whole && !(flattened && divides(was.value(), count.value(), kernel[i], stride[i]))) continue;
+    return fmt::format("its window [{}] with stride [{}] {} the {} elements that '{}' had along axis {}",
+                       fmt::join(kernel, ", "), fmt::join(stride, ", "),
+                       whole ? "takes the whole of" : fmt::format("makes {} parts of", count.value()), was.value(),
+                       x->name, i + before_image);
+  }
+  return std::nullopt;
+}
+
+/// A reshape to a length that takes a factor of the sizes which are dynamic: at other sizes it fails, or puts parts of
+/// an image into the batch.
+std::optional<std::string> frozen_length(const Node& node) {
+  if (!node.is("Reshape") || node.input(0) == nullptr || !node.input(0)->shape || node.input(1) == nullptr) {
+    return std::nullopt;
+  }
+  const auto constant = node.input(1)->constant();
+  const auto target = constant ? constant->ints() : std::nullopt;
+  if (!target) return std::nullopt;
+  const Shape& shape = *node.input(0)->shape;
+  std::int64_t fixed = 1;
+  bool dynamic = false;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool copied = axis < target->size() && (*target)[axis] == 0;
+    if (copied) continue;
+    dynamic = dynamic || (is_dynamic(shape[axis]) && axis > 0);
+    if (shape[axis].is_constant() && __builtin_mul_overflow(fixed, shape[axis].value(), &fixed)) return std::nullopt;
+  }
+  std::int64_t wanted = 1;
+  for (const std::int64_t number : *target) {
+    if (number > 0 && __builtin_mul_overflow(wanted, number, &wanted)) return std::nullopt;
+  }
+  if (!dynamic || fixed == 0 || fixed % wanted == 0) return std::nullopt;
+  return fmt::format("it reshapes '{}' to [{}], a length of the sizes that the file had", node.input(0)->name,
+                     fmt::join(*target, ", "));
+}
+
+}  // namespace
+
+std::vector<FrozenSize> find_frozen_sizes(const Model& declared, const Model& dynamic) {
+  std::vector<FrozenSize> found;
+  for (const Node* node : dynamic.graph().nodes()) {
+    auto text = frozen_window(*node, declared);
+    if (!text) text = frozen_length(*node);
+    if (text) found.push_back({describe(*node), *std::move(text)});
+  }
+  return found;
+}
+
+}  // namespace graft

@@ -1,0 +1,286 @@
+// Pass unfreeze_batch: a batch that the inputs declare dynamic, and that nodes inside hold for 1.
+//
+// Exporters that trace with a batch of 1 write `x.reshape(1, 768, 196)` and a class token of [1, 1, 768] where the
+// network has the batch: it then runs with that one alone, whatever its inputs declare.
+//
+//   Reshape(x, [1, 768, 196])      becomes  Reshape(x, [-1, 768, 196]), where x is [batch, 768, 14, 14]
+//   Concat(token, x, axis 1)       becomes  Concat(Expand(token, [batch, 1, 1]), x)
+//
+// What a larger batch would have given nobody can run, so the proof is of items: each one of a batch of 2 and of 3 has
+// to become what the original makes of it alone.
+#include "passes/unfreeze_batch.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapters/openvino/cpu_engine.hpp"
+#include "graft/error.hpp"
+#include "graph/shape_inference.hpp"
+#include "passes/pipeline.hpp"
+#include "verify/inputs.hpp"
+
+namespace graft {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+constexpr std::array<std::int64_t, 3> proven_batches{1, 2, 3};
+
+/// One node that holds for a batch of 1, and what it becomes.
+struct Frozen {
+  std::string node;                 ///< "node 'view' (Reshape)"
+  std::string output;               ///< By which it is found in a copy.
+  std::string text;                 ///< What it holds.
+  Numbers target;                   ///< Of a Reshape.
+  std::vector<std::size_t> tokens;  ///< Of a Concat: inputs of a batch of 1.
+  std::size_t batched = 0;          ///< Of a Concat: an input that has the batch.
+  [[nodiscard]] std::string replacement() const {
+    return target.empty() ? "Concat of a token for each item" : fmt::format("Reshape [{}]", fmt::join(target, ", "));
+  }
+};
+
+/// How often a dimension holds the batch: what it is for a batch of 1, if it is that times the batch.
+std::optional<std::int64_t> per_item(const Dim& dim, const std::string& batch) {
+  const auto at = [&](std::int64_t size) {
+    return dim.evaluate([&](const std::string& name) { return name == batch ? std::optional(size) : std::nullopt; });
+  };
+  constexpr std::int64_t another = 7;
+  const auto one = at(1);
+  const auto many = at(another);
+  std::int64_t wanted = 0;
+  if (!one || !many || __builtin_mul_overflow(*one, another, &wanted) || *many != wanted || *one < 1)
+    return std::nullopt;
+  return one;
+}
+
+/// The target of a Reshape that takes every element of one item, and none of another.
+std::optional<Numbers> unfrozen_target(const Node& node, const std::string& batch) {
+  const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
+  auto target = constant ? constant->ints() : std::nullopt;
+  if (!target || std::any_of(target->begin(), target->end(), [](std::int64_t n) { return n < 1; })) return std::nullopt;
+  std::int64_t before = 1;  // elements of one item that lie before the batch
+  std::int64_t count = 1;
+  bool found = false;
+  for (const Dim& dim : *node.input(0)->shape) {
+    std::optional<std::int64_t> size = dim.is_constant() ? std::optional(dim.value()) : per_item(dim, batch);
+    if (!size || (!dim.is_constant() && found)) return std::nullopt;
+    found = found || !dim.is_constant();
+    if (!found && __builtin_mul_overflow(before, *size, &before)) return std::nullopt;
+    if (__builtin_mul_overflow(count, *size, &count)) return std::nullopt;
+  }
+  std::int64_t wanted = 1;
+  for (const std::int64_t size : *target) {
+    if (__builtin_mul_overflow(wanted, size, &wanted)) return std::nullopt;
+  }
+  if (!found || wanted != count) return std::nullopt;
+  std::int64_t reached = 1;
+  for (std::int64_t& size : *target) {
+    if (reached == before) {
+      size = -1;
+      return target;
+    }
+    reached *= size;
+  }
+  return std::nullopt;
+}
+
+/// A Concat of tensors of the batch with others of a batch of 1.
+std::optional<Frozen> frozen_concat(const Node& node, const std::string& batch) {
+  Frozen frozen;
+  bool has_batch = false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value* input = node.inputs[i];
+    if (input == nullptr || !input->shape || input->shape->empty()) return std::nullopt;
+    const Dim& first = input->shape->front();
+    if (first == Dim::symbol(batch)) {
+      if (!has_batch) frozen.batched = i;
+      has_batch = true;
+    } else if (first == Dim(1)) {
+      frozen.tokens.push_back(i);
+    } else {
+      return std::nullopt;
+    }
+  }
+  const std::int64_t axis = node.int_or("axis", 0);
+  const auto rank = static_cast<std::int64_t>(node.input(0)->shape->size());
+  if (!has_batch || frozen.tokens.empty() || axis == 0 || axis == -rank) return std::nullopt;
+  frozen.text = fmt::format("'{}' is {}, '{}' has the batch", node.inputs[frozen.tokens.front()]->name,
+                            to_string(*node.inputs[frozen.tokens.front()]->shape), node.inputs[frozen.batched]->name);
+  return frozen;
+}
+
+std::optional<Frozen> frozen_node(const Node& node, const std::string& batch) {
+  if (node.output() == nullptr || node.input(0) == nullptr || !node.input(0)->shape) return std::nullopt;
+  std::optional<Frozen> frozen;
+  if (node.is("Concat")) {
+    frozen = frozen_concat(node, batch);
+  } else if (node.is("Reshape")) {
+    if (auto target = unfrozen_target(node, batch)) {
+      frozen.emplace();
+      frozen->text = fmt::format("it reshapes '{}', {}, to [{}]", node.input(0)->name, to_string(*node.input(0)->shape),
+                                 fmt::join(*node.input(1)->constant()->ints(), ", "));
+      frozen->target = *std::move(target);
+    }
+  }
+  if (!frozen) return std::nullopt;
+  frozen->node = describe(node);
+  frozen->output = node.output()->name;
+  return frozen;
+}
+
+void unfreeze(Graph& graph, const Frozen& frozen) {
+  Node& node = *graph.find(frozen.output)->producer;
+  if (!frozen.target.empty()) {
+    graph.set_input(node, 1, graph.add_constant(frozen.output + "/shape", TensorData::from_ints(frozen.target)));
+    return;
+  }
+  Value* batched = node.inputs[frozen.batched];
+  const auto rank = batched->shape ? batched->shape->size() : 0;
+  Node* size = graph.add_node("Shape", {batched}, {frozen.output + "/batch"}, &node);
+  size->attributes.emplace("start", NodeAttribute(AttributeData(std::int64_t{0})));
+  size->attributes.emplace("end", NodeAttribute(AttributeData(std::int64_t{1})));
+  Value* ones = graph.add_constant(frozen.output + "/ones", TensorData::from_ints(Numbers(rank - 1, 1)));
+  Node* shape = graph.add_node("Concat", {size->output(), ones}, {frozen.output + "/token_shape"}, &node);
+  shape->attributes.emplace("axis", NodeAttribute(AttributeData(std::int64_t{0})));
+  for (const std::size_t index : frozen.tokens) {
+    Node* token = graph.add_node("Expand", {node.inputs[index], shape->output()}, {frozen.output + "/tokens"}, &node);
+    graph.set_input(node, index, token->output());
+  }
+}
+
+/// The symbol that the inputs declare for the batch; nothing where they do not agree on one.
+std::optional<std::string> batch_of(const Model& model) {
+  std::set<std::string> names;
+  for (const Value* input : model.graph().inputs()) {
+    if (!input->shape || input->shape->empty()) continue;
+    const Dim& first = input->shape->front();
+    if (first.kind() == Dim::Kind::symbol) names.insert(first.name());
+  }
+  return names.size() == 1 ? std::optional(*names.begin()) : std::nullopt;
+}
+
+bool has_batch(const Value& value, const std::string& batch) {
+  return value.shape && !value.shape->empty() && value.shape->front() == Dim::symbol(batch);
+}
+
+/// All of them, in a copy in which they follow the batch. One that comes after another is seen when that has been
+/// mended.
+std::vector<Frozen> find_and_unfreeze(Model& model, const std::string& batch) {
+  std::vector<Frozen> all;
+  constexpr int most_rounds = 4096;
+  for (int round = 0; round < most_rounds; ++round) {
+    std::vector<Frozen> found;
+    for (const Node* node : model.graph().nodes()) {
+      if (auto frozen = frozen_node(*node, batch)) found.push_back(*std::move(frozen));
+    }
+    if (found.empty()) break;
+    for (const Frozen& frozen : found) unfreeze(model.graph(), frozen);
+    all.insert(all.end(), found.begin(), found.end());
+    std::map<std::string, Shape, std::less<>> shapes;
+    for (const Value* input : model.graph().inputs()) {
+      if (input->shape) shapes.emplace(input->name, *input->shape);
+    }
+    infer_shapes(model, shapes);
+  }
+  return all;
+}
+
+TensorData item_of(const TensorData& tensor, std::int64_t index) {
+  TensorData item = tensor;
+  const auto count = static_cast<std::size_t>(tensor.dims.front());
+  const std::size_t bytes = tensor.bytes.size() / count;
+  item.dims.front() = 1;
+  item.bytes = Bytes(std::string(tensor.bytes.view().substr(static_cast<std::size_t>(index) * bytes, bytes)));
+  return item;
+}
+
+/// Each item of a batch becomes what the original makes of it alone. Otherwise, what is not so.
+std::string disagreement(const Model& original, const Model& mended, const std::string& batch,
+                         const ProofOptions& options, std::size_t& runs) {
+  CpuModel alone(original);
+  CpuModel together(mended);
+  for (const std::int64_t size : proven_batches) {
+    for (std::uint64_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
+      InputOptions made;
+      made.seed = seed;
+      made.dims[batch] = size;
+      const TensorMap inputs = make_inputs(mended, made);
+      const TensorMap found = together.run(inputs);
+      for (std::int64_t index = 0; index < size; ++index) {
+        TensorMap item = inputs;
+        for (const Value* input : mended.graph().inputs()) {
+          if (has_batch(*input, batch)) item.at(input->name) = item_of(item.at(input->name), index);
+        }
+        const TensorMap expected = alone.run(item);
+        ++runs;
+        for (const Value* output : mended.graph().outputs()) {
+          const TensorData& reference = expected.at(output->name);
+          const TensorData& all = found.at(output->name);
+          if (!has_batch(*output, batch) || all.dims.empty() || all.dims.front() != size) {
+            return fmt::format("the output '{}' has no batch", output->name);
+          }
+          const Difference difference = compare(reference, item_of(all, index), Tolerance::of_network(reference.type));
+          if (!difference.equal()) {
+            return fmt::format("output '{}', item {} of {}: {}", output->name, index, size, difference.to_string());
+          }
+        }
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+void unfreeze_batch(Rewriter& rewriter) {
+  Model& model = rewriter.model();
+  const auto batch = batch_of(model);
+  if (!batch || model.graph().opset() < 15) return;  // before that, Shape takes no part of a shape
+  Model mended = model.clone();
+  std::vector<Frozen> frozen;
+  std::string trouble;
+  try {
+    frozen = find_and_unfreeze(mended, *batch);
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  if (frozen.empty()) return;
+  std::vector<std::string> nodes;
+  for (const Frozen& one : frozen) nodes.push_back(one.node);
+  const std::string what = fmt::format(
+      "{}: the inputs declare a dynamic batch '{}', and this node holds for a batch of 1: {}{}", frozen.front().node,
+      *batch, frozen.front().text, frozen.size() == 1 ? "" : fmt::format("; so do {} others", frozen.size() - 1));
+  const std::string replacement =
+      frozen.size() == 1 ? frozen.front().replacement() : fmt::format("{} nodes that follow the batch", frozen.size());
+  const std::string reason = "the inputs declare a dynamic batch, and these nodes hold for a batch of 1";
+  std::string proof = "not proven, as asked for";
+  if (rewriter.options().prove && trouble.empty()) {
+    std::size_t runs = 0;
+    try {
+      trouble = disagreement(model, mended, *batch, rewriter.options().proof, runs);
+    } catch (const Error& error) {
+      trouble = error.what();
+    }
+    proof = fmt::format("each item of batches of {} becomes what the original makes of it alone, {} runs",
+                        fmt::join(proven_batches, ", "), runs);
+  }
+  if (!trouble.empty()) {
+    rewriter.record_undone(std::move(nodes), replacement, reason, trouble);
+    rewriter.warn(what + "; no other batch runs");
+    return;
+  }
+  for (const Frozen& one : frozen) unfreeze(model.graph(), one);
+  rewriter.record(std::move(nodes), replacement, reason, proof);
+  rewriter.warn(fmt::format("{}; they follow the batch now ({})", what, proof));
+}
+
+}  // namespace graft
