@@ -32,6 +32,7 @@ Json to_json(const TensorRange& range) {
 Json to_json(const Difference& difference) {
   return {{"elements", difference.count},
           {"mismatched", difference.mismatched},
+          {"within_noise", difference.within_noise},
           {"max_absolute", number(difference.worst_absolute())},
           {"max_absolute_at", difference.max_absolute_at},
           {"max_relative", number(difference.worst_relative())},
@@ -78,6 +79,7 @@ Json to_json(const LayerComparison& layer) {
                  {"snr_db", number(layer.tolerance.snr_db)},
                  {"why", layer.why_tolerance}}}};
   json.update(to_json(layer.difference));
+  json["noise_floor"] = cli::to_json(layer.floor);
   json.update({{"snr_db", number(layer.error.snr_db)},
                {"root_mean_square_error", number(layer.error.root_mean_square)},
                {"error_histogram", std::move(histogram)},
@@ -127,7 +129,9 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
   }
   std::string range = layer.candidate_range.to_string();
   const std::string rounding = layer.rounding ? layer.rounding->to_string() : "";
-  for (const std::string& more : {rounding, layer.diagnosis}) {
+  const std::string noise =
+      difference.within_noise != 0 ? fmt::format("{} within the noise floor", difference.within_noise) : "";
+  for (const std::string& more : {rounding, layer.diagnosis, noise}) {
     if (!more.empty()) range += "; " + more;
   }
   table.add({verdict_of(report, index),
@@ -349,6 +353,7 @@ std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
     tensor.type = layer.candidate_type;
     tensor.tolerance = layer.tolerance;
     tensor.difference = layer.difference;
+    tensor.floor = layer.floor;
     tensor.is_equal = layer.equal();
     tensor.diagnosis = layer.diagnosis;
     tensor.is_first = report.first && report.first->layer == i;

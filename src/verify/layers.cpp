@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -118,6 +119,7 @@ class Layers {
     InputOptions made_up{.seed = run};
     made_up.dims = options_.dims;
     made_up.shapes = options_.shapes;
+    made_up.ranges = options_.ranges;
     if (!whole_) {
       whole_.emplace(reference_.model(),
                      CpuOptions{.kernels = options_.reference_kernels, .threads = options_.threads});
@@ -257,8 +259,15 @@ class Layers {
       }
       const TensorMap expected = reference_.run(left, inputs);
       const TensorMap found = run_candidate(right, renamed);
+      std::vector<Compared> all;
       for (std::size_t i = begin; i < next; ++i) {
-        compare_row(i, run, expected.at(rows_[i].match.reference->name), found.at(rows_[i].match.candidate->name));
+        all.push_back(
+            compare_row(i, expected.at(rows_[i].match.reference->name), found.at(rows_[i].match.candidate->name)));
+      }
+      measure_floors(begin, all, inputs);
+      for (std::size_t i = begin; i < next; ++i) {
+        keep(i, run, std::move(all[i - begin]), expected.at(rows_[i].match.reference->name),
+             found.at(rows_[i].match.candidate->name));
       }
     }
   }
@@ -326,46 +335,104 @@ class Layers {
     return reference.dims != candidate.dims || match.how == MatchedBy::origin || match.how == MatchedBy::values;
   }
 
-  void compare_row(std::size_t index, std::size_t run, const TensorData& reference, const TensorData& candidate) {
+  /// A tensor in one run.
+  struct Compared {
+    Tolerance tolerance;
+    Difference difference;
+    std::optional<Rearrangement> layout;
+    TensorData arranged;  ///< The reference, in the candidate's order where `is_arranged`.
+    bool is_arranged = false;
+    std::optional<NoiseFloor> floor;
+  };
+
+  [[nodiscard]] Compared compare_row(std::size_t index, const TensorData& reference,
+                                     const TensorData& candidate) const {
+    const Row& row = rows_[index];
+    Compared compared;
+    compared.tolerance = tolerance_for(row, reference.type, candidate.type);
+    compared.arranged = reference;
+    compared.difference = compare(reference, candidate, compared.tolerance);
+    if (compared.difference.equal()) return compared;
+    std::vector<std::vector<std::int64_t>> shapes;
+    collect_shapes(row.match.reference, shapes);
+    collect_shapes(row.match.candidate, shapes);
+    auto layout = find_rearrangement(reference, candidate, usual_tolerance(row, reference.type, candidate.type), shapes);
+    const bool expected = may_be_in_other_order(row.match, reference, candidate);
+    if (!layout && expected) layout = nearest_transposition(reference, candidate);
+    if (layout && layout->is_known() && expected) {
+      compared.arranged = rearrange(reference, *layout);
+      compared.is_arranged = true;
+      compared.difference = compare(compared.arranged, candidate, compared.tolerance);
+    }
+    compared.layout = std::move(layout);
+    return compared;
+  }
+
+  [[nodiscard]] bool may_have_floor(const Tolerance& tolerance) const {
+    return !options_.relative && !options_.absolute && !tolerance.snr_db && !options_.emulated;
+  }
+
+  /// Of the tensors from `begin` on that are further off than their tolerance for the first time.
+  void measure_floors(std::size_t begin, std::vector<Compared>& all, const TensorMap& inputs) const {
+    std::vector<std::size_t> doubtful;
+    std::vector<const Value*> values;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Value* value = rows_[begin + i].match.reference;
+      const bool is_known = all[i].difference.equal() || report_.layers[begin + i].failed_runs != 0;
+      if (is_known || !may_have_floor(all[i].tolerance)) continue;
+      doubtful.push_back(i);
+      values.push_back(value);
+      all[i].floor.emplace();
+    }
+    if (doubtful.empty()) return;
+    reference_.run_noisy(values, inputs, [&](const TensorMap& moved) {
+      for (const std::size_t i : doubtful) {
+        add_to(*all[i].floor, all[i].arranged, moved.at(rows_[begin + i].match.reference->name),
+               all[i].is_arranged ? all[i].layout : std::nullopt);
+      }
+    });
+    for (const std::size_t i : doubtful) {
+      if (all[i].floor->runs() == 0) all[i].floor.reset();
+    }
+  }
+
+  static void add_to(NoiseFloor& floor, const TensorData& arranged, const TensorData& moved,
+                     const std::optional<Rearrangement>& layout) {
+    const bool is_same_size = moved.element_count() == arranged.element_count();
+    floor.add(arranged, layout && is_same_size ? rearrange(moved, *layout) : moved);
+  }
+
+  void keep(std::size_t index, std::size_t run, Compared compared, const TensorData& reference,
+            const TensorData& candidate) {
     Row& row = rows_[index];
     LayerComparison& layer = report_.layers[index];
-    const Tolerance tolerance = tolerance_for(row, reference.type, candidate.type);
     const TensorRange reference_range = range_of(reference);
     const TensorRange candidate_range = range_of(candidate);
     row.reference_nan = reference_range.nan;
     row.candidate_nan = candidate_range.nan;
-    Difference difference = compare(reference, candidate, tolerance);
-    std::optional<Rearrangement> layout;
-    TensorData arranged = reference;
-    bool is_arranged = false;
-    if (!difference.equal()) {
-      std::vector<std::vector<std::int64_t>> shapes;
-      collect_shapes(row.match.reference, shapes);
-      collect_shapes(row.match.candidate, shapes);
-      layout = find_rearrangement(reference, candidate, usual_tolerance(row, reference.type, candidate.type), shapes);
-      const bool expected = may_be_in_other_order(row.match, reference, candidate);
-      if (!layout && expected) layout = nearest_transposition(reference, candidate);
-      if (layout && layout->is_known() && expected) {
-        arranged = rearrange(reference, *layout);
-        is_arranged = true;
-        difference = compare(arranged, candidate, tolerance);
-      }
+    Difference& difference = compared.difference;
+    if (compared.floor) {
+      difference = compare(compared.arranged, candidate, compared.tolerance, &*compared.floor);
+      if (difference.equal() && !compared.is_arranged) compared.layout.reset();
     }
     if (!difference.equal()) ++layer.failed_runs;
-    const auto badness = [](const Difference& d) { return std::pair(d.incomparable.empty() ? 0 : 1, d.excess); };
+    const auto badness = [](const Difference& d) {
+      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
+    };
     if (run != 0 && badness(difference) <= badness(layer.difference)) return;
-    row.is_arranged = is_arranged;
+    row.is_arranged = compared.is_arranged;
     row.has_other_dims = reference.dims != candidate.dims;
     layer.worst_run = run;
-    layer.tolerance = tolerance;
+    layer.tolerance = compared.tolerance;
     layer.why_tolerance = why_tolerance(row, candidate.type);
     layer.reference_type = text_of(reference);
     layer.candidate_type = text_of(candidate);
     layer.reference_range = reference_range;
     layer.candidate_range = candidate_range;
-    layer.layout = std::move(layout);
-    if (difference.incomparable.empty() && is_real(reference.type)) {
-      layer.error = error_figures(arranged, candidate);
+    layer.layout = std::move(compared.layout);
+    layer.floor = std::move(compared.floor);
+    if (difference.incomparable.empty() && is_real(reference.type) && compared.arranged.dims == candidate.dims) {
+      layer.error = error_figures(compared.arranged, candidate);
     }
     if (options_.emulated) {
       const auto scale = scales_.find(layer.candidate);
@@ -373,7 +440,7 @@ class Layers {
     }
     if (run == 0) check_output(row, reference, candidate);
     layer.difference = std::move(difference);
-    layer.diagnosis = layer.equal() && !layer.layout ? "" : diagnose(layer, arranged, candidate);
+    layer.diagnosis = layer.equal() && !layer.layout ? "" : diagnose(layer, compared.arranged, candidate);
   }
 
   /// What calls the candidate reads its outputs as those of the reference: in another type or other dimensions they are
@@ -601,6 +668,9 @@ class Layers {
       const TensorMap results = candidate_.run(part, candidate_feeds(row, expected, order));
       local.found = results.at(row.match.candidate->name);
       local.difference = difference_from(index, expected, *local.found, order);
+      if (!local.difference.equal() && may_have_floor(report_.layers[index].tolerance)) {
+        local.difference = difference_beyond_noise(index, expected, *local.found, order);
+      }
     } catch (const Error& error) {
       if (error.kind() == Error::Kind::internal) throw;
       local.failure = error.what();
@@ -612,6 +682,23 @@ class Layers {
                                            Order order) const {
     const TensorData& reference = expected.at(rows_[index].match.reference->name);
     return compare(in_order(index, reference, order), found, report_.layers[index].tolerance);
+  }
+
+  /// The noise is that of the reference's nodes alone, given the same.
+  [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const TensorMap& expected,
+                                                   const TensorData& found, Order order) const {
+    const Row& row = rows_[index];
+    const std::string& name = row.match.reference->name;
+    const Model part = extract(reference_.model(), row.reference_region.inputs, {row.match.reference});
+    TensorMap feeds;
+    for (const Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
+    const TensorData arranged = in_order(index, expected.at(name), order);
+    NoiseFloor floor;
+    reference_.run_noisy(part, feeds, [&](const TensorMap& moved) {
+      const bool has_same_dims = moved.at(name).dims == expected.at(name).dims;
+      floor.add(arranged, has_same_dims ? in_order(index, moved.at(name), order) : moved.at(name));
+    });
+    return compare(arranged, found, report_.layers[index].tolerance, floor.runs() == 0 ? nullptr : &floor);
   }
 
   /// A tensor that differs is no fault of its node where the node gives the reference's numbers for the reference's
@@ -856,6 +943,7 @@ LayerReport compare_layers(const Model& reference, const Model& candidate, const
       InputOptions made_up;
       made_up.dims = options.dims;
       made_up.shapes = options.shapes;
+      made_up.ranges = options.ranges;
       TensorMap ignored;
       inputs = MadeUpInputs().inputs(compiled, reference, made_up, true, ignored);
     }

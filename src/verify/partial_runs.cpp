@@ -6,6 +6,7 @@
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
 #include "graph/shape_inference.hpp"
+#include "verify/noisy_model.hpp"
 
 namespace graft {
 
@@ -37,6 +38,18 @@ TensorMap PartialRuns::run(const Model& part, const TensorMap& inputs) const {
 TensorMap PartialRuns::run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const {
   const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
   return run(extract(model_, fed, outputs), inputs);
+}
+
+void PartialRuns::run_noisy(const Model& part, const TensorMap& inputs,
+                            const std::function<void(const TensorMap&)>& look) const {
+  NoisyModel(part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true})
+      .run(inputs, look);
+}
+
+void PartialRuns::run_noisy(const std::vector<const Value*>& outputs, const TensorMap& inputs,
+                            const std::function<void(const TensorMap&)>& look) const {
+  const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
+  run_noisy(extract(model_, fed, outputs), inputs, look);
 }
 
 void PartialRuns::visit(const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,

@@ -29,6 +29,12 @@ class PartialRuns {
   /// A part that was made of it.
   [[nodiscard]] TensorMap run(const Model& part, const TensorMap& inputs) const;
 
+  /// The same with rounding noise: shows the tensors of each draw, and nothing where it cannot be run so.
+  void run_noisy(const std::vector<const Value*>& outputs, const TensorMap& inputs,
+                 const std::function<void(const TensorMap& moved)>& look) const;
+  void run_noisy(const Model& part, const TensorMap& inputs,
+                 const std::function<void(const TensorMap& moved)>& look) const;
+
   /// Looks at each of these tensors. They are kept in groups of so many bytes; `progress` is called before each.
   void visit(const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
              const std::function<void(const Value&, const TensorData&)>& visitor,

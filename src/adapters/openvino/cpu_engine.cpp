@@ -24,6 +24,7 @@
 #include "adapters/openvino/message.hpp"
 #include "adapters/openvino/prepare.hpp"
 #include "adapters/openvino/reader.hpp"
+#include "adapters/openvino/rounding_noise.hpp"
 
 namespace graft {
 namespace {
@@ -231,6 +232,7 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
   if (prepared.integers) properties.emplace("SNIPPETS_MODE", "DISABLE");
   if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
   try {
+    if (options.noise) add_rounding_noise(*read, options.noise);
     own.compiled = core().compile_model(read, "CPU", properties);
     own.request = own.compiled.create_infer_request();
   } catch (const std::exception& refused) {
