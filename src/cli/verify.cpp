@@ -77,7 +77,7 @@ Json to_json(const OutputReport& output) {
           {"same_top", output.figures.same_top},
           {"first_index", worst.first_index},
           {"incomparable", worst.incomparable},
-          {"noise_floor", to_json(output.floor)},
+          {"noise_floor", cli::to_json(output.floor)},
           {"note", output.note}};
 }
 
