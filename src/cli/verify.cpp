@@ -569,8 +569,10 @@ void add_verify(Program& program) {
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f16", "bf16", "int8"}));
   arguments->relative_option =
-      command->add_option("--rtol", arguments->relative, "relative tolerance (what the type's rounding explains, or what it makes of the "
-                                             "reference itself)")
+      command
+          ->add_option("--rtol", arguments->relative,
+                       "relative tolerance (what the type's rounding explains, or what it makes of the "
+                       "reference itself)")
           ->type_name("X")
           ->check(CLI::NonNegativeNumber);
   arguments->absolute_option = command

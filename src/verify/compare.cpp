@@ -355,8 +355,7 @@ Difference compare(const TensorData& reference, const TensorData& candidate, con
     return result;
   }
 
-  Comparison comparison(tolerance, reference.dims, tolerance.of_largest > 0 ? largest_finite(reference) : 0,
-                        floor);
+  Comparison comparison(tolerance, reference.dims, tolerance.of_largest > 0 ? largest_finite(reference) : 0, floor);
   for (std::int64_t begin = 0; begin < count; begin += piece_size) {
     const std::int64_t size = std::min(piece_size, count - begin);
     const TensorData a = piece_of(reference, begin, size);

@@ -356,7 +356,8 @@ class Layers {
     std::vector<std::vector<std::int64_t>> shapes;
     collect_shapes(row.match.reference, shapes);
     collect_shapes(row.match.candidate, shapes);
-    auto layout = find_rearrangement(reference, candidate, usual_tolerance(row, reference.type, candidate.type), shapes);
+    auto layout =
+        find_rearrangement(reference, candidate, usual_tolerance(row, reference.type, candidate.type), shapes);
     const bool expected = may_be_in_other_order(row.match, reference, candidate);
     if (!layout && expected) layout = nearest_transposition(reference, candidate);
     if (layout && layout->is_known() && expected) {

@@ -379,9 +379,10 @@ class Proof {
     result_.proven = true;
     result_.text = fmt::format("{} runs, {}", result_.trials, result_.worst.to_string());
     if (result_.within_noise != 0) {
-      result_.text += fmt::format("; {} of the runs within what rounding makes of the original itself, on badly "
-                                  "conditioned inputs",
-                                  result_.within_noise);
+      result_.text += fmt::format(
+          "; {} of the runs within what rounding makes of the original itself, on badly "
+          "conditioned inputs",
+          result_.within_noise);
     }
     return std::move(result_);
   }

@@ -95,8 +95,8 @@ class Writer {
     const std::string scale = fmt::format("c{}", ++count_);
     const std::string bias = fmt::format("c{}", ++count_);
     const std::string axes = fmt::format("c{}", ++count_);
-    both(scale + " = Constant<value=float([1.5, 0.5, 2.0])>()\n" + bias + " = Constant<value=float([0.1, 0.0, -1.0])>()\n" +
-         axes + " = Constant<value=int64([1, 3, 1, 1])>()\n");
+    both(scale + " = Constant<value=float([1.5, 0.5, 2.0])>()\n" + bias +
+         " = Constant<value=float([0.1, 0.0, -1.0])>()\n" + axes + " = Constant<value=int64([1, 3, 1, 1])>()\n");
     const std::string epsilon = constant(1e-5);
     next("{1} = InstanceNormalization<epsilon=1e-5>({0}, " + scale + ", " + bias + ")",
          "{1}m = ReduceMean<axes=[2, 3]>({0})\n{1}d = Sub({0}, {1}m)\n{1}q = Mul({1}d, {1}d)\n"
@@ -115,7 +115,8 @@ class Writer {
 
   void division_by_small() {
     const std::string bound = constant(1e-4);
-    next("{1}q = Mul({0}, {0})\n{1}m = ReduceMean<axes=[1]>({1}q)\n{1}w = Add({1}m, " + bound + ")\n{1} = Div({0}, {1}w)",
+    next("{1}q = Mul({0}, {0})\n{1}m = ReduceMean<axes=[1]>({1}q)\n{1}w = Add({1}m, " + bound +
+             ")\n{1} = Div({0}, {1}w)",
          "{1}q = Mul({0}, {0})\n{1}m = ReduceMean<axes=[1]>({1}q)\n{1}w = Add({1}m, " + bound +
              ")\n{1}r = Reciprocal({1}w)\n{1} = Mul({1}r, {0})");
   }
@@ -245,12 +246,12 @@ TEST(NoiseFloor, ProofsAllowWhatRoundingMakesOfTheOriginal) {
 
 TEST(NoiseFloor, LayersAreJudgedByIt) {
   for (const double scale : {1e-3, 1.0, 1e3}) {
-    const Forms forms{
-        .reference = fmt::format("s = Constant<value=float({:.9g})>()\ni = Mul(x, s)\nc = Constant<value=float(127.3)>()\n"
-                                 "z = Sub(i, i)\nimage = Add(z, c)\nrange = Constant<value=float(127.5)>()\n"
-                                 "scaled = Div(image, range)\n",
-                                 scale),
-        .candidate = ""};
+    const Forms forms{.reference = fmt::format(
+                          "s = Constant<value=float({:.9g})>()\ni = Mul(x, s)\nc = Constant<value=float(127.3)>()\n"
+                          "z = Sub(i, i)\nimage = Add(z, c)\nrange = Constant<value=float(127.5)>()\n"
+                          "scaled = Div(image, range)\n",
+                          scale),
+                      .candidate = ""};
     const std::string tail =
         "ones = Constant<value=float([1.0, 1.0, 1.0])>()\nzeros = Constant<value=float([0.0, 0.0, 0.0])>()\n"
         "n = InstanceNormalization<epsilon=1e-12>(scaled, ones, zeros)\ny = Tanh(n)";
@@ -268,12 +269,12 @@ TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
   const std::string nodes =
       "third = Constant<value=float(3.0)>()\na = Div(x, third)\nb = Mul(x, inverse)\nd = Sub(a, b)\n"
       "y = ArgMax<axis=1>(d)";
-  const VerifyReport report =
-      verify_models(network("inverse = Constant<value=float(0.33333331)>()\n" + nodes),
-                    network("inverse = Constant<value=float(0.33333334)>()\n" + nodes));
+  const VerifyReport report = verify_models(network("inverse = Constant<value=float(0.33333331)>()\n" + nodes),
+                                            network("inverse = Constant<value=float(0.33333334)>()\n" + nodes));
   EXPECT_TRUE(report.equal()) << report.outputs.at(0).worst.to_string();
   // Where nothing is close, another index is another result.
-  const VerifyReport other = verify_models(network("y = ArgMax<axis=1>(x)"), network("m = Neg(x)\ny = ArgMax<axis=1>(m)"));
+  const VerifyReport other =
+      verify_models(network("y = ArgMax<axis=1>(x)"), network("m = Neg(x)\ny = ArgMax<axis=1>(m)"));
   EXPECT_FALSE(other.equal());
   const VerifyReport counted =
       verify_models(network("f = Floor(x)\ny = Identity(f)"),

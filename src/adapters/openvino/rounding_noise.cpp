@@ -132,21 +132,75 @@ bool is_one_of(const ov::Node& node, const std::set<std::string_view>& names) {
 
 /// What they give is as exact as what they are given.
 bool is_exact(const ov::Node& node) {
-  static const std::set<std::string_view> names{
-      "Parameter",       "Constant",      "Result",         "Noise",         "Rounding",
-      "Convert",         "ConvertLike",   "Reshape",        "Squeeze",       "Unsqueeze",
-      "Transpose",       "Concat",        "Split",          "VariadicSplit", "StridedSlice",
-      "Slice",           "Gather",        "GatherElements", "GatherND",      "GatherTree",
-      "Relu",            "MaxPool",       "Maximum",        "Minimum",       "Clamp",
-      "Pad",             "Broadcast",     "Tile",           "Select",        "ShapeOf",
-      "Abs",             "Negative",      "Sign",           "TopK",          "ReduceMax",
-      "ReduceMin",       "ScatterUpdate", "Floor",          "Ceiling",       "Round",
-      "Identity",        "Loop",          "If",             "TensorIterator", "NonMaxSuppression",
-      "NonZero",         "Unique",        "ReverseSequence", "Reverse",      "DepthToSpace",
-      "SpaceToDepth",    "ShuffleChannels", "Roll",         "ExtractImagePatches", "BatchToSpace",
-      "SpaceToBatch",    "FakeQuantize",  "OneHot",         "Eye",           "Bucketize",
-      "RandomUniform",   "Mod",           "FloorMod",       "ReadValue",     "Assign",
-      "AdaptiveMaxPool", "ScatterElementsUpdate", "ScatterNDUpdate", "Range"};
+  static const std::set<std::string_view> names{"Parameter",
+                                                "Constant",
+                                                "Result",
+                                                "Noise",
+                                                "Rounding",
+                                                "Convert",
+                                                "ConvertLike",
+                                                "Reshape",
+                                                "Squeeze",
+                                                "Unsqueeze",
+                                                "Transpose",
+                                                "Concat",
+                                                "Split",
+                                                "VariadicSplit",
+                                                "StridedSlice",
+                                                "Slice",
+                                                "Gather",
+                                                "GatherElements",
+                                                "GatherND",
+                                                "GatherTree",
+                                                "Relu",
+                                                "MaxPool",
+                                                "Maximum",
+                                                "Minimum",
+                                                "Clamp",
+                                                "Pad",
+                                                "Broadcast",
+                                                "Tile",
+                                                "Select",
+                                                "ShapeOf",
+                                                "Abs",
+                                                "Negative",
+                                                "Sign",
+                                                "TopK",
+                                                "ReduceMax",
+                                                "ReduceMin",
+                                                "ScatterUpdate",
+                                                "Floor",
+                                                "Ceiling",
+                                                "Round",
+                                                "Identity",
+                                                "Loop",
+                                                "If",
+                                                "TensorIterator",
+                                                "NonMaxSuppression",
+                                                "NonZero",
+                                                "Unique",
+                                                "ReverseSequence",
+                                                "Reverse",
+                                                "DepthToSpace",
+                                                "SpaceToDepth",
+                                                "ShuffleChannels",
+                                                "Roll",
+                                                "ExtractImagePatches",
+                                                "BatchToSpace",
+                                                "SpaceToBatch",
+                                                "FakeQuantize",
+                                                "OneHot",
+                                                "Eye",
+                                                "Bucketize",
+                                                "RandomUniform",
+                                                "Mod",
+                                                "FloorMod",
+                                                "ReadValue",
+                                                "Assign",
+                                                "AdaptiveMaxPool",
+                                                "ScatterElementsUpdate",
+                                                "ScatterNDUpdate",
+                                                "Range"};
   return is_one_of(node, names);
 }
 
@@ -312,8 +366,8 @@ class Noise {
       if (!is_wide(output)) continue;
       const std::set<ov::Input<ov::Node>> readers = output.get_target_inputs();
       if (readers.empty()) continue;
-      const Out moved =
-          is_reduction(node) ? noise_on({output, node.input_value(0)}, keeps_integers) : noise_on({output}, keeps_integers);
+      const Out moved = is_reduction(node) ? noise_on({output, node.input_value(0)}, keeps_integers)
+                                           : noise_on({output}, keeps_integers);
       for (ov::Input<ov::Node> reader : readers) reader.replace_source_output(moved);
       from_data.insert(moved.get_node());
     }
