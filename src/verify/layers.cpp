@@ -360,6 +360,8 @@ class Layers {
         find_rearrangement(reference, candidate, usual_tolerance(row, reference.type, candidate.type), shapes);
     const bool expected = may_be_in_other_order(row.match, reference, candidate);
     if (!layout && expected) layout = nearest_transposition(reference, candidate);
+    // Rewrites move transpositions. Where the numbers are too far off to tell, the dimensions do.
+    if (!layout && expected) layout = transposition_between(reference.dims, candidate.dims);
     if (layout && layout->is_known() && expected) {
       compared.arranged = rearrange(reference, *layout);
       compared.is_arranged = true;
