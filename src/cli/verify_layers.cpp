@@ -87,6 +87,7 @@ Json to_json(const LayerComparison& layer) {
                {"candidate_range", to_json(layer.candidate_range)},
                {"layout", layer.layout ? Json(to_string(layer.layout->kind)) : Json()},
                {"diagnosis", layer.diagnosis},
+               {"not_compared", layer.not_compared},
                {"rounding", layer.rounding ? to_json(*layer.rounding) : Json()},
                {"snr_lost_db", number(layer.snr_lost_db)},
                {"local", layer.local ? to_json(*layer.local) : Json()}});
@@ -100,6 +101,7 @@ std::string name_of(const LayerComparison& layer) {
 
 Cell verdict_of(const LayerReport& report, std::size_t index) {
   const LayerComparison& layer = report.layers[index];
+  if (!layer.not_compared.empty()) return {"not compared", Colour::caution};
   if (report.first && report.first->layer == index) return {"first", Colour::bad};
   if (!layer.equal()) return {"differs", Colour::bad};
   if (layer.layout) return {"other order", Colour::caution};
@@ -115,6 +117,18 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
   const Difference& difference = layer.difference;
   const std::string name = name_of(layer);
   constexpr std::size_t longest = 48;
+  if (!layer.not_compared.empty()) {
+    table.add({verdict_of(report, index),
+               {shortened(name, longest), Colour::strong},
+               layer.op,
+               "",
+               "-",
+               "-",
+               "-",
+               "-",
+               layer.not_compared});
+    return;
+  }
   if (!difference.incomparable.empty()) {
     table.add({verdict_of(report, index),
                {shortened(name, longest), Colour::strong},
@@ -267,6 +281,18 @@ void say_losses(const Console& console, const LayerReport& report) {
   }
 }
 
+/// What cannot be looked at: those of one kind once.
+void say_not_compared(const Console& console, const LayerReport& report) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const LayerComparison& layer : report.layers) {
+    if (!layer.not_compared.empty()) names[layer.not_compared].push_back(name_of(layer));
+  }
+  for (const auto& [why, tensors] : names) {
+    console.say(fmt::format("{}: {}, as '{}': {}", console.paint("not compared", Colour::caution),
+                            count_text(tensors.size(), "tensor"), tensors.front(), why));
+  }
+}
+
 /// Those that are not of a tensor's own type.
 void say_tolerances(const Console& console, const LayerReport& report) {
   std::map<std::string, std::size_t> counts;
@@ -403,6 +429,7 @@ void say(const Console& console, const LayerReport& report) {
                             count_text(report.layers.size() - rows.size(), "tensor")));
   }
   say_tolerances(console, report);
+  say_not_compared(console, report);
   for (const std::string& problem : report.problems)
     console.say(console.paint("differs", Colour::bad) + ": " + problem);
 }

@@ -159,6 +159,8 @@ class Layers {
       matcher_.add(*pair.reference, *pair.candidate, by_name ? MatchedBy::name : MatchedBy::output);
     }
     matcher_.match(trust_names_);
+    reference_.measure_sizes(tensors_of(reference_.model()), inputs);
+    candidate_.measure_sizes(tensors_of(candidate_.model()), renamed);
     match_values(inputs, renamed);
     find_lonely_outputs();
     report_.reference_tensors = tensors_of(reference_.model()).size();
@@ -185,13 +187,16 @@ class Layers {
     const std::vector<const Value*> left = matcher_.unmatched_of_reference();
     const std::vector<const Value*> right = matcher_.unmatched_of_candidate();
     if (left.empty() || right.empty()) return;
-    const auto expected = reference_.ranges(left, inputs, options_.memory, tell_of("reference"));
+    const auto expected =
+        reference_.ranges(left, inputs, options_.memory, tell_of("reference"), &refused_by_reference_);
     const auto found = candidate_ranges(right, renamed);
     for (const Value* tensor : right) {
-      const TensorRange& range = found.at(tensor);
-      if (!tells_apart(range)) continue;
+      const auto range = found.find(tensor);
+      if (range == found.end() || !tells_apart(range->second)) continue;
       for (const Value* other : left) {
-        if (matcher_.candidate_of(*other) != nullptr || !same_numbers(expected.at(other), range)) continue;
+        const auto numbers = expected.find(other);
+        if (numbers == expected.end() || matcher_.candidate_of(*other) != nullptr) continue;
+        if (!same_numbers(numbers->second, range->second)) continue;
         matcher_.add(*other, *tensor, MatchedBy::values);
         break;
       }
@@ -199,9 +204,9 @@ class Layers {
   }
 
   [[nodiscard]] std::unordered_map<const Value*, TensorRange> candidate_ranges(const std::vector<const Value*>& values,
-                                                                               const TensorMap& inputs) const {
+                                                                               const TensorMap& inputs) {
     try {
-      return candidate_.ranges(values, inputs, options_.memory, tell_of("candidate"));
+      return candidate_.ranges(values, inputs, options_.memory, tell_of("candidate"), &refused_by_candidate_);
     } catch (const Error& error) {
       if (error.kind() == Error::Kind::internal) throw;
       throw CandidateFails{error.what()};
@@ -250,31 +255,50 @@ class Layers {
       std::int64_t bytes = 0;
       std::vector<const Value*> left;
       std::vector<const Value*> right;
-      const auto size = [&](const Row& row) { return bytes_of(*row.match.reference) + bytes_of(*row.match.candidate); };
+      const auto size = [&](const Row& row) {
+        return reference_.bytes_of(*row.match.reference) + candidate_.bytes_of(*row.match.candidate);
+      };
       while (next < rows_.size() && (left.empty() || bytes + size(rows_[next]) <= options_.memory)) {
         bytes += size(rows_[next]);
         left.push_back(rows_[next].match.reference);
         right.push_back(rows_[next].match.candidate);
         ++next;
       }
-      const TensorMap expected = reference_.run(left, inputs);
+      const TensorMap expected = reference_.run_what_can_be(left, inputs, refused_by_reference_);
       const TensorMap found = run_candidate(right, renamed);
       std::vector<Compared> all;
       for (std::size_t i = begin; i < next; ++i) {
+        if (is_refused(i)) {
+          all.emplace_back();
+          continue;
+        }
         all.push_back(
             compare_row(i, expected.at(rows_[i].match.reference->name), found.at(rows_[i].match.candidate->name)));
       }
       measure_floors(begin, all, inputs);
       for (std::size_t i = begin; i < next; ++i) {
+        if (is_refused(i)) continue;
         keep(i, run, std::move(all[i - begin]), expected.at(rows_[i].match.reference->name),
              found.at(rows_[i].match.candidate->name));
       }
     }
   }
 
-  [[nodiscard]] TensorMap run_candidate(const std::vector<const Value*>& outputs, const TensorMap& inputs) const {
+  /// Whether one of both models does not run where this tensor is returned.
+  [[nodiscard]] bool is_refused(std::size_t index) {
+    const auto reference = refused_by_reference_.find(rows_[index].match.reference);
+    const auto candidate = refused_by_candidate_.find(rows_[index].match.candidate);
+    std::string& why = report_.layers[index].not_compared;
+    if (reference != refused_by_reference_.end())
+      why = "the reference does not run where it is returned: " + reference->second;
+    if (candidate != refused_by_candidate_.end())
+      why = "the candidate does not run where it is returned: " + candidate->second;
+    return !why.empty();
+  }
+
+  [[nodiscard]] TensorMap run_candidate(const std::vector<const Value*>& outputs, const TensorMap& inputs) {
     try {
-      return candidate_.run(outputs, inputs);
+      return candidate_.run_what_can_be(outputs, inputs, refused_by_candidate_);
     } catch (const Error& error) {
       if (error.kind() == Error::Kind::internal) throw;
       throw CandidateFails{error.what()};
@@ -532,7 +556,7 @@ class Layers {
   void find_divergence(const TensorMap& inputs) {
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (!report_.layers[i].equal()) open.push_back(i);
+      if (!report_.layers[i].equal() && can_be_run_alone(i)) open.push_back(i);
     }
     std::size_t next = 0;
     for (std::size_t group = 1; next < open.size(); group *= 2) {
@@ -578,7 +602,7 @@ class Layers {
       const std::size_t begin = next;
       while (next < indices.size() && (next == begin || bytes < options_.memory)) {
         for (const Value* value : needed_for(rows_[indices[next]])) {
-          if (needed.insert(value).second) bytes += bytes_of(*value);
+          if (needed.insert(value).second) bytes += reference_.bytes_of(*value);
         }
         ++next;
       }
@@ -588,6 +612,13 @@ class Layers {
       }
     }
     return false;
+  }
+
+  /// Whether what it is made of can be looked at.
+  [[nodiscard]] bool can_be_run_alone(std::size_t index) const {
+    const std::vector<const Value*> needed = needed_for(rows_[index]);
+    return std::none_of(needed.begin(), needed.end(),
+                        [&](const Value* value) { return refused_by_reference_.contains(value); });
   }
 
   [[nodiscard]] std::vector<const Value*> needed_for(const Row& row) const {
@@ -687,6 +718,20 @@ class Layers {
     return compare(in_order(index, reference, order), found, report_.layers[index].tolerance);
   }
 
+  [[nodiscard]] bool reference_runs_alone(std::size_t index, const TensorMap& expected) const {
+    const Row& row = rows_[index];
+    try {
+      TensorMap feeds;
+      for (const Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
+      static_cast<void>(
+          reference_.run(extract(reference_.model(), row.reference_region.inputs, {row.match.reference}), feeds));
+      return true;
+    } catch (const Error& error) {
+      if (error.kind() == Error::Kind::internal) throw;
+      return false;
+    }
+  }
+
   /// The noise is that of the reference's nodes alone, given the same.
   [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const TensorMap& expected,
                                                    const TensorData& found, Order order) const {
@@ -711,6 +756,8 @@ class Layers {
     const Local local = run_alone(index, expected, Order::of_candidate);
     layer.local = local.difference;
     if (!local.is_wrong()) return false;
+    // A part that the engine does not run by itself, though it runs in the whole, says nothing of the candidate.
+    if (!local.failure.empty() && !reference_runs_alone(index, expected)) return false;
     if (local.found && is_reordered(index)) {
       const Difference straight = difference_from(index, expected, *local.found, Order::of_reference);
       layer.local = straight;
@@ -828,6 +875,8 @@ class Layers {
   PartialRuns reference_;
   PartialRuns candidate_;
   TensorMatcher matcher_;
+  Refusals refused_by_reference_;
+  Refusals refused_by_candidate_;
   bool quantised_;
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;

@@ -86,6 +86,8 @@ struct LayerComparison {
   std::string diagnosis;  ///< What is wrong, where it was recognised: "NaN in the candidate", "transposed ...".
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
+  /// Why it was not compared: one of the models runs, and does not where this tensor is returned. Empty where it was.
+  std::string not_compared;
   /// What the emulated type does to the reference's numbers, by itself; nothing where none is emulated.
   std::optional<RoundingEffect> rounding;
   /// Decibels by which the signal to noise ratio is below the lowest of the tensors that this is made of; nothing where
