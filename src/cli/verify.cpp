@@ -312,6 +312,26 @@ void say_ranges(const Console& console, const InputRanges& ranges) {
   }
 }
 
+/// A model with a fixed batch is given as many samples at a time.
+void split_data(const Model& reference, const Model& candidate, std::vector<TensorMap>& data) {
+  std::map<std::string, std::int64_t, std::less<>> batches;
+  std::vector<std::string> ignored;
+  const auto add = [&](const std::string& name, const Value& input) {
+    if (input.shape && !input.shape->empty() && input.shape->front().is_constant()) {
+      batches.emplace(name, input.shape->front().value());
+    }
+  };
+  for (const EndPair& pair : pair_ends(fed_inputs(reference), fed_inputs(candidate), "input", ignored)) {
+    add(pair.reference->name, *pair.reference);
+    add(pair.reference->name, *pair.candidate);
+  }
+  std::vector<TensorMap> runs;
+  for (const TensorMap& given : data) {
+    for (TensorMap& run : split_into_runs(given, batches, "--data")) runs.push_back(std::move(run));
+  }
+  data = std::move(runs);
+}
+
 report::Report new_page(const Pair& files, bool equal, std::size_t runs, const std::vector<std::string>& inputs) {
   report::Report page = new_model_report("verify", files.candidate.model);
   page.summary.push_back({"reference", files.reference.model});
@@ -445,6 +465,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
   const Pair files = pair_of(arguments);
   const auto [reference, candidate] = read_models(files, options);
   fix_open_sizes(reference, candidate, arguments, options.shapes);
+  split_data(reference, candidate, options.data);
   options.ranges = ranges_of(reference, candidate, arguments);
   if (layers) {
     auto layer_options = options_of<LayerOptions>(arguments);
@@ -541,8 +562,10 @@ void add_verify(Program& program) {
                    "each")
       ->type_name("TENSOR");
   command
-      ->add_option("--data", arguments->data,
-                   "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; without it inputs are made up")
+      ->add_option(
+          "--data", arguments->data,
+          "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model of a fixed batch runs once for "
+          "each so many samples; without it inputs are made up")
       ->type_name("TENSOR");
   command->add_option("--input", arguments->inputs, "shape of a made-up input, NAME:1x3x224x224; once for each")
       ->type_name("SHAPE");
