@@ -44,13 +44,7 @@ class Comparison {
   }
 
   void real(double reference, double candidate) {
-    const bool is_same = reference == candidate || (std::isnan(reference) && std::isnan(candidate));
-    const bool is_undefined = !is_same && !(std::isfinite(reference) && std::isfinite(candidate));
-    if (is_undefined && std::isinf(noise())) {
-      ++result_.within_noise;
-      ++result_.count;
-      finite_ = false;
-    } else if (std::isnan(reference) != std::isnan(candidate)) {
+    if (std::isnan(reference) != std::isnan(candidate)) {
       ++result_.nan_disagreements;
       mismatch(reference, candidate, infinity);
       ++result_.count;

@@ -18,8 +18,9 @@ class NoiseFloor {
   /// A tensor may be off by so many times its floor. Two models that round differently are both off by one.
   static constexpr double factor = 4;
 
-  /// The tensor of one more run, beside that of the run without noise. NaN or an infinity on one side, and another
-  /// integer (an index, a class), have no size: anything may stand there.
+  /// The tensor of one more run, beside that of the run without noise. Another integer (an index, a class) has no size,
+  /// nor has a number that became NaN or infinite: any number may stand there. NaN on one side of a comparison remains
+  /// a difference all the same.
   void add(const TensorData& reference, const TensorData& moved);
 
   [[nodiscard]] std::size_t runs() const { return runs_; }

@@ -53,7 +53,7 @@ bool is_up(std::uint64_t seed, std::size_t element) {
 }
 
 template <class T>
-void move(const T* from, T* to, std::size_t count, std::uint64_t seed, double share, bool keeps_integers) {
+void move_last_bits(const T* from, T* to, std::size_t count, std::uint64_t seed, double share, bool keeps_integers) {
   constexpr std::size_t piece = 1 << 14;  // a multiple of 64
   tbb::parallel_for(std::size_t{0}, (count + piece - 1) / piece, [&](std::size_t index) {
     const auto up = static_cast<T>(1 + share);
@@ -111,9 +111,9 @@ class NoiseNode : public ov::op::Op {
     }
     const std::uint64_t seed = mixed(noise_->draw * 0x100000001b3U + number_) << 20;
     if (source.get_element_type() == ov::element::f32) {
-      move(source.data<const float>(), result.data<float>(), count, seed, share, keeps_integers_);
+      move_last_bits(source.data<const float>(), result.data<float>(), count, seed, share, keeps_integers_);
     } else if (source.get_element_type() == ov::element::f64) {
-      move(source.data<const double>(), result.data<double>(), count, seed, share, keeps_integers_);
+      move_last_bits(source.data<const double>(), result.data<double>(), count, seed, share, keeps_integers_);
     } else {
       source.copy_to(result);
     }
@@ -274,6 +274,9 @@ bool is_wide(const Out& value) {
   return value.get_element_type() == ov::element::f32 || value.get_element_type() == ov::element::f64;
 }
 
+/// f16 and bf16 too: the plugin calculates them in f32.
+bool is_real(const Out& value) { return value.get_element_type().is_real(); }
+
 bool is_constant(const Out& value) { return ov::is_type<ov::op::v0::Constant>(value.get_node()); }
 
 /// Mean, variance and division in the place of one node that does all of it.
@@ -304,21 +307,21 @@ class Noise {
  public:
   explicit Noise(std::shared_ptr<RoundingNoise> noise) : noise_(std::move(noise)) {}
 
-  /// What depends on an input by more than its shape; in a sub-graph everything may.
-  void add(ov::Model& model, bool is_body) {
+  /// Of what depends on an input, or on what a sub-graph is given, by more than its shape.
+  void add(ov::Model& model) {
     for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) open_normalization(node);
     std::set<const ov::Node*> from_data;
     for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
       if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
-        for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) add(*body, true);
+        for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) add(*body);
       }
-      bool depends = is_body || is_one_of(*node, {"Parameter"});
+      bool depends = is_one_of(*node, {"Parameter"});
       if (!is_one_of(*node, {"ShapeOf"})) {
         for (const auto& input : node->input_values()) depends = depends || from_data.contains(input.get_node());
       }
       if (!depends || ov::is_type<ov::op::v0::Constant>(node)) continue;
       from_data.insert(node.get());
-      move_operands(*node);
+      move_operands(*node, from_data);
       if (!is_exact(*node)) move_results(*node, from_data);
     }
     model.validate_nodes_and_infer_types();
@@ -329,16 +332,16 @@ class Noise {
     return std::make_shared<NoiseNode>(inputs, noise_, ++count_, keeps_integers);
   }
 
-  void move_operands(ov::Node& node) {
+  void move_operands(ov::Node& node, const std::set<const ov::Node*>& from_data) {
     const bool sums = adds_up(node);
     const std::size_t operands =
         is_arithmetic(node) || takes_numbers_only(node) ? node.get_input_size() : std::size_t{sums ? 1U : 0U};
     for (std::size_t i = 0; i < operands; ++i) {
       const Out source = node.input_value(i);
-      if (!is_wide(source) || is_one_of(*source.get_node(), {"Noise"})) continue;
+      if (!is_real(source) || is_one_of(*source.get_node(), {"Noise"})) continue;
       // The plugin wants the weights of these to be constants.
-      if (is_constant(source) && takes_numbers_only(node)) {
-        node.input(i).replace_source_output(moved_constant(source));
+      if (takes_numbers_only(node) && !from_data.contains(source.get_node())) {
+        if (is_constant(source)) node.input(i).replace_source_output(moved_constant(source));
       } else if (sums || is_constant(source)) {
         node.input(i).replace_source_output(moved_operand(source));
       }
@@ -356,14 +359,15 @@ class Noise {
     if (constant->get_element_type() != ov::element::f32) return source;
     const std::size_t count = ov::shape_size(constant->get_shape());
     std::vector<float> moved(count);
-    move(constant->get_data_ptr<float>(), moved.data(), count, mixed(++count_) << 20, std::ldexp(epsilons, -23), true);
+    move_last_bits(constant->get_data_ptr<float>(), moved.data(), count, mixed(++count_) << 20,
+                   std::ldexp(epsilons, -23), true);
     return std::make_shared<ov::op::v0::Constant>(ov::element::f32, constant->get_shape(), moved.data());
   }
 
   void move_results(ov::Node& node, std::set<const ov::Node*>& from_data) {
     const bool keeps_integers = is_one_of(node, {"Add", "Subtract", "Multiply", "Convolution", "MatMul", "ReduceSum"});
     for (const Out& output : node.outputs()) {
-      if (!is_wide(output)) continue;
+      if (!is_real(output)) continue;
       const std::set<ov::Input<ov::Node>> readers = output.get_target_inputs();
       if (readers.empty()) continue;
       const Out moved = is_reduction(node) ? noise_on({output, node.input_value(0)}, keeps_integers)
@@ -380,8 +384,6 @@ class Noise {
 
 }  // namespace
 
-void add_rounding_noise(ov::Model& model, const std::shared_ptr<RoundingNoise>& noise) {
-  Noise(noise).add(model, false);
-}
+void add_rounding_noise(ov::Model& model, const std::shared_ptr<RoundingNoise>& noise) { Noise(noise).add(model); }
 
 }  // namespace graft
