@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <locale>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "cli/dimensions.hpp"
@@ -31,6 +33,7 @@ struct Arguments {
   std::vector<std::string> outputs;
   std::vector<std::string> data;
   std::vector<std::string> inputs;
+  std::vector<std::string> ranges;
   std::size_t seeds = 0;  ///< 0: as many as the options have by default.
   double relative = 0;
   double absolute = 0;
@@ -62,6 +65,7 @@ Json to_json(const OutputReport& output) {
             {"why", output.why_tolerance}}},
           {"elements", worst.count},
           {"mismatched", worst.mismatched},
+          {"within_noise", worst.within_noise},
           {"max_absolute", number(worst.worst_absolute())},
           {"max_absolute_at", worst.max_absolute_at},
           {"max_relative", number(worst.worst_relative())},
@@ -73,6 +77,7 @@ Json to_json(const OutputReport& output) {
           {"same_top", output.figures.same_top},
           {"first_index", worst.first_index},
           {"incomparable", worst.incomparable},
+          {"noise_floor", cli::to_json(output.floor)},
           {"note", output.note}};
 }
 
@@ -103,6 +108,33 @@ Pair pair_of(const Arguments& arguments) {
   models[0].outputs = arguments.outputs;
   if (models[0].model == models[1].model) models[1].outputs = arguments.outputs;
   return {.reference = std::move(models[0]), .candidate = std::move(models[1])};
+}
+
+/// NAME=LOWEST..HIGHEST.
+InputRanges parse_ranges(const std::vector<std::string>& texts) {
+  InputRanges ranges;
+  for (const std::string& text : texts) {
+    const std::size_t name_end = text.rfind('=');
+    const std::size_t dots = text.find("..", name_end == std::string::npos ? 0 : name_end);
+    const auto number = [&](const std::string& digits) -> std::optional<double> {
+      std::istringstream stream(digits);
+      stream.imbue(std::locale::classic());
+      double value = 0;
+      const bool is_whole = stream >> value && stream.peek() == std::istringstream::traits_type::eof();
+      return is_whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+    };
+    const bool has_parts = name_end != std::string::npos && name_end != 0 && dots != std::string::npos;
+    const auto lowest = has_parts ? number(text.substr(name_end + 1, dots - name_end - 1)) : std::nullopt;
+    const auto highest = has_parts ? number(text.substr(dots + 2)) : std::nullopt;
+    if (!lowest || !highest || *lowest > *highest) {
+      throw Error(fmt::format("--range {}: found no range; allowed is NAME=LOWEST..HIGHEST, as image=0..255", text));
+    }
+    const std::string name = text.substr(0, name_end);
+    if (!ranges.emplace(name, InputRange{.lowest = *lowest, .highest = *highest, .why = {}}).second) {
+      throw Error(fmt::format("--range {}: there is a range of '{}' already", text, name));
+    }
+  }
+  return ranges;
 }
 
 /// Both models, and the inputs that were given for them, in the form that the reference wants.
@@ -161,7 +193,7 @@ class GivenInputs {
     return pair;
   }
 
- private:
+  /// Throws Error for a name that neither has.
   [[nodiscard]] EndPair find(const std::string& option, const std::string& name) const {
     for (const EndPair& pair : pairs_) {
       if (pair.reference->name == name) return pair;
@@ -179,6 +211,7 @@ class GivenInputs {
                             wanted_text(reference_), wanted_text(candidate_)));
   }
 
+ private:
   const Model& reference_;
   const Model& candidate_;
   std::vector<const Value*> references_;
@@ -246,6 +279,57 @@ Models read_models(const Pair& files, VerifyOptions& options) {
   if (is_imported(files.reference.model)) reference = read(files.reference, of_reference);
   if (is_imported(files.candidate.model)) candidate = read(files.candidate, of_candidate);
   return {.reference = std::move(*reference), .candidate = std::move(*candidate)};
+}
+
+/// Those that were given, under the names of the reference; the others as its first layers show them.
+InputRanges ranges_of(const Model& reference, const Model& candidate, const Arguments& arguments) {
+  if (!arguments.data.empty() && !arguments.ranges.empty()) {
+    throw Error("--range says how inputs are made up; with --data none are\nLeave one of both out");
+  }
+  InputRanges ranges;
+  const GivenInputs inputs(reference, candidate);
+  for (const auto& [name, range] : parse_ranges(arguments.ranges)) {
+    const Value* input = inputs.find("--range", name).reference;
+    ranges.emplace(input == nullptr ? name : input->name, range);
+  }
+  if (arguments.data.empty()) ranges.merge(infer_input_ranges(reference));
+  return ranges;
+}
+
+Json ranges_json(const InputRanges& ranges) {
+  Json json = Json::object();
+  for (const auto& [name, range] : ranges) {
+    json[name] = {{"lowest", range.lowest}, {"highest", range.highest}, {"why", range.why}};
+  }
+  return json;
+}
+
+void say_ranges(const Console& console, const InputRanges& ranges) {
+  for (const auto& [name, range] : ranges) {
+    console.say(console.paint(fmt::format("made-up '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
+                                          range.why.empty() ? "" : ", since " + range.why),
+                              Colour::faint));
+  }
+}
+
+/// A model with a fixed batch is given as many samples at a time.
+void split_data(const Model& reference, const Model& candidate, std::vector<TensorMap>& data) {
+  std::map<std::string, std::int64_t, std::less<>> batches;
+  std::vector<std::string> ignored;
+  const auto add = [&](const std::string& name, const Value& input) {
+    if (input.shape && !input.shape->empty() && input.shape->front().is_constant()) {
+      batches.emplace(name, input.shape->front().value());
+    }
+  };
+  for (const EndPair& pair : pair_ends(fed_inputs(reference), fed_inputs(candidate), "input", ignored)) {
+    add(pair.reference->name, *pair.reference);
+    add(pair.reference->name, *pair.candidate);
+  }
+  std::vector<TensorMap> runs;
+  for (const TensorMap& given : data) {
+    for (TensorMap& run : split_into_runs(given, batches, "--data")) runs.push_back(std::move(run));
+  }
+  data = std::move(runs);
 }
 
 report::Report new_page(const Pair& files, bool equal, std::size_t runs, const std::vector<std::string>& inputs) {
@@ -316,6 +400,19 @@ std::optional<ReducedFiles> reduce(const Arguments& arguments, const LayerReport
   return write_reduced(arguments.reduce, report.first->reduced, repeated_options(arguments));
 }
 
+/// Where hardly anything would be called a difference.
+void warn_of_noise(const Console& console, const Arguments& arguments, const std::vector<ComparedTensor>& tensors) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [](const ComparedTensor& tensor) {
+    return tensor.floor && tensor.floor->says_little();
+  });
+  if (found == tensors.end()) return;
+  const bool made_up = arguments.data.empty();
+  console.warn(fmt::format(
+      "'{}' says little: {}; {}", found->reference, found->floor->to_string(),
+      made_up ? "made-up inputs are badly conditioned here: give real ones with --data, or their numbers with --range"
+              : "the given data are badly conditioned for this network"));
+}
+
 Exit verify_layers(const Console& console, const Arguments& arguments, const Pair& files, const Model& reference,
                    const Model& candidate, LayerOptions options) {
   Progress progress(console);
@@ -325,12 +422,15 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   const LayerReport result = compare_layers(reference, candidate, options);
   progress.clear();
   say_files(console, files);
+  say_ranges(console, options.ranges);
   say(console, result);
+  warn_of_noise(console, arguments, tensors_of(result));
   const std::string hidden = hidden_difference_text(result);
   if (!hidden.empty()) console.warn(hidden);
   Json json = cli::to_json(result);
   json["reference"] = files.reference.model;
   json["candidate"] = files.candidate.model;
+  json["ranges"] = ranges_json(options.ranges);
   json["reduced"] = nullptr;
   json["emulated"] = arguments.emulate.empty() ? Json() : Json(arguments.emulate);
   if (const auto written = reduce(arguments, result)) {
@@ -365,10 +465,13 @@ Exit verify(const Console& console, const Arguments& arguments) {
   const Pair files = pair_of(arguments);
   const auto [reference, candidate] = read_models(files, options);
   fix_open_sizes(reference, candidate, arguments, options.shapes);
+  split_data(reference, candidate, options.data);
+  options.ranges = ranges_of(reference, candidate, arguments);
   if (layers) {
     auto layer_options = options_of<LayerOptions>(arguments);
     layer_options.shapes = options.shapes;
     layer_options.data = options.data;
+    layer_options.ranges = options.ranges;
     layer_options.emulated = parse_precision(arguments.emulate);
     // The scales come from the first run; what they do to other numbers shows in the second.
     if (layer_options.emulated == Precision::int8 && arguments.seeds == 0) layer_options.seeds = 2;
@@ -401,6 +504,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
       table.add({"", "", "", quality_text(output.figures)});
     if (was_run && (!output.equal() || console.verbose || !output.why_tolerance.empty()))
       table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Colour::faint}});
+    if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Colour::faint}});
     outputs.push_back(to_json(output));
   }
   for (const std::string& problem : report.problems) table.add({Cell("differs", Colour::bad), problem});
@@ -413,11 +517,14 @@ Exit verify(const Console& console, const Arguments& arguments) {
                           equal ? console.paint("the same", Colour::good) : console.paint("not the same", Colour::bad),
                           count_text(report.runs, "run"), made_up, inputs));
   say_files(console, files);
+  say_ranges(console, options.ranges);
   console.say(table);
+  const std::vector<ComparedTensor> tensors = tensors_of(report);
+  warn_of_noise(console, arguments, tensors);
   if (!arguments.report.empty()) {
     report::Report page = new_page(files, equal, report.runs, report.inputs);
     page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
-    add_comparison(page, candidate, tensors_of(report), report.problems);
+    add_comparison(page, candidate, tensors, report.problems);
     write_report(console, page, arguments.report);
   }
   console.result({{"schema", "graft.verify"},
@@ -427,6 +534,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
                   {"candidate", files.candidate.model},
                   {"runs", report.runs},
                   {"inputs", report.inputs},
+                  {"ranges", ranges_json(options.ranges)},
                   {"problems", report.problems},
                   {"outputs", outputs}});
   return equal ? Exit::done : Exit::answer_is_no;
@@ -454,11 +562,18 @@ void add_verify(Program& program) {
                    "each")
       ->type_name("TENSOR");
   command
-      ->add_option("--data", arguments->data,
-                   "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; without it inputs are made up")
+      ->add_option(
+          "--data", arguments->data,
+          "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model of a fixed batch runs once for "
+          "each so many samples; without it inputs are made up")
       ->type_name("TENSOR");
   command->add_option("--input", arguments->inputs, "shape of a made-up input, NAME:1x3x224x224; once for each")
       ->type_name("SHAPE");
+  command
+      ->add_option("--range", arguments->ranges,
+                   "numbers of a made-up input, NAME=0..255; once for each. Without it what the first layers show: a "
+                   "division by 255, a subtraction of means; otherwise they are normally distributed")
+      ->type_name("RANGE");
   command
       ->add_option("--seeds", arguments->seeds, "runs with made-up inputs (3; 1 with --layers, 2 with --emulate int8)")
       ->type_name("N")
@@ -477,7 +592,10 @@ void add_verify(Program& program) {
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f16", "bf16", "int8"}));
   arguments->relative_option =
-      command->add_option("--rtol", arguments->relative, "relative tolerance (what the type's rounding explains)")
+      command
+          ->add_option("--rtol", arguments->relative,
+                       "relative tolerance (what the type's rounding explains, or what it makes of the "
+                       "reference itself)")
           ->type_name("X")
           ->check(CLI::NonNegativeNumber);
   arguments->absolute_option = command

@@ -32,6 +32,7 @@ Json to_json(const TensorRange& range) {
 Json to_json(const Difference& difference) {
   return {{"elements", difference.count},
           {"mismatched", difference.mismatched},
+          {"within_noise", difference.within_noise},
           {"max_absolute", number(difference.worst_absolute())},
           {"max_absolute_at", difference.max_absolute_at},
           {"max_relative", number(difference.worst_relative())},
@@ -78,6 +79,7 @@ Json to_json(const LayerComparison& layer) {
                  {"snr_db", number(layer.tolerance.snr_db)},
                  {"why", layer.why_tolerance}}}};
   json.update(to_json(layer.difference));
+  json["noise_floor"] = cli::to_json(layer.floor);
   json.update({{"snr_db", number(layer.error.snr_db)},
                {"root_mean_square_error", number(layer.error.root_mean_square)},
                {"error_histogram", std::move(histogram)},
@@ -85,6 +87,7 @@ Json to_json(const LayerComparison& layer) {
                {"candidate_range", to_json(layer.candidate_range)},
                {"layout", layer.layout ? Json(to_string(layer.layout->kind)) : Json()},
                {"diagnosis", layer.diagnosis},
+               {"not_compared", layer.not_compared},
                {"rounding", layer.rounding ? to_json(*layer.rounding) : Json()},
                {"snr_lost_db", number(layer.snr_lost_db)},
                {"local", layer.local ? to_json(*layer.local) : Json()}});
@@ -98,6 +101,7 @@ std::string name_of(const LayerComparison& layer) {
 
 Cell verdict_of(const LayerReport& report, std::size_t index) {
   const LayerComparison& layer = report.layers[index];
+  if (!layer.not_compared.empty()) return {"not compared", Colour::caution};
   if (report.first && report.first->layer == index) return {"first", Colour::bad};
   if (!layer.equal()) return {"differs", Colour::bad};
   if (layer.layout) return {"other order", Colour::caution};
@@ -113,6 +117,18 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
   const Difference& difference = layer.difference;
   const std::string name = name_of(layer);
   constexpr std::size_t longest = 48;
+  if (!layer.not_compared.empty()) {
+    table.add({verdict_of(report, index),
+               {shortened(name, longest), Colour::strong},
+               layer.op,
+               "",
+               "-",
+               "-",
+               "-",
+               "-",
+               layer.not_compared});
+    return;
+  }
   if (!difference.incomparable.empty()) {
     table.add({verdict_of(report, index),
                {shortened(name, longest), Colour::strong},
@@ -127,7 +143,9 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
   }
   std::string range = layer.candidate_range.to_string();
   const std::string rounding = layer.rounding ? layer.rounding->to_string() : "";
-  for (const std::string& more : {rounding, layer.diagnosis}) {
+  const std::string noise =
+      difference.within_noise != 0 ? fmt::format("{} within the noise floor", difference.within_noise) : "";
+  for (const std::string& more : {rounding, layer.diagnosis, noise}) {
     if (!more.empty()) range += "; " + more;
   }
   table.add({verdict_of(report, index),
@@ -263,6 +281,18 @@ void say_losses(const Console& console, const LayerReport& report) {
   }
 }
 
+/// What cannot be looked at: those of one kind once.
+void say_not_compared(const Console& console, const LayerReport& report) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const LayerComparison& layer : report.layers) {
+    if (!layer.not_compared.empty()) names[layer.not_compared].push_back(name_of(layer));
+  }
+  for (const auto& [why, tensors] : names) {
+    console.say(fmt::format("{}: {}, as '{}': {}", console.paint("not compared", Colour::caution),
+                            count_text(tensors.size(), "tensor"), tensors.front(), why));
+  }
+}
+
 /// Those that are not of a tensor's own type.
 void say_tolerances(const Console& console, const LayerReport& report) {
   std::map<std::string, std::size_t> counts;
@@ -349,6 +379,7 @@ std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
     tensor.type = layer.candidate_type;
     tensor.tolerance = layer.tolerance;
     tensor.difference = layer.difference;
+    tensor.floor = layer.floor;
     tensor.is_equal = layer.equal();
     tensor.diagnosis = layer.diagnosis;
     tensor.is_first = report.first && report.first->layer == i;
@@ -398,6 +429,7 @@ void say(const Console& console, const LayerReport& report) {
                             count_text(report.layers.size() - rows.size(), "tensor")));
   }
   say_tolerances(console, report);
+  say_not_compared(console, report);
   for (const std::string& problem : report.problems)
     console.say(console.paint("differs", Colour::bad) + ": " + problem);
 }

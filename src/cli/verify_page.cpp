@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cli/json_values.hpp"
 #include "cli/page.hpp"
 #include "graph/shape_inference.hpp"
 #include "report/model_graph.hpp"
@@ -82,7 +83,8 @@ std::string name_of(const ComparedTensor& tensor) {
 
 std::string reason_of(const ComparedTensor& tensor) {
   if (tensor.is_first) return tensor.diagnosis;  // the difference by the node alone, not what came into it
-  const std::string found = tensor.difference.to_string();
+  std::string found = tensor.difference.to_string();
+  if (tensor.floor) found += "; " + tensor.floor->to_string();
   return tensor.diagnosis.empty() ? found : fmt::format("{}; {}", tensor.diagnosis, found);
 }
 
@@ -109,6 +111,7 @@ void mark(report::Node& node, const ComparedTensor& tensor) {
                 {"of what is allowed", fmt::format("{:.3g}", tensor.difference.excess)},
                 {"allowed", tolerance_text(tensor.tolerance)}};
   if (tensor.difference.cosine) node.facts.push_back({"cosine", fmt::format("{:.9f}", *tensor.difference.cosine)});
+  if (tensor.floor) node.facts.push_back({"noise floor", tensor.floor->to_string()});
   node.facts.insert(node.facts.end(), tensor.facts.begin(), tensor.facts.end());
 }
 
@@ -179,6 +182,17 @@ std::string allowed_text(const Tolerance& tolerance, const std::string& why) {
   return "allowed: " + tolerance_text(tolerance) + (why.empty() ? "" : ", since " + why);
 }
 
+Json to_json(const std::optional<NoiseFloor>& floor) {
+  if (!floor) return {};
+  return {{"largest", number(floor->largest())},
+          {"share_of_largest", number(floor->share())},
+          {"factor", NoiseFloor::factor},
+          {"runs", floor->runs()},
+          {"other_dimensions", floor->has_other_dims()},
+          {"unlimited", floor->has_unlimited()},
+          {"says_little", floor->says_little()}};
+}
+
 std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
   std::vector<ComparedTensor> tensors;
   for (const OutputReport& output : report.outputs) {
@@ -187,6 +201,7 @@ std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
                        .type = output.candidate_type,
                        .tolerance = output.tolerance,
                        .difference = output.worst,
+                       .floor = output.floor,
                        .is_equal = output.equal(),
                        .is_first = false,
                        .is_reordered = false,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/console.hpp"
 #include "graph/model.hpp"
 #include "report/report.hpp"
 #include "verify/compare.hpp"
@@ -19,6 +20,7 @@ struct ComparedTensor {
   std::string type;  ///< Of the candidate's.
   Tolerance tolerance;
   Difference difference;
+  std::optional<NoiseFloor> floor;
   bool is_equal = false;
   bool is_first = false;      ///< What it is made of is right.
   bool is_reordered = false;  ///< Equal but for the order of its numbers.
@@ -32,6 +34,9 @@ struct ComparedTensor {
 [[nodiscard]] std::string tolerance_text(const Tolerance& tolerance);
 /// "allowed: relative 0.016 + 0.016 of the largest, since it is calculated from f16 in the candidate".
 [[nodiscard]] std::string allowed_text(const Tolerance& tolerance, const std::string& why);
+
+/// null without one.
+[[nodiscard]] Json to_json(const std::optional<NoiseFloor>& floor);
 
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const VerifyReport& report);
 

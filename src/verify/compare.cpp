@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "graph/operator_node.hpp"
+#include "verify/noise_floor.hpp"
 #include "verify/pieces.hpp"
 
 namespace graft {
@@ -33,8 +34,8 @@ std::string text_of(const std::vector<std::int64_t>& numbers) { return fmt::form
 
 class Comparison {
  public:
-  Comparison(const Tolerance& tolerance, const std::vector<std::int64_t>& dims, double largest)
-      : tolerance_(tolerance), dims_(dims), largest_(largest) {}
+  Comparison(const Tolerance& tolerance, const std::vector<std::int64_t>& dims, double largest, const NoiseFloor* floor)
+      : tolerance_(tolerance), dims_(dims), largest_(largest), floor_(floor) {}
 
   void whole(std::int64_t reference, std::int64_t candidate) {
     double difference = std::abs(static_cast<double>(reference) - static_cast<double>(candidate));
@@ -92,14 +93,21 @@ class Comparison {
     if (difference > 0 && tolerance_.snr_db) {
       if (differing_++ == 0) keep_first(reference, candidate);
     } else if (difference > 0) {
-      const double allowed =
+      double allowed =
           tolerance_.absolute + tolerance_.relative * std::abs(reference) + tolerance_.of_largest * largest_;
+      if (const double floor = difference > allowed ? noise() : 0; floor > 0) {
+        allowed += NoiseFloor::factor * floor;
+        if (difference <= allowed) ++result_.within_noise;
+      }
       const double excess = allowed > 0 ? difference / allowed : infinity;
       result_.excess = std::max(result_.excess, excess);
       if (!(difference <= allowed)) mismatch(reference, candidate, excess);
     }
     ++result_.count;
   }
+
+  /// Of the element that is next.
+  [[nodiscard]] double noise() const { return floor_ == nullptr ? 0 : floor_->at(result_.count); }
 
   void mismatch(double reference, double candidate, double excess) {
     if (result_.mismatched++ == 0) keep_first(reference, candidate);
@@ -125,6 +133,7 @@ class Comparison {
   Tolerance tolerance_;
   const std::vector<std::int64_t>& dims_;
   double largest_;
+  const NoiseFloor* floor_;
   double product_ = 0;
   double squares_reference_ = 0;
   double squares_candidate_ = 0;
@@ -320,8 +329,10 @@ std::string Difference::to_string() const {
   return text + both_nan;
 }
 
-Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance) {
+Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
+                   const NoiseFloor* floor) {
   Difference result;
+  if (reference.dims != candidate.dims && floor != nullptr && floor->has_other_dims()) return result;
   if (reference.dims != candidate.dims) {
     result.incomparable = fmt::format("dimensions differ: {} in the reference, {} in the candidate",
                                       text_of(reference.dims), text_of(candidate.dims));
@@ -338,7 +349,7 @@ Difference compare(const TensorData& reference, const TensorData& candidate, con
     return result;
   }
 
-  Comparison comparison(tolerance, reference.dims, tolerance.of_largest > 0 ? largest_finite(reference) : 0);
+  Comparison comparison(tolerance, reference.dims, tolerance.of_largest > 0 ? largest_finite(reference) : 0, floor);
   for (std::int64_t begin = 0; begin < count; begin += piece_size) {
     const std::int64_t size = std::min(piece_size, count - begin);
     const TensorData a = piece_of(reference, begin, size);

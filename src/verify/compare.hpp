@@ -12,6 +12,8 @@
 
 namespace graft {
 
+class NoiseFloor;
+
 /// An element agrees where |reference - candidate| <= absolute + relative * |reference| + of_largest * L, with L the
 /// largest finite |reference| of the whole tensor: rounding in a sum scales with its largest terms, not with its
 /// result.
@@ -56,6 +58,7 @@ using NarrowTypes = std::unordered_map<const Value*, ElementType>;
 struct Difference {
   std::int64_t count = 0;                     ///< Elements compared.
   std::int64_t mismatched = 0;                ///< Of those, outside the tolerance; what is counted next is among them.
+  std::int64_t within_noise = 0;              ///< Outside the tolerance and within the noise floor: no mismatch.
   std::int64_t nan_disagreements = 0;         ///< One is NaN and the other is not.
   std::int64_t infinity_disagreements = 0;    ///< One is infinite and the other is finite or of the other sign.
   std::int64_t nan_agreements = 0;            ///< Both are NaN; these are no mismatch.
@@ -83,7 +86,9 @@ struct Difference {
 
 /// Element by element, in double, integers exactly. NaN agrees with NaN, an infinity with the same infinity. The
 /// element types may differ; the numbers are compared. Text and complex numbers are incomparable unless they are the
-/// same bytes.
-[[nodiscard]] Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance);
+/// same bytes. With a `floor`, NoiseFloor::factor times that of an element is allowed beside the tolerance, and other
+/// dimensions where those of the reference depend on rounding; then nothing is compared.
+[[nodiscard]] Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
+                                 const NoiseFloor* floor = nullptr);
 
 }  // namespace graft

@@ -101,6 +101,45 @@ TensorMap inputs_for(const std::vector<EndPair>& pairs, const TensorMap& inputs)
   return result;
 }
 
+std::vector<TensorMap> split_into_runs(const TensorMap& data,
+                                       const std::map<std::string, std::int64_t, std::less<>>& batches,
+                                       const std::string& option) {
+  std::int64_t runs = 1;
+  std::string decided_by;
+  for (const auto& [name, batch] : batches) {
+    const auto found = data.find(name);
+    if (found == data.end() || found->second.dims.empty() || batch <= 0) continue;
+    const std::int64_t samples = found->second.dims.front();
+    if (samples == batch || samples == 0) continue;
+    if (samples % batch != 0) {
+      throw Error(fmt::format("{} {}: {} samples; the model takes {} at a time, so allowed is a multiple of {}", option,
+                              name, samples, batch, batch));
+    }
+    if (!decided_by.empty() && runs != samples / batch) {
+      throw Error(
+          fmt::format("{} {}: enough for {} runs, '{}' for {}", option, name, samples / batch, decided_by, runs));
+    }
+    runs = samples / batch;
+    decided_by = name;
+  }
+  if (runs == 1) return {data};
+  std::vector<TensorMap> parts(static_cast<std::size_t>(runs));
+  for (const auto& [name, all] : data) {
+    const auto batch = batches.find(name);
+    const bool is_split = batch != batches.end() && !all.dims.empty() && all.dims.front() == runs * batch->second;
+    const std::size_t bytes = all.bytes.size() / static_cast<std::size_t>(runs);
+    for (std::size_t run = 0; run < parts.size(); ++run) {
+      TensorData part = all;
+      if (is_split) {
+        part.dims.front() = batch->second;
+        part.bytes = Bytes(std::string(all.bytes.view().substr(run * bytes, bytes)));
+      }
+      parts[run].emplace(name, std::move(part));
+    }
+  }
+  return parts;
+}
+
 TensorMap MadeUpInputs::inputs(CpuModel& compiled, const Model& model, InputOptions options, bool may_grow,
                                TensorMap& expected) {
   constexpr std::array<std::int64_t, 4> sizes{16, 64, 224, 640};

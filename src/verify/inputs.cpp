@@ -142,6 +142,16 @@ TensorData make_tensor(const std::string& name, ElementType type, std::vector<st
                                  choice <= static_cast<double>(highest_integer);
     if (fits) choices.push_back(choice);
   }
+  const auto range = options.ranges.find(name);
+  if (range != options.ranges.end() &&
+      (options.values == InputValues::normal || options.values == InputValues::uniform)) {
+    const auto& [lowest, highest, why] = range->second;
+    for (double& number : numbers) {
+      number = real ? lowest + (highest - lowest) * uniform(generator)
+                    : std::floor(lowest + (highest - lowest + 1) * (1 - uniform(generator)));
+    }
+    return TensorData::from_numbers(type, std::move(dims), numbers);
+  }
   std::size_t index = 0;
   for (double& number : numbers) {
     switch (options.values) {
@@ -178,6 +188,31 @@ TensorData make_tensor(const std::string& name, ElementType type, std::vector<st
 }
 
 std::string text_of(const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
+
+/// The numbers that a type holds, for integers as far as the CPU engine does.
+std::pair<double, double> limits_of(ElementType type) {
+  if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
+  constexpr double of_32_bits = 2147483647;
+  switch (type) {
+    case ElementType::boolean: return {0, 1};
+    case ElementType::i8: return {-128, 127};
+    case ElementType::u8: return {0, 255};
+    case ElementType::i16: return {-32768, 32767};
+    case ElementType::u16: return {0, 65535};
+    case ElementType::i4: return {-8, 7};
+    case ElementType::u4: return {0, 15};
+    case ElementType::u32:
+    case ElementType::u64: return {0, of_32_bits};
+    default: return {-of_32_bits, of_32_bits};
+  }
+}
+
+void check_range(const Model& model, const Value& input, const InputRange& range) {
+  const auto [lowest, highest] = limits_of(*input.type);
+  if (range.lowest >= lowest && range.highest <= highest) return;
+  throw Error(fmt::format("{}: input '{}' of type {} cannot be {:g} to {:g}; allowed is {:g} to {:g}", model.source,
+                          input.name, to_string(*input.type), range.lowest, range.highest, lowest, highest));
+}
 
 bool has_default(const Value& input) { return input.initializer.has_value(); }
 
@@ -314,6 +349,9 @@ TensorMap make_inputs(const Model& model, const InputOptions& options) {
         !(is_floating_point(*input->type) || is_integer(*input->type) || *input->type == ElementType::boolean)) {
       throw Error(fmt::format("{}: no numbers can be made for input '{}' of type {}", model.source, input->name,
                               input->type ? to_string(*input->type) : "unknown"));
+    }
+    if (const auto range = options.ranges.find(input->name); range != options.ranges.end()) {
+      check_range(model, *input, range->second);
     }
     inputs[input->name] = make_tensor(input->name, *input->type, shapes.at(input->name), options);
   }

@@ -9,6 +9,7 @@
 
 #include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
+#include "verify/input_ranges.hpp"
 
 namespace graft {
 
@@ -30,6 +31,8 @@ struct InputOptions {
   /// Inputs whose integers are from -1000 to 1000 (0 to 1000 of unsigned types), where the type holds that.
   std::set<std::string, std::less<>> wide_integers = {};
   std::vector<double> choices = {};
+  /// Inputs whose numbers are evenly spread over a range, integers too, where `values` is normal or uniform.
+  InputRanges ranges = {};
   std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions, by name.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Whole shapes, by input.
   std::int64_t first_size = 2;  ///< Of a first dimension that nothing above gives a size.
@@ -51,7 +54,7 @@ struct InputOptions {
 /// A tensor for each input that has no default. The numbers depend on the seed and the input's name alone. i8 and u8
 /// take their whole range; other integers, which are mostly indices or counts, 0 to 3 without `wide_integers`; booleans
 /// both values. Throws Error naming an input whose type or rank is unknown, one of text, a name in `shapes` or `dims`
-/// that the model does not have, and a shape that contradicts the model's.
+/// that the model does not have, a shape that contradicts the model's, and a range that its type does not hold.
 [[nodiscard]] TensorMap make_inputs(const Model& model, const InputOptions& options = {});
 
 }  // namespace graft

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -118,6 +119,7 @@ class Layers {
     InputOptions made_up{.seed = run};
     made_up.dims = options_.dims;
     made_up.shapes = options_.shapes;
+    made_up.ranges = options_.ranges;
     if (!whole_) {
       whole_.emplace(reference_.model(),
                      CpuOptions{.kernels = options_.reference_kernels, .threads = options_.threads});
@@ -157,6 +159,8 @@ class Layers {
       matcher_.add(*pair.reference, *pair.candidate, by_name ? MatchedBy::name : MatchedBy::output);
     }
     matcher_.match(trust_names_);
+    reference_.measure_sizes(tensors_of(reference_.model()), inputs);
+    candidate_.measure_sizes(tensors_of(candidate_.model()), renamed);
     match_values(inputs, renamed);
     find_lonely_outputs();
     report_.reference_tensors = tensors_of(reference_.model()).size();
@@ -183,13 +187,16 @@ class Layers {
     const std::vector<const Value*> left = matcher_.unmatched_of_reference();
     const std::vector<const Value*> right = matcher_.unmatched_of_candidate();
     if (left.empty() || right.empty()) return;
-    const auto expected = reference_.ranges(left, inputs, options_.memory, tell_of("reference"));
+    const auto expected =
+        reference_.ranges(left, inputs, options_.memory, tell_of("reference"), &refused_by_reference_);
     const auto found = candidate_ranges(right, renamed);
     for (const Value* tensor : right) {
-      const TensorRange& range = found.at(tensor);
-      if (!tells_apart(range)) continue;
+      const auto range = found.find(tensor);
+      if (range == found.end() || !tells_apart(range->second)) continue;
       for (const Value* other : left) {
-        if (matcher_.candidate_of(*other) != nullptr || !same_numbers(expected.at(other), range)) continue;
+        const auto numbers = expected.find(other);
+        if (numbers == expected.end() || matcher_.candidate_of(*other) != nullptr) continue;
+        if (!same_numbers(numbers->second, range->second)) continue;
         matcher_.add(*other, *tensor, MatchedBy::values);
         break;
       }
@@ -197,9 +204,9 @@ class Layers {
   }
 
   [[nodiscard]] std::unordered_map<const Value*, TensorRange> candidate_ranges(const std::vector<const Value*>& values,
-                                                                               const TensorMap& inputs) const {
+                                                                               const TensorMap& inputs) {
     try {
-      return candidate_.ranges(values, inputs, options_.memory, tell_of("candidate"));
+      return candidate_.ranges(values, inputs, options_.memory, tell_of("candidate"), &refused_by_candidate_);
     } catch (const Error& error) {
       if (error.kind() == Error::Kind::internal) throw;
       throw CandidateFails{error.what()};
@@ -248,24 +255,50 @@ class Layers {
       std::int64_t bytes = 0;
       std::vector<const Value*> left;
       std::vector<const Value*> right;
-      const auto size = [&](const Row& row) { return bytes_of(*row.match.reference) + bytes_of(*row.match.candidate); };
+      const auto size = [&](const Row& row) {
+        return reference_.bytes_of(*row.match.reference) + candidate_.bytes_of(*row.match.candidate);
+      };
       while (next < rows_.size() && (left.empty() || bytes + size(rows_[next]) <= options_.memory)) {
         bytes += size(rows_[next]);
         left.push_back(rows_[next].match.reference);
         right.push_back(rows_[next].match.candidate);
         ++next;
       }
-      const TensorMap expected = reference_.run(left, inputs);
+      const TensorMap expected = reference_.run_what_can_be(left, inputs, refused_by_reference_);
       const TensorMap found = run_candidate(right, renamed);
+      std::vector<Compared> all;
       for (std::size_t i = begin; i < next; ++i) {
-        compare_row(i, run, expected.at(rows_[i].match.reference->name), found.at(rows_[i].match.candidate->name));
+        if (is_refused(i)) {
+          all.emplace_back();
+          continue;
+        }
+        all.push_back(
+            compare_row(i, expected.at(rows_[i].match.reference->name), found.at(rows_[i].match.candidate->name)));
+      }
+      measure_floors(begin, all, inputs);
+      for (std::size_t i = begin; i < next; ++i) {
+        if (is_refused(i)) continue;
+        keep(i, run, std::move(all[i - begin]), expected.at(rows_[i].match.reference->name),
+             found.at(rows_[i].match.candidate->name));
       }
     }
   }
 
-  [[nodiscard]] TensorMap run_candidate(const std::vector<const Value*>& outputs, const TensorMap& inputs) const {
+  /// Whether one of both models does not run where this tensor is returned.
+  [[nodiscard]] bool is_refused(std::size_t index) {
+    const auto reference = refused_by_reference_.find(rows_[index].match.reference);
+    const auto candidate = refused_by_candidate_.find(rows_[index].match.candidate);
+    std::string& why = report_.layers[index].not_compared;
+    if (reference != refused_by_reference_.end())
+      why = "the reference does not run where it is returned: " + reference->second;
+    if (candidate != refused_by_candidate_.end())
+      why = "the candidate does not run where it is returned: " + candidate->second;
+    return !why.empty();
+  }
+
+  [[nodiscard]] TensorMap run_candidate(const std::vector<const Value*>& outputs, const TensorMap& inputs) {
     try {
-      return candidate_.run(outputs, inputs);
+      return candidate_.run_what_can_be(outputs, inputs, refused_by_candidate_);
     } catch (const Error& error) {
       if (error.kind() == Error::Kind::internal) throw;
       throw CandidateFails{error.what()};
@@ -326,46 +359,107 @@ class Layers {
     return reference.dims != candidate.dims || match.how == MatchedBy::origin || match.how == MatchedBy::values;
   }
 
-  void compare_row(std::size_t index, std::size_t run, const TensorData& reference, const TensorData& candidate) {
+  /// A tensor in one run.
+  struct Compared {
+    Tolerance tolerance;
+    Difference difference;
+    std::optional<Rearrangement> layout;
+    TensorData arranged;  ///< The reference, in the candidate's order where `is_arranged`.
+    bool is_arranged = false;
+    std::optional<NoiseFloor> floor;
+  };
+
+  [[nodiscard]] Compared compare_row(std::size_t index, const TensorData& reference,
+                                     const TensorData& candidate) const {
+    const Row& row = rows_[index];
+    Compared compared;
+    compared.tolerance = tolerance_for(row, reference.type, candidate.type);
+    compared.arranged = reference;
+    compared.difference = compare(reference, candidate, compared.tolerance);
+    if (compared.difference.equal()) return compared;
+    std::vector<std::vector<std::int64_t>> shapes;
+    collect_shapes(row.match.reference, shapes);
+    collect_shapes(row.match.candidate, shapes);
+    auto layout =
+        find_rearrangement(reference, candidate, usual_tolerance(row, reference.type, candidate.type), shapes);
+    const bool expected = may_be_in_other_order(row.match, reference, candidate);
+    if (!layout && expected) layout = nearest_transposition(reference, candidate);
+    // Rewrites move transpositions. Where the numbers are too far off to tell, the dimensions do.
+    if (!layout && expected) layout = transposition_between(reference.dims, candidate.dims);
+    if (layout && layout->is_known() && expected) {
+      compared.arranged = rearrange(reference, *layout);
+      compared.is_arranged = true;
+      compared.difference = compare(compared.arranged, candidate, compared.tolerance);
+    }
+    compared.layout = std::move(layout);
+    return compared;
+  }
+
+  [[nodiscard]] bool may_have_floor(const Tolerance& tolerance) const {
+    return !options_.relative && !options_.absolute && !tolerance.snr_db && !options_.emulated;
+  }
+
+  /// Of the tensors from `begin` on that are further off than their tolerance for the first time.
+  void measure_floors(std::size_t begin, std::vector<Compared>& all, const TensorMap& inputs) const {
+    std::vector<std::size_t> doubtful;
+    std::vector<const Value*> values;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Value* value = rows_[begin + i].match.reference;
+      const bool is_known = all[i].difference.equal() || report_.layers[begin + i].failed_runs != 0;
+      if (is_known || !may_have_floor(all[i].tolerance)) continue;
+      doubtful.push_back(i);
+      values.push_back(value);
+      all[i].floor.emplace();
+    }
+    if (doubtful.empty()) return;
+    reference_.run_noisy(values, inputs, [&](const TensorMap& moved) {
+      for (const std::size_t i : doubtful) {
+        add_to(*all[i].floor, all[i].arranged, moved.at(rows_[begin + i].match.reference->name),
+               all[i].is_arranged ? all[i].layout : std::nullopt);
+      }
+    });
+    for (const std::size_t i : doubtful) {
+      if (all[i].floor->runs() == 0) all[i].floor.reset();
+    }
+  }
+
+  static void add_to(NoiseFloor& floor, const TensorData& arranged, const TensorData& moved,
+                     const std::optional<Rearrangement>& layout) {
+    const bool is_same_size = moved.element_count() == arranged.element_count();
+    floor.add(arranged, layout && is_same_size ? rearrange(moved, *layout) : moved);
+  }
+
+  void keep(std::size_t index, std::size_t run, Compared compared, const TensorData& reference,
+            const TensorData& candidate) {
     Row& row = rows_[index];
     LayerComparison& layer = report_.layers[index];
-    const Tolerance tolerance = tolerance_for(row, reference.type, candidate.type);
     const TensorRange reference_range = range_of(reference);
     const TensorRange candidate_range = range_of(candidate);
     row.reference_nan = reference_range.nan;
     row.candidate_nan = candidate_range.nan;
-    Difference difference = compare(reference, candidate, tolerance);
-    std::optional<Rearrangement> layout;
-    TensorData arranged = reference;
-    bool is_arranged = false;
-    if (!difference.equal()) {
-      std::vector<std::vector<std::int64_t>> shapes;
-      collect_shapes(row.match.reference, shapes);
-      collect_shapes(row.match.candidate, shapes);
-      layout = find_rearrangement(reference, candidate, usual_tolerance(row, reference.type, candidate.type), shapes);
-      const bool expected = may_be_in_other_order(row.match, reference, candidate);
-      if (!layout && expected) layout = nearest_transposition(reference, candidate);
-      if (layout && layout->is_known() && expected) {
-        arranged = rearrange(reference, *layout);
-        is_arranged = true;
-        difference = compare(arranged, candidate, tolerance);
-      }
+    Difference& difference = compared.difference;
+    if (compared.floor) {
+      difference = compare(compared.arranged, candidate, compared.tolerance, &*compared.floor);
+      if (difference.equal() && !compared.is_arranged) compared.layout.reset();
     }
     if (!difference.equal()) ++layer.failed_runs;
-    const auto badness = [](const Difference& d) { return std::pair(d.incomparable.empty() ? 0 : 1, d.excess); };
+    const auto badness = [](const Difference& d) {
+      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
+    };
     if (run != 0 && badness(difference) <= badness(layer.difference)) return;
-    row.is_arranged = is_arranged;
+    row.is_arranged = compared.is_arranged;
     row.has_other_dims = reference.dims != candidate.dims;
     layer.worst_run = run;
-    layer.tolerance = tolerance;
+    layer.tolerance = compared.tolerance;
     layer.why_tolerance = why_tolerance(row, candidate.type);
     layer.reference_type = text_of(reference);
     layer.candidate_type = text_of(candidate);
     layer.reference_range = reference_range;
     layer.candidate_range = candidate_range;
-    layer.layout = std::move(layout);
-    if (difference.incomparable.empty() && is_real(reference.type)) {
-      layer.error = error_figures(arranged, candidate);
+    layer.layout = std::move(compared.layout);
+    layer.floor = std::move(compared.floor);
+    if (difference.incomparable.empty() && is_real(reference.type) && compared.arranged.dims == candidate.dims) {
+      layer.error = error_figures(compared.arranged, candidate);
     }
     if (options_.emulated) {
       const auto scale = scales_.find(layer.candidate);
@@ -373,7 +467,7 @@ class Layers {
     }
     if (run == 0) check_output(row, reference, candidate);
     layer.difference = std::move(difference);
-    layer.diagnosis = layer.equal() && !layer.layout ? "" : diagnose(layer, arranged, candidate);
+    layer.diagnosis = layer.equal() && !layer.layout ? "" : diagnose(layer, compared.arranged, candidate);
   }
 
   /// What calls the candidate reads its outputs as those of the reference: in another type or other dimensions they are
@@ -462,7 +556,7 @@ class Layers {
   void find_divergence(const TensorMap& inputs) {
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (!report_.layers[i].equal()) open.push_back(i);
+      if (!report_.layers[i].equal() && can_be_run_alone(i)) open.push_back(i);
     }
     std::size_t next = 0;
     for (std::size_t group = 1; next < open.size(); group *= 2) {
@@ -508,7 +602,7 @@ class Layers {
       const std::size_t begin = next;
       while (next < indices.size() && (next == begin || bytes < options_.memory)) {
         for (const Value* value : needed_for(rows_[indices[next]])) {
-          if (needed.insert(value).second) bytes += bytes_of(*value);
+          if (needed.insert(value).second) bytes += reference_.bytes_of(*value);
         }
         ++next;
       }
@@ -518,6 +612,13 @@ class Layers {
       }
     }
     return false;
+  }
+
+  /// Whether what it is made of can be looked at.
+  [[nodiscard]] bool can_be_run_alone(std::size_t index) const {
+    const std::vector<const Value*> needed = needed_for(rows_[index]);
+    return std::none_of(needed.begin(), needed.end(),
+                        [&](const Value* value) { return refused_by_reference_.contains(value); });
   }
 
   [[nodiscard]] std::vector<const Value*> needed_for(const Row& row) const {
@@ -601,6 +702,9 @@ class Layers {
       const TensorMap results = candidate_.run(part, candidate_feeds(row, expected, order));
       local.found = results.at(row.match.candidate->name);
       local.difference = difference_from(index, expected, *local.found, order);
+      if (!local.difference.equal() && may_have_floor(report_.layers[index].tolerance)) {
+        local.difference = difference_beyond_noise(index, expected, *local.found, order);
+      }
     } catch (const Error& error) {
       if (error.kind() == Error::Kind::internal) throw;
       local.failure = error.what();
@@ -614,6 +718,37 @@ class Layers {
     return compare(in_order(index, reference, order), found, report_.layers[index].tolerance);
   }
 
+  [[nodiscard]] bool reference_runs_alone(std::size_t index, const TensorMap& expected) const {
+    const Row& row = rows_[index];
+    try {
+      TensorMap feeds;
+      for (const Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
+      static_cast<void>(
+          reference_.run(extract(reference_.model(), row.reference_region.inputs, {row.match.reference}), feeds));
+      return true;
+    } catch (const Error& error) {
+      if (error.kind() == Error::Kind::internal) throw;
+      return false;
+    }
+  }
+
+  /// The noise is that of the reference's nodes alone, given the same.
+  [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const TensorMap& expected,
+                                                   const TensorData& found, Order order) const {
+    const Row& row = rows_[index];
+    const std::string& name = row.match.reference->name;
+    const Model part = extract(reference_.model(), row.reference_region.inputs, {row.match.reference});
+    TensorMap feeds;
+    for (const Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
+    const TensorData arranged = in_order(index, expected.at(name), order);
+    NoiseFloor floor;
+    reference_.run_noisy(part, feeds, [&](const TensorMap& moved) {
+      const bool has_same_dims = moved.at(name).dims == expected.at(name).dims;
+      floor.add(arranged, has_same_dims ? in_order(index, moved.at(name), order) : moved.at(name));
+    });
+    return compare(arranged, found, report_.layers[index].tolerance, floor.runs() == 0 ? nullptr : &floor);
+  }
+
   /// A tensor that differs is no fault of its node where the node gives the reference's numbers for the reference's
   /// inputs, in either order: which one is right shows where it is read.
   bool is_wrong_by_itself(std::size_t index, const TensorMap& expected, const TensorMap& inputs) {
@@ -621,6 +756,8 @@ class Layers {
     const Local local = run_alone(index, expected, Order::of_candidate);
     layer.local = local.difference;
     if (!local.is_wrong()) return false;
+    // A part that the engine does not run by itself, though it runs in the whole, says nothing of the candidate.
+    if (!local.failure.empty() && !reference_runs_alone(index, expected)) return false;
     if (local.found && is_reordered(index)) {
       const Difference straight = difference_from(index, expected, *local.found, Order::of_reference);
       layer.local = straight;
@@ -738,6 +875,8 @@ class Layers {
   PartialRuns reference_;
   PartialRuns candidate_;
   TensorMatcher matcher_;
+  Refusals refused_by_reference_;
+  Refusals refused_by_candidate_;
   bool quantised_;
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
@@ -856,6 +995,7 @@ LayerReport compare_layers(const Model& reference, const Model& candidate, const
       InputOptions made_up;
       made_up.dims = options.dims;
       made_up.shapes = options.shapes;
+      made_up.ranges = options.ranges;
       TensorMap ignored;
       inputs = MadeUpInputs().inputs(compiled, reference, made_up, true, ignored);
     }

@@ -15,7 +15,9 @@
 #include "verify/emulate.hpp"
 #include "verify/figures.hpp"
 #include "verify/find_failure.hpp"
+#include "verify/input_ranges.hpp"
 #include "verify/match_tensors.hpp"
+#include "verify/noise_floor.hpp"
 #include "verify/rearrangement.hpp"
 
 namespace graft {
@@ -25,6 +27,7 @@ struct LayerOptions {
   std::vector<TensorMap> data = {};                                           ///< As in VerifyOptions.
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
+  InputRanges ranges = {};                                                    ///< As in InputOptions.
   std::optional<double> relative = {};  ///< Instead of layer_tolerance; the other one is then 0.
   std::optional<double> absolute = {};
   std::optional<double> snr_db = {};  ///< Of outputs that are real, instead of either.
@@ -75,6 +78,7 @@ struct LayerComparison {
   Tolerance tolerance;
   std::string why_tolerance;  ///< Where it is not that of its own type.
   Difference difference;
+  std::optional<NoiseFloor> floor;  ///< As OutputReport::floor.
   ErrorFigures error;
   TensorRange reference_range;
   TensorRange candidate_range;
@@ -82,6 +86,8 @@ struct LayerComparison {
   std::string diagnosis;  ///< What is wrong, where it was recognised: "NaN in the candidate", "transposed ...".
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
+  /// Why it was not compared: one of the models runs, and does not where this tensor is returned. Empty where it was.
+  std::string not_compared;
   /// What the emulated type does to the reference's numbers, by itself; nothing where none is emulated.
   std::optional<RoundingEffect> rounding;
   /// Decibels by which the signal to noise ratio is below the lowest of the tensors that this is made of; nothing where

@@ -6,6 +6,7 @@
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
 #include "graph/shape_inference.hpp"
+#include "verify/noisy_model.hpp"
 
 namespace graft {
 
@@ -39,9 +40,79 @@ TensorMap PartialRuns::run(const std::vector<const Value*>& outputs, const Tenso
   return run(extract(model_, fed, outputs), inputs);
 }
 
+TensorMap PartialRuns::run_what_can_be(const std::vector<const Value*>& outputs, const TensorMap& inputs,
+                                       Refusals& refused) const {
+  if (outputs.empty()) return {};
+  try {
+    return run(outputs, inputs);
+  } catch (const Error& error) {
+    if (error.kind() == Error::Kind::internal) throw;
+    if (refused.empty()) {
+      const std::vector<const Value*> own(model_.graph().outputs().begin(), model_.graph().outputs().end());
+      static_cast<void>(run(own, inputs));
+    }
+    if (outputs.size() == 1) {
+      refused.emplace(outputs.front(), error.what());
+      return {};
+    }
+  }
+  const auto middle = outputs.begin() + static_cast<std::ptrdiff_t>(outputs.size() / 2);
+  TensorMap results = run_what_can_be({outputs.begin(), middle}, inputs, refused);
+  results.merge(run_what_can_be({middle, outputs.end()}, inputs, refused));
+  return results;
+}
+
+void PartialRuns::measure_sizes(const std::vector<const Value*>& values, const TensorMap& inputs) {
+  std::vector<const Value*> open;
+  for (const Value* value : values) {
+    const bool is_known = value->shape && std::all_of(value->shape->begin(), value->shape->end(),
+                                                      [](const Dim& dim) { return dim.is_constant(); });
+    if (!is_known) open.push_back(value);
+  }
+  if (open.empty()) return;
+  try {
+    const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
+    Model part = extract(model_, fed, open);
+    Graph& graph = part.graph();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      Node* shape = graph.add_node("Shape", {graph.find_local(open[i]->name)}, {open[i]->name + "/dims"});
+      shape->output()->type = ElementType::i64;
+      graph.replace_output(i, *shape->output());
+      names.push_back(shape->output()->name);
+    }
+    const TensorMap dims = run(part, inputs);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      constexpr std::int64_t bytes_of_f32 = 4;
+      std::int64_t bytes = bytes_of_f32;
+      for (const std::int64_t size : *dims.at(names[i]).ints()) bytes *= std::max<std::int64_t>(size, 1);
+      sizes_[open[i]] = bytes;
+    }
+  } catch (const Error& refused) {
+    if (refused.kind() == Error::Kind::internal) throw;  // otherwise estimates have to do
+  }
+}
+
+std::int64_t PartialRuns::bytes_of(const Value& value) const {
+  const auto measured = sizes_.find(&value);
+  return measured == sizes_.end() ? graft::bytes_of(value) : measured->second;
+}
+
+void PartialRuns::run_noisy(const Model& part, const TensorMap& inputs,
+                            const std::function<void(const TensorMap&)>& look) const {
+  NoisyModel(part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true})
+      .run(inputs, look);
+}
+
+void PartialRuns::run_noisy(const std::vector<const Value*>& outputs, const TensorMap& inputs,
+                            const std::function<void(const TensorMap&)>& look) const {
+  const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
+  run_noisy(extract(model_, fed, outputs), inputs, look);
+}
+
 void PartialRuns::visit(const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
                         const std::function<void(const Value&, const TensorData&)>& visitor,
-                        const std::function<void(std::size_t, std::size_t)>& progress) const {
+                        const std::function<void(std::size_t, std::size_t)>& progress, Refusals* refused) const {
   std::size_t next = 0;
   while (next < values.size()) {
     if (progress) progress(next, values.size());
@@ -51,18 +122,21 @@ void PartialRuns::visit(const std::vector<const Value*>& values, const TensorMap
       bytes += bytes_of(*values[next]);
       group.push_back(values[next++]);
     }
-    const TensorMap tensors = run(group, inputs);
-    for (const Value* value : group) visitor(*value, tensors.at(value->name));
+    const TensorMap tensors = refused == nullptr ? run(group, inputs) : run_what_can_be(group, inputs, *refused);
+    for (const Value* value : group) {
+      if (refused == nullptr || !refused->contains(value)) visitor(*value, tensors.at(value->name));
+    }
   }
 }
 
 std::unordered_map<const Value*, TensorRange> PartialRuns::ranges(
     const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
-    const std::function<void(std::size_t, std::size_t)>& progress) const {
+    const std::function<void(std::size_t, std::size_t)>& progress, Refusals* refused) const {
   std::unordered_map<const Value*, TensorRange> ranges;
   visit(
       values, inputs, memory,
-      [&](const Value& value, const TensorData& tensor) { ranges.emplace(&value, range_of(tensor)); }, progress);
+      [&](const Value& value, const TensorData& tensor) { ranges.emplace(&value, range_of(tensor)); }, progress,
+      refused);
   return ranges;
 }
 

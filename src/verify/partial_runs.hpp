@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "verify/figures.hpp"
 
 namespace graft {
+
+/// Tensors, and why they cannot be looked at.
+using Refusals = std::unordered_map<const Value*, std::string>;
 
 /// A copy of a model, whose inputs with a default are constants. f16 and bf16 tensors are rounded where they are made.
 class PartialRuns {
@@ -26,23 +30,40 @@ class PartialRuns {
 
   /// These tensors of the model for its inputs; what they do not need is not run.
   [[nodiscard]] TensorMap run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const;
+  /// The same without the tensors that cannot be looked at: the model runs, and does not when they are returned. Why
+  /// goes to `refused`. Throws Error where it does not run by itself.
+  [[nodiscard]] TensorMap run_what_can_be(const std::vector<const Value*>& outputs, const TensorMap& inputs,
+                                          Refusals& refused) const;
   /// A part that was made of it.
   [[nodiscard]] TensorMap run(const Model& part, const TensorMap& inputs) const;
+
+  /// The same with rounding noise: shows the tensors of each draw, and nothing where it cannot be run so.
+  void run_noisy(const std::vector<const Value*>& outputs, const TensorMap& inputs,
+                 const std::function<void(const TensorMap& moved)>& look) const;
+  void run_noisy(const Model& part, const TensorMap& inputs,
+                 const std::function<void(const TensorMap& moved)>& look) const;
+
+  /// One run for the sizes of these tensors, as far as they do not follow from the inputs' shapes alone: what a
+  /// detector keeps. `bytes_of` knows them from then on.
+  void measure_sizes(const std::vector<const Value*>& values, const TensorMap& inputs);
+  [[nodiscard]] std::int64_t bytes_of(const Value& value) const;
 
   /// Looks at each of these tensors. They are kept in groups of so many bytes; `progress` is called before each.
   void visit(const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
              const std::function<void(const Value&, const TensorData&)>& visitor,
-             const std::function<void(std::size_t done, std::size_t total)>& progress = {}) const;
+             const std::function<void(std::size_t done, std::size_t total)>& progress = {},
+             Refusals* refused = nullptr) const;
 
-  /// What is in them.
+  /// What is in them; in those that can be looked at, where `refused` is given.
   [[nodiscard]] std::unordered_map<const Value*, TensorRange> ranges(
       const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
-      const std::function<void(std::size_t done, std::size_t total)>& progress = {}) const;
+      const std::function<void(std::size_t done, std::size_t total)>& progress = {}, Refusals* refused = nullptr) const;
 
  private:
   OperatorKernels kernels_;
   int threads_;
   Model model_;
+  std::unordered_map<const Value*, std::int64_t> sizes_;  ///< In bytes, of those that were measured.
 };
 
 /// Of the tensor; an estimate, where the size is not known before it is run.

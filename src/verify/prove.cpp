@@ -19,6 +19,7 @@
 #include "graph/operator_node.hpp"
 #include "graph/shape_inference.hpp"
 #include "verify/inputs.hpp"
+#include "verify/noisy_model.hpp"
 
 namespace graft {
 namespace {
@@ -337,7 +338,7 @@ struct Candidate {
 class Proof {
  public:
   Proof(const Model& before, const Model& after, const ProofOptions& options)
-      : before_(before), after_(after), options_(options) {}
+      : before_(before), after_(after), options_(options), noisy_(before, {}) {}
 
   /// `fixed`: sizes to try once, after all others.
   ProofResult run(const Shapes* fixed = nullptr) {
@@ -392,6 +393,12 @@ class Proof {
   ProofResult proven() {
     result_.proven = true;
     result_.text = fmt::format("{} runs, {}", result_.trials, result_.worst.to_string());
+    if (result_.within_noise != 0) {
+      result_.text += fmt::format(
+          "; {} of the runs within what rounding makes of the original itself, on badly "
+          "conditioned inputs",
+          result_.within_noise);
+    }
     return std::move(result_);
   }
 
@@ -475,6 +482,8 @@ class Proof {
       return false;
     }
     ++result_.trials;
+    std::optional<std::map<std::string, NoiseFloor>> floors;
+    bool is_within_noise = false;
     for (const auto& [name, reference] : expected) {
       TensorData& other = found.at(name);
       if (only_finite) forgive_where_not_finite(reference, other);
@@ -489,6 +498,13 @@ class Proof {
         Tolerance tolerance = options_.tolerance.value_or(Tolerance::of_rewrite(reference.type, quantised));
         tolerance.absolute += rounding_of_mean(value, inputs);
         difference = compare(reference, other, tolerance);
+        if (!difference.equal() && !options_.tolerance) {
+          if (!floors) floors = floors_of(inputs, expected);
+          if (const auto floor = floors->find(name); floor != floors->end()) {
+            difference = compare(reference, other, tolerance, &floor->second);
+            is_within_noise = is_within_noise || difference.equal();
+          }
+        }
         const bool has_steps = quantised && !is_floating_point(reference.type) && !options_.tolerance;
         if (has_steps && difference.equal()) check_steps(reference, other, difference);
       }
@@ -503,7 +519,17 @@ class Proof {
         result_.worst = std::move(difference);
       }
     }
+    if (is_within_noise) ++result_.within_noise;
     return true;
+  }
+
+  /// How far the original is from itself on these inputs, by rounding alone.
+  std::map<std::string, NoiseFloor> floors_of(const TensorMap& inputs, const TensorMap& expected) {
+    std::map<std::string, NoiseFloor> floors;
+    noisy_.run(inputs, [&](const TensorMap& moved) {
+      for (const auto& [name, reference] : expected) floors[name].add(reference, moved.at(name));
+    });
+    return floors;
   }
 
   /// Rounding to a step goes the other way where a number lies in the middle, which is rare: many elements one step off
@@ -523,6 +549,7 @@ class Proof {
   bool tries_infinities_ = false;
   bool tries_nan_ = false;
   std::optional<CpuModel> reference_;
+  NoisyModel noisy_;
   std::vector<Candidate> candidates_;
   std::string refusal_;
   ProofResult result_;

@@ -23,7 +23,9 @@ struct ProofResult {
   bool proven = false;
   std::size_t trials = 0;   ///< Runs that were compared.
   std::size_t skipped = 0;  ///< Combinations of sizes that `before` itself refuses.
-  std::string output;       ///< Where the worst difference is.
+  std::size_t within_noise =
+      0;               ///< Trials in which only the noise floor of `before` (NoiseFloor) explains a difference.
+  std::string output;  ///< Where the worst difference is.
   Difference worst;
   /// "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0, 2]", or the counter-example: which inputs,
   /// where, which numbers.
@@ -36,9 +38,10 @@ struct ProofResult {
 /// element goes by itself or is asked about, NaN where either model asks for it. Integers are small where they may
 /// become indices, sizes or counts, otherwise up to 1000. Where `after` has operators of Graft, both their functions
 /// and their own kernels are tried. NaN and infinite results have to agree as well; for infinite and NaN inputs alone
-/// only what is finite has to. Element types of outputs, as they follow from the inputs', have to be the same. Not
-/// proven where not a single trial could be run, or where `after` cannot be run but `before` can; `text` says so.
-/// Throws Error if the names of inputs or outputs differ.
+/// only what is finite has to. A difference beyond the tolerance is judged by how far rounding alone takes `before`
+/// from itself. Element types of outputs, as they follow from the inputs', have to be the same. Not proven where not a
+/// single trial could be run, or where `after` cannot be run but `before` can; `text` says so. Throws Error if the
+/// names of inputs or outputs differ.
 [[nodiscard]] ProofResult prove_region(const Model& before, const Model& after, const ProofOptions& options = {});
 
 /// For a rewrite that is meant to change the result: `proven` says that both run, `text` how far apart they are on

@@ -493,6 +493,19 @@ std::optional<Rearrangement> nearest_transposition(const TensorData& reference, 
   return best;
 }
 
+std::optional<Rearrangement> transposition_between(const Dims& reference, const Dims& candidate) {
+  if (reference == candidate || reference.size() != candidate.size()) return std::nullopt;
+  const auto is_candidate = [&](const Dims& dims) { return dims == candidate; };
+  if (auto exchanged = exchange_channels(reference, is_candidate)) return exchanged;
+  std::optional<Rearrangement> only;
+  for (Rearrangement& layout : permutations_of(reference, candidate)) {
+    if (layout.kind != Rearrangement::Kind::transposed) continue;
+    if (only) return std::nullopt;
+    only = std::move(layout);
+  }
+  return only;
+}
+
 std::optional<Rearrangement> exchange_channels(const std::vector<std::int64_t>& dims,
                                                const std::function<bool(const std::vector<std::int64_t>&)>& fits) {
   if (dims.size() < 3) return std::nullopt;

@@ -56,6 +56,11 @@ struct Rearrangement {
 [[nodiscard]] std::optional<Rearrangement> nearest_transposition(const TensorData& reference,
                                                                  const TensorData& candidate);
 
+/// The transposition that other dimensions show by themselves, whatever the numbers are: channels in another place, or
+/// the only one there is. Nothing where the dimensions are the same, or explained by several or by none.
+[[nodiscard]] std::optional<Rearrangement> transposition_between(const std::vector<std::int64_t>& reference,
+                                                                 const std::vector<std::int64_t>& candidate);
+
 /// Channels last where `dims` has them first, or first where it has them last: the one of both whose dimensions fit.
 [[nodiscard]] std::optional<Rearrangement> exchange_channels(
     const std::vector<std::int64_t>& dims, const std::function<bool(const std::vector<std::int64_t>&)>& fits);

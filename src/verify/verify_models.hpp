@@ -12,6 +12,7 @@
 #include "graph/model.hpp"
 #include "verify/compare.hpp"
 #include "verify/inputs.hpp"
+#include "verify/noise_floor.hpp"
 #include "verify/output_figures.hpp"
 
 namespace graft {
@@ -22,8 +23,9 @@ struct VerifyOptions {
   std::vector<TensorMap> data = {};  ///< Inputs to run with; a name that the models do not have is refused.
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< As in InputOptions.
+  InputRanges ranges = {};                                                    ///< As in InputOptions.
   std::optional<double> relative =
-      {};  ///< Instead of Tolerance::of_network of each output's type; the other one is then 0.
+      {};  ///< Instead of Tolerance::of_network of each output's type and the noise floor; the other one is then 0.
   std::optional<double> absolute = {};
   std::optional<double> snr_db = {};  ///< Of outputs that are real, instead of either.
   OperatorKernels reference_kernels = OperatorKernels::functions;
@@ -48,6 +50,8 @@ struct OutputReport {
   std::string why_tolerance;  ///< Where it is not that of the output's own type.
   Difference worst;           ///< Of the run that is furthest outside, or nearest to the limit.
   OutputFigures figures;      ///< Of all runs together.
+  /// Of the worst run; nothing where the tolerance was enough, or was given.
+  std::optional<NoiseFloor> floor;
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   std::string note;  ///< "transposed by [0, 2, 3, 1] ...", "a tensor inside the candidate, which does not return it".
@@ -62,6 +66,9 @@ struct VerifyReport {
   [[nodiscard]] bool equal() const;
 };
 
+/// An output that is further off than its tolerance is judged by the reference's own noise floor, which is measured
+/// then: how far rounding alone takes the reference from itself on these inputs.
+///
 /// Outputs are paired by name; those left over by order, if as many are left on both sides. Inputs must agree by name,
 /// or by order where no name does. Sizes for symbolic dimensions are tried from small to large until the reference
 /// runs. Throws Error where a model cannot run at all.

@@ -52,6 +52,32 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
   EXPECT_EQ(report.first_different()->candidate, "d");
 }
 
+/// A tensor that a rewrite moved before a transposition is compared in the order that it has there, also where its
+/// numbers are rounding and do not show it.
+TEST(Layers, MovedTranspositionsShowInTheDimensions) {
+  const auto network = [](const std::string& nodes) {
+    return model_of({{"x", ElementType::f32, {1, 4, 5, 3}}},
+                    "three = Constant<value=float(3.0)>()\nthird = Constant<value=float(0.33333334)>()\n"
+                    "much = Constant<value=float(1e6)>()\n" +
+                        nodes,
+                    {"y"});
+  };
+  const Model reference = network(
+      "a = Div(x, three)\nb = Mul(x, third)\nd = Sub(a, b)\nn = Mul(d, much)\n"
+      "pads = Constant<value=int64([0, 1, 1, 0, 0, 1, 1, 0])>()\np = Pad<mode=\"reflect\">(n, pads)\ny = Tanh(p)");
+  const Model candidate = network(
+      "t = Transpose<perm=[0, 3, 1, 2]>(x)\na = Div(t, three)\nb = Mul(t, third)\nd = Sub(b, a)\nn = Mul(d, much)\n"
+      "pads = Constant<value=int64([0, 0, 1, 1, 0, 0, 1, 1])>()\np = Pad<mode=\"reflect\">(n, pads)\n"
+      "q = Tanh(p)\ny = Transpose<perm=[0, 2, 3, 1]>(q)");
+  const LayerReport report = compare_layers(reference, candidate);
+  EXPECT_TRUE(report.equal());
+  EXPECT_FALSE(report.first) << report.first->why;
+  for (const LayerComparison& layer : report.layers) {
+    EXPECT_TRUE(layer.difference.incomparable.empty()) << layer.candidate << ": " << layer.difference.incomparable;
+    EXPECT_TRUE(layer.equal()) << layer.candidate << ": " << layer.difference.to_string();
+  }
+}
+
 TEST(Layers, NoPartnerForAnInputIsAProblem) {
   const Model two = model_of({{"x", ElementType::f32, {2}}, {"z", ElementType::f32, {2}}}, "y = Add(x, z)", {"y"});
   const LayerReport report = compare_layers(model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);

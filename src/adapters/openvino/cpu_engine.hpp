@@ -1,6 +1,7 @@
 // The CPU engine: runs any model that Graft holds, on OpenVINO.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +21,11 @@ enum class OperatorKernels : std::uint8_t {
   own,        ///< By the operator's own CPU kernel.
 };
 
+/// Which of many ways to round a model's arithmetic takes; see CpuOptions::noise.
+struct RoundingNoise {
+  std::uint64_t draw = 0;  ///< Another number, other roundings. Not to be changed during a run.
+};
+
 struct CpuOptions {
   OperatorKernels kernels = OperatorKernels::functions;
   std::vector<std::string> extra_outputs = {};  ///< Inner values of the main graph to return as well.
@@ -27,6 +33,9 @@ struct CpuOptions {
   int streams = 1;                              ///< How many runs share these threads: see CpuModel::beside.
   /// f16 and bf16 tensors are rounded wherever a node makes one, as a device does, not only where they leave the model.
   bool round_inside = false;
+  /// Each f32 result that is rounded moves by a few of its last bits, up or down by the draw: what becomes of that in
+  /// the outputs is how far the model is from itself by rounding alone.
+  std::shared_ptr<RoundingNoise> noise = nullptr;
 };
 
 /// A model compiled for the CPU, in f32 arithmetic: f16, bf16 and f64 tensors are calculated in f32 and rounded once,

@@ -1,0 +1,105 @@
+// What reads an input, through what only moves it.
+#include "verify/input_ranges.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "graph/operator_node.hpp"
+
+namespace graft {
+namespace {
+
+constexpr double largest_of_image = 255;
+
+bool moves(const Node& node) {
+  static constexpr std::array<std::string_view, 12> names{"Cast",      "Identity", "Transpose", "Reshape",
+                                                          "Unsqueeze", "Squeeze",  "Slice",     "Split",
+                                                          "Gather",    "Resize",   "Pad",       "Concat"};
+  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+}
+
+/// All elements of a constant, of which there are few.
+bool all_of(const Value* value, const std::function<bool(double)>& holds) {
+  constexpr std::int64_t few = 64;
+  const auto constant = value == nullptr ? std::nullopt : value->constant();
+  if (!constant || constant->element_count() == 0 || constant->element_count() > few) return false;
+  const auto numbers = constant->numbers();
+  return numbers && std::all_of(numbers->begin(), numbers->end(), holds);
+}
+
+bool is_near(double a, double b) {
+  constexpr double relative = 1e-3;
+  return std::abs(a - b) <= relative * std::abs(b);
+}
+
+bool is_scale_of_image(double number) {
+  constexpr std::array<double, 5> scales{255, 256, 127.5, 128, 127};
+  return std::any_of(scales.begin(), scales.end(), [&](double scale) { return is_near(number, scale); });
+}
+
+bool is_mean_of_image(double number) {
+  constexpr double darkest = 80;
+  constexpr double brightest = 160;
+  return number >= darkest && number <= brightest;
+}
+
+/// What a node does with one of its inputs, if that shows its range.
+std::optional<InputRange> range_before(const Node& node, std::size_t place) {
+  if (!node.domain.empty()) return std::nullopt;
+  const Value* other = node.inputs.size() == 2 ? node.input(1 - place) : nullptr;
+  const auto image = [&](const char* does) {
+    return InputRange{.lowest = 0, .highest = largest_of_image, .why = fmt::format("{} {}", describe(node), does)};
+  };
+  if (node.is("Div") && place == 0 && all_of(other, is_scale_of_image)) return image("divides it by its range");
+  if (node.is("Mul") && all_of(other, [](double x) { return x > 0 && is_scale_of_image(1 / x); }))
+    return image("divides it by its range");
+  if (node.is("Mul") && all_of(other, [](double x) { return is_near(x, largest_of_image); }))
+    return InputRange{.lowest = 0, .highest = 1, .why = fmt::format("{} multiplies it by 255", describe(node))};
+  if (node.is("Sub") && place == 0 && all_of(other, is_mean_of_image)) return image("subtracts means");
+  if (node.is("Add") && all_of(other, [](double x) { return is_mean_of_image(-x); })) return image("subtracts means");
+  constexpr std::size_t mean = 3;
+  if (node.is("BatchNormalization") && place == 0 && all_of(node.input(mean), is_mean_of_image))
+    return image("subtracts means");
+  if (node.is("Cast") && node.int_or("to", 0) == static_cast<std::int64_t>(ElementType::u8))
+    return image("casts it to uint8");
+  return std::nullopt;
+}
+
+}  // namespace
+
+InputRanges infer_input_ranges(const Model& model) {
+  InputRanges ranges;
+  for (const Value* input : model.graph().inputs()) {
+    if (input->initializer) continue;
+    std::vector<const Value*> waiting{input};
+    std::set<const Value*> seen;
+    while (!waiting.empty() && !ranges.contains(input->name)) {
+      const Value* value = waiting.back();
+      waiting.pop_back();
+      if (!seen.insert(value).second) continue;
+      for (const auto& use : value->uses) {
+        const Node& node = *use.node;
+        if (node.graph != &model.graph()) continue;
+        if (auto range = range_before(node, use.index)) {
+          ranges.emplace(input->name, std::move(*range));
+          break;
+        }
+        if (!moves(node) || (use.index != 0 && !node.is("Concat"))) continue;
+        for (const Value* output : node.outputs) {
+          if (output != nullptr) waiting.push_back(output);
+        }
+      }
+    }
+  }
+  return ranges;
+}
+
+}  // namespace graft

@@ -1,0 +1,24 @@
+// The numbers that a model's inputs have in use, where its first layers show it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "graph/model.hpp"
+
+namespace graft {
+
+struct InputRange {
+  double lowest = 0;
+  double highest = 0;
+  std::string why;  ///< "node 'scale' (Div) divides it by 255"; empty where it was given.
+};
+
+using InputRanges = std::map<std::string, InputRange, std::less<>>;
+
+/// Inputs that are images of 0 to 255: behind casts and movements alone they are divided by 255, 127.5 or the like,
+/// means of about that half are subtracted, or they are cast to 8 bits. And those of 0 to 1, which are multiplied by
+/// 255. Others are not in it.
+[[nodiscard]] InputRanges infer_input_ranges(const Model& model);
+
+}  // namespace graft

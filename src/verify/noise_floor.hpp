@@ -1,0 +1,53 @@
+// How far a model is from itself where its arithmetic rounds differently: what no comparison can call a difference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/tensor_data.hpp"
+
+namespace graft {
+
+/// Of one tensor. Kept is the largest deviation of each slice along each axis: that of an element is at most the
+/// smallest of those of its slices. So a channel that is badly conditioned says nothing of the others, whichever axis
+/// the channels are on.
+class NoiseFloor {
+ public:
+  /// A tensor may be off by so many times its floor. Two models that round differently are both off by one.
+  static constexpr double factor = 4;
+
+  /// The tensor of one more run, beside that of the run without noise. Another integer (an index, a class) has no size,
+  /// nor has a number that became NaN or infinite: any number may stand there. NaN on one side of a comparison remains
+  /// a difference all the same.
+  void add(const TensorData& reference, const TensorData& moved);
+
+  [[nodiscard]] std::size_t runs() const { return runs_; }
+  /// The dimensions themselves depend on rounding: how many boxes pass a threshold.
+  [[nodiscard]] bool has_other_dims() const { return has_other_dims_; }
+  /// Of an element, by its position.
+  [[nodiscard]] double at(std::int64_t position) const;
+  /// The largest finite deviation.
+  [[nodiscard]] double largest() const { return largest_; }
+  /// That, divided by the largest of the reference.
+  [[nodiscard]] double share() const;
+  /// Elements that became NaN, infinite or another integer in one run at least.
+  [[nodiscard]] bool has_unlimited() const { return has_unlimited_; }
+  /// Whether the noise is as large as the numbers, so that hardly anything would be called a difference.
+  [[nodiscard]] bool says_little() const;
+  /// "the reference itself moves by up to 0.0023 (0.15 % of its largest) where its arithmetic rounds differently (8
+  /// runs); 4 times that is allowed".
+  [[nodiscard]] std::string to_string() const;
+
+ private:
+  std::vector<std::int64_t> dims_;
+  std::vector<std::vector<double>> slices_;  ///< By axis; one of one element for a scalar.
+  double largest_ = 0;
+  double largest_reference_ = 0;
+  bool has_other_dims_ = false;
+  bool has_unlimited_ = false;
+  std::size_t runs_ = 0;
+};
+
+}  // namespace graft

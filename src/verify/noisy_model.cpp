@@ -1,0 +1,35 @@
+// The draws.
+#include "verify/noisy_model.hpp"
+
+#include <cstdint>
+#include <memory>
+
+#include "graft/error.hpp"
+
+namespace graft {
+
+void NoisyModel::run(const TensorMap& inputs, const std::function<void(const TensorMap& moved)>& look) {
+  if (is_refused_) return;
+  const auto tolerated = [](const Error& error) {
+    if (error.kind() == Error::Kind::internal) throw error;
+  };
+  if (!compiled_) {
+    try {
+      options_.noise = std::make_shared<RoundingNoise>();
+      compiled_.emplace(*model_, options_);
+    } catch (const Error& refused) {
+      is_refused_ = true;
+      return tolerated(refused);
+    }
+  }
+  for (std::uint64_t draw = 1; draw <= draws; ++draw) {
+    options_.noise->draw = draw;
+    try {
+      compiled_->run(inputs, look);
+    } catch (const Error& refused) {
+      tolerated(refused);
+    }
+  }
+}
+
+}  // namespace graft

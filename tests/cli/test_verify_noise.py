@@ -1,0 +1,217 @@
+# graft verify of networks that enlarge rounding: the same are the same at each scale of the inputs, faults are found, and
+# the noise floor is said. A chain's length costs time in proportion, a fixed batch takes many samples.
+import numpy as np
+import onnx
+import pytest
+from conftest import save
+from onnx import TensorProto, helper, numpy_helper
+
+SIZE = 24
+
+
+class Style:
+    """Reflection padding, convolutions and instance normalization in two spellings; a last layer of tanh."""
+
+    def __init__(self, scale, is_one_node, last_channel=1.0):
+        self.nodes, self.weights = [], []
+        random = np.random.default_rng(0)
+        x = self.add("Mul", "image", self.constant("scale", scale))
+        x = self.add("Transpose", x, perm=[0, 3, 1, 2])
+        x = self.add("Div", x, self.constant("range", 127.5))
+        x = self.add("Sub", x, self.constant("one", 1.0))
+        pads = numpy_helper.from_array(np.array([0, 0, 1, 1, 0, 0, 1, 1]), "pads")
+        self.weights.append(pads)
+        channels = 3
+        for layer, (count, stride) in enumerate([(8, 1), (16, 2), (16, 1)]):
+            x = self.add("Pad", x, "pads", mode="reflect")
+            weight = random.standard_normal((count, channels, 3, 3)) / np.sqrt(channels * 9)
+            x = self.add("Conv", x, self.constant(f"w{layer}", weight), strides=[stride, stride])
+            x = self.normalize(x, count, layer, is_one_node)
+            x = self.add("Relu", x)
+            channels = count
+        weight = random.standard_normal((3, channels, 3, 3)) / np.sqrt(channels * 9)
+        x = self.add("Conv", x, self.constant("last", weight), pads=[1] * 4)
+        x = self.add("Tanh", x)
+        factors = np.array([1.0, last_channel, 1.0]).reshape(1, 3, 1, 1)
+        x = self.add("Mul", x, self.constant("factors", 127.5 * factors))
+        x = self.add("Add", x, self.constant("half", 127.5))
+        self.nodes.append(helper.make_node("Transpose", [x], ["out"], name="last", perm=[0, 2, 3, 1]))
+
+    def constant(self, name, values):
+        self.weights.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
+        return name
+
+    def add(self, op, *inputs, **attributes):
+        name = f"n{len(self.nodes)}_{op}"
+        self.nodes.append(helper.make_node(op, inputs, [f"{name}_out"], name=name, **attributes))
+        return f"{name}_out"
+
+    def normalize(self, x, count, layer, is_one_node):
+        epsilon = 1e-9
+        if is_one_node:
+            ones = self.constant(f"ones{layer}", np.ones(count))
+            zeros = self.constant(f"zeros{layer}", np.zeros(count))
+            return self.add("InstanceNormalization", x, ones, zeros, epsilon=epsilon)
+        centred = self.add("Sub", x, self.add("ReduceMean", x, axes=[2, 3]))
+        variance = self.add("ReduceMean", self.add("Mul", centred, centred), axes=[2, 3])
+        bounded = self.add("Add", variance, self.constant(f"epsilon{layer}", epsilon))
+        return self.add("Mul", centred, self.add("Reciprocal", self.add("Sqrt", bounded)))
+
+    def save(self, path):
+        return save(
+            path, self.nodes, [("image", [1, SIZE, SIZE, 3])], [("out", [1, SIZE // 2, SIZE // 2, 3])], self.weights
+        )
+
+
+@pytest.mark.parametrize("exponent", range(-3, 4))
+def test_a_style_network_is_the_same_at_each_scale_of_its_inputs(graft, tmp_path, exponent):
+    scale = 10.0**exponent
+    reference = Style(scale, True).save(tmp_path / "reference.onnx")
+    candidates = [Style(scale, False).save(tmp_path / "candidate.onnx")]
+    for plugins in ("never", "always"):
+        candidates.append(tmp_path / f"{plugins}.onnx")
+        done = graft("convert", reference, "-o", candidates[-1], "--plugins", plugins)
+        assert done.code == 0, done.out + done.err
+    for candidate in candidates:
+        for more in ([], ["--layers"], ["--range", "image=0..255"]):
+            answer = graft("verify", reference, candidate, "--json", *more)
+            assert answer.code == 0, (candidate, more, answer.out, answer.err)
+
+
+def test_the_noise_floor_is_said(graft, tmp_path):
+    reference = Style(1e-3, True).save(tmp_path / "reference.onnx")
+    candidate = Style(1e-3, False).save(tmp_path / "candidate.onnx")
+    answer = graft("verify", reference, candidate, "--json", "--report", tmp_path / "page.html")
+    assert answer.code == 0, answer.out + answer.err
+    output = answer.json["outputs"][0]
+    floor = output["noise_floor"]
+    assert floor["largest"] > 0 and floor["runs"] == 8
+    assert output["within_noise"] > 0 and output["mismatched"] == 0
+    assert "give real ones with --data" in answer.err
+    text = graft("verify", reference, candidate).out
+    assert "the reference itself moves by up to" in text
+    assert "the reference itself moves by up to" in (tmp_path / "page.html").read_text()
+    # A tolerance that was asked for is kept.
+    assert graft("verify", reference, candidate, "--rtol", "1e-4").code == 1
+
+
+def test_one_percent_of_one_channel_is_found_where_inputs_are_well_conditioned(graft, tmp_path):
+    reference = Style(30.0, True).save(tmp_path / "reference.onnx")
+    candidate = Style(30.0, False, last_channel=1.01).save(tmp_path / "candidate.onnx")
+    answer = graft("verify", reference, candidate, "--layers", "--json")
+    assert answer.code == 1, answer.out
+    assert answer.json["first_divergence"] is not None
+
+
+def network(path, nodes, shape=(1, 4), weights=()):
+    return save(path, nodes, [("x", list(shape))], [("y", list(shape))], list(weights))
+
+
+def test_ranges_are_inferred_given_and_refused(graft, tmp_path):
+    range_of_image = numpy_helper.from_array(np.float32(255), "range")
+    path = network(
+        tmp_path / "a.onnx", [helper.make_node("Div", ["x", "range"], ["y"], name="scale")], (1, 64), [range_of_image]
+    )
+    answer = graft("verify", path, path, "--json", "--layers").json
+    assert answer["ranges"]["x"]["highest"] == 255 and "scale" in answer["ranges"]["x"]["why"]
+    assert 0.5 < answer["layers"][0]["reference_range"]["highest"] <= 1
+    assert "made-up 'x' is 0 to 255, since node 'scale'" in graft("verify", path, path).out
+    answer = graft("verify", path, path, "--json", "--layers", "--range", "x=510..765").json
+    assert (
+        2 <= answer["layers"][0]["reference_range"]["lowest"] <= answer["layers"][0]["reference_range"]["highest"] <= 3
+    )
+    for wrong in ("x", "x=3", "x=5..3", "x=a..b", "z=0..1"):
+        refused = graft("verify", path, path, "--range", wrong)
+        assert refused.code == 2 and "--range" in refused.err, wrong
+
+
+def test_a_chain_of_five_thousand_nodes_is_verified(graft, tmp_path):
+    # It runs to its end, which with a time that grows with the square of its length it does not.
+    weights = [numpy_helper.from_array(np.float32(1.01), "c")]
+    nodes, last = [], "x"
+    for i in range(5000):
+        op = ("Relu", "Add", "Tanh", "Mul")[i % 4]
+        output = "y" if i == 4999 else f"t{i}"
+        nodes.append(helper.make_node(op, [last, "c"] if op in ("Add", "Mul") else [last], [output], name=f"n{i}"))
+        last = output
+    path = network(tmp_path / "chain.onnx", nodes, weights=weights)
+    answer = graft("verify", path, path, "--seeds", "1")
+    assert answer.code == 0, answer.out + answer.err
+
+
+def test_many_samples_go_through_a_fixed_batch_one_by_one(graft, tmp_path):
+    path = network(tmp_path / "a.onnx", [helper.make_node("Tanh", ["x"], ["y"])], (2, 4))
+    samples = np.random.default_rng(1).standard_normal((16, 4)).astype(np.float32)
+    np.save(tmp_path / "x.npy", samples)
+    for more in ([], ["--layers"]):
+        answer = graft("verify", path, path, "--data", f"x={tmp_path}/x.npy", "--json", *more)
+        assert answer.code == 0, answer.out + answer.err
+        assert answer.json["runs"] == 8
+    # The one that is wrong is among them.
+    model = onnx.load(path)
+    model.graph.node[0].op_type = "Identity"
+    onnx.save(model, tmp_path / "b.onnx")
+    assert graft("verify", path, tmp_path / "b.onnx", "--data", f"x={tmp_path}/x.npy").code == 1
+    np.save(tmp_path / "x.npy", samples[:15])
+    refused = graft("verify", path, path, "--data", f"x={tmp_path}/x.npy")
+    assert refused.code == 2 and "15 samples" in refused.err
+
+
+def detector(path):
+    """Boxes are made of the image, the best of each class kept: sizes that depend on numbers."""
+    random = np.random.default_rng(5)
+    weights = [
+        numpy_helper.from_array(random.standard_normal((16 * 4, 24)).astype(np.float32) * 0.3, "to_boxes"),
+        numpy_helper.from_array(random.standard_normal((16, 24)).astype(np.float32), "to_scores"),
+        numpy_helper.from_array(np.array([1, 16, 4]), "boxes_shape"),
+        numpy_helper.from_array(np.array([1, 1, 16]), "scores_shape"),
+        numpy_helper.from_array(np.array([8]), "eight"),
+        numpy_helper.from_array(np.array([16]), "at_most"),
+        numpy_helper.from_array(np.float32(0.5), "overlap"),
+        numpy_helper.from_array(np.float32(0.3), "least"),
+        numpy_helper.from_array(np.array(2), "two"),
+        numpy_helper.from_array(np.array([-1]), "all"),
+        numpy_helper.from_array(np.array([0]), "zero"),
+    ]
+    nodes = [
+        helper.make_node("Gemm", ["x", "to_boxes"], ["raw"], transB=1),
+        helper.make_node("Reshape", ["raw", "boxes_shape"], ["boxes"]),
+        helper.make_node("Gemm", ["x", "to_scores"], ["logits"], transB=1),
+        helper.make_node("Sigmoid", ["logits"], ["probabilities"]),
+        helper.make_node("Reshape", ["probabilities", "scores_shape"], ["scores"]),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "at_most", "overlap", "least"], ["selected"]),
+        helper.make_node("Gather", ["selected", "two"], ["kept"], axis=1),
+        helper.make_node("Squeeze", ["boxes", "zero"], ["rows"]),
+        helper.make_node("Gather", ["rows", "kept"], ["chosen"], axis=0),
+        helper.make_node("Reshape", ["probabilities", "all"], ["flat"]),
+        helper.make_node("Gather", ["flat", "kept"], ["chosen_scores"], axis=0),
+        helper.make_node("Greater", ["chosen_scores", "least"], ["flags"]),
+        helper.make_node("NonZero", ["flags"], ["places"]),
+        helper.make_node("Reshape", ["places", "all"], ["order"]),
+        helper.make_node("Gather", ["chosen", "order"], ["y"], axis=0),
+        helper.make_node("TopK", ["flat", "eight"], ["best", "best_at"]),
+    ]
+    return save(
+        path,
+        nodes,
+        [("x", [1, 24])],
+        [("y", ["k", 4]), ("best", [8]), helper.make_tensor_value_info("best_at", TensorProto.INT64, [8])],
+        weights,
+    )
+
+
+def test_layers_of_a_detector(graft, tmp_path):
+    path = detector(tmp_path / "detector.onnx")
+    np.save(tmp_path / "x.npy", np.random.default_rng(3).standard_normal((1, 24)).astype(np.float32))
+    data = ["--data", f"x={tmp_path}/x.npy"]
+    same = graft("verify", path, path, "--layers", "--json", *data)
+    assert same.code == 0, same.out + same.err
+    names = {layer["candidate"] for layer in same.json["layers"]}
+    assert {"selected", "kept", "chosen", "order", "y", "best"} <= names
+    # A fault before the boxes are chosen is pinned to its node.
+    model = onnx.load(path)
+    model.graph.node[3].op_type = "HardSigmoid"
+    onnx.save(model, tmp_path / "wrong.onnx")
+    wrong = graft("verify", path, tmp_path / "wrong.onnx", "--layers", "--json", *data)
+    assert wrong.code == 1, wrong.out + wrong.err
+    assert wrong.json["first_divergence"]["candidate"] == "probabilities"

@@ -1,0 +1,310 @@
+// Networks that enlarge rounding: the same are the same, and a fault above the noise floor is found.
+#include "verify/noise_floor.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <random>
+
+#include "text_model.hpp"
+#include "verify/input_ranges.hpp"
+#include "verify/layers.hpp"
+#include "verify/noisy_model.hpp"
+#include "verify/prove.hpp"
+#include "verify/verify_models.hpp"
+
+namespace graft {
+namespace {
+
+using graft_test::model_of;
+using testing::HasSubstr;
+
+constexpr std::int64_t channels = 3;
+
+Model network(const std::string& nodes) {
+  return model_of({{"x", ElementType::f32, {1, channels, 6, 6}}}, nodes, {"y"});
+}
+
+/// One network in two forms that differ in how they round and in nothing else.
+struct Forms {
+  std::string reference;
+  std::string candidate;
+};
+
+/// Appends stages to both forms.
+class Writer {
+ public:
+  explicit Writer(std::uint64_t seed) : random_(seed) {}
+
+  Forms write() {
+    near_constant();
+    const std::uint64_t stages = 1 + random_() % 3;
+    for (std::uint64_t i = 0; i < stages; ++i) {
+      constexpr std::uint64_t kinds = 6;
+      switch (random_() % kinds) {
+        case 0: instance_norm(); break;
+        case 1: difference_of_near_equals(); break;
+        case 2: division_by_small(); break;
+        case 3: exp_and_tanh(); break;
+        case 4: centred(); break;
+        default: near_constant(); instance_norm();
+      }
+    }
+    return {.reference = reference_ + "y = Identity(" + at_ + ")\n",
+            .candidate = candidate_ + "last = Identity(" + at_ + ")\n"};
+  }
+
+ private:
+  std::string constant(double value) {
+    const std::string name = fmt::format("c{}", ++count_);
+    both(fmt::format("{} = Constant<value=float({:.9g})>()\n", name, value));
+    return name;
+  }
+
+  void both(const std::string& text) {
+    reference_ += text;
+    candidate_ += text;
+  }
+
+  /// From the tensor in hand to the next, in either form; {0} is what is read, {1} what is made.
+  void next(const std::string& reference, const std::string& candidate) {
+    const std::string name = fmt::format("t{}", ++count_);
+    reference_ += fmt::format(fmt::runtime(reference), at_, name) + "\n";
+    candidate_ += fmt::format(fmt::runtime(candidate), at_, name) + "\n";
+    at_ = name;
+  }
+
+  /// Little variance round a large mean: what an image of one colour is.
+  void near_constant() {
+    const double scale = std::pow(10.0, -static_cast<double>(random_() % 6));
+    const double mean = std::pow(10.0, static_cast<double>(random_() % 4)) * 1.27;
+    next("{1} = Mul({0}, " + constant(scale) + ")", "{1} = Div({0}, " + constant(1 / scale) + ")");
+    const std::string offset = constant(mean);
+    next("{1} = Add({0}, " + offset + ")", "{1} = Add(" + offset + ", {0})");
+    const std::string range = constant(127.5);
+    const std::string inverse = constant(1 / 127.5);
+    next("{1} = Div({0}, " + range + ")", "{1} = Mul({0}, " + inverse + ")");
+  }
+
+  void instance_norm() {
+    const std::string scale = fmt::format("c{}", ++count_);
+    const std::string bias = fmt::format("c{}", ++count_);
+    const std::string axes = fmt::format("c{}", ++count_);
+    both(scale + " = Constant<value=float([1.5, 0.5, 2.0])>()\n" + bias +
+         " = Constant<value=float([0.1, 0.0, -1.0])>()\n" + axes + " = Constant<value=int64([1, 3, 1, 1])>()\n");
+    const std::string epsilon = constant(1e-5);
+    next("{1} = InstanceNormalization<epsilon=1e-5>({0}, " + scale + ", " + bias + ")",
+         "{1}m = ReduceMean<axes=[2, 3]>({0})\n{1}d = Sub({0}, {1}m)\n{1}q = Mul({1}d, {1}d)\n"
+         "{1}v = ReduceMean<axes=[2, 3]>({1}q)\n{1}e = Add({1}v, " +
+             epsilon + ")\n{1}r = Sqrt({1}e)\n{1}i = Reciprocal({1}r)\n{1}s = Reshape(" + scale + ", " + axes +
+             ")\n{1}b = Reshape(" + bias + ", " + axes +
+             ")\n{1}k = Mul({1}i, {1}s)\n{1}n = Mul({1}d, {1}k)\n{1} = Add({1}n, {1}b)");
+  }
+
+  void difference_of_near_equals() {
+    const std::string a = constant(1000.001);
+    const std::string b = constant(1000);
+    next("{1}a = Mul({0}, " + a + ")\n{1}b = Mul({0}, " + b + ")\n{1} = Sub({1}a, {1}b)",
+         "{1}i = Div({0}, " + constant(1 / 1000.001) + ")\n{1}b = Mul({0}, " + b + ")\n{1} = Sub({1}i, {1}b)");
+  }
+
+  void division_by_small() {
+    const std::string bound = constant(1e-4);
+    next("{1}q = Mul({0}, {0})\n{1}m = ReduceMean<axes=[1]>({1}q)\n{1}w = Add({1}m, " + bound +
+             ")\n{1} = Div({0}, {1}w)",
+         "{1}q = Mul({0}, {0})\n{1}m = ReduceMean<axes=[1]>({1}q)\n{1}w = Add({1}m, " + bound +
+             ")\n{1}r = Reciprocal({1}w)\n{1} = Mul({1}r, {0})");
+  }
+
+  void exp_and_tanh() {
+    const std::string one = constant(1);
+    next("{1}t = Tanh({0})\n{1}e = Exp({1}t)\n{1} = Sub({1}e, " + one + ")",
+         "{1}t = Tanh({0})\n{1}u = Neg({1}t)\n{1}v = Exp({1}u)\n{1}e = Reciprocal({1}v)\n{1} = Sub({1}e, " + one + ")");
+  }
+
+  void centred() {
+    next("{1}m = ReduceMean<axes=[2, 3]>({0})\n{1} = Sub({0}, {1}m)",
+         "{1}p = ReduceMean<axes=[3]>({0})\n{1}m = ReduceMean<axes=[2]>({1}p)\n{1} = Sub({0}, {1}m)");
+  }
+
+  std::mt19937_64 random_;
+  std::string reference_;
+  std::string candidate_;
+  std::string at_ = "x";
+  std::size_t count_ = 0;
+};
+
+/// The largest deviation of any element, and the largest element.
+struct Scale {
+  double floor = 0;
+  double largest = 0;
+};
+
+Scale scale_of(const Model& model, std::size_t seeds) {
+  Scale scale;
+  NoisyModel noisy(model, {});
+  CpuModel still(model);
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const TensorMap inputs = make_inputs(model, {.seed = seed});
+    const TensorData expected = still.run(inputs).at("y");
+    NoiseFloor floor;
+    noisy.run(inputs, [&](const TensorMap& moved) { floor.add(expected, moved.at("y")); });
+    EXPECT_EQ(floor.runs(), NoisyModel::draws);
+    scale.floor = std::max(scale.floor, floor.largest());
+    scale.largest = std::max(scale.largest, largest_finite(expected));
+  }
+  return scale;
+}
+
+TEST(NoiseFloor, TwoHundredBadlyConditionedNetworks) {
+  constexpr std::uint64_t networks = 200;
+  constexpr std::size_t seeds = 2;
+  std::size_t beyond_tolerance = 0;
+  for (std::uint64_t seed = 0; seed < networks; ++seed) {
+    const Forms forms = Writer(seed).write();
+    const Model reference = network(forms.reference);
+    const VerifyOptions options{.seeds = seeds};
+    const VerifyReport same = verify_models(reference, network(forms.candidate + "y = Identity(last)"), options);
+    EXPECT_TRUE(same.equal()) << "seed " << seed << ": " << same.outputs.at(0).worst.to_string() << "\n"
+                              << forms.reference << "\n"
+                              << forms.candidate;
+    if (same.outputs.at(0).floor) ++beyond_tolerance;
+
+    const Scale scale = scale_of(reference, seeds);
+    const Tolerance tolerance = Tolerance::of_network(ElementType::f32);
+    const double fault = 10 * std::max(scale.floor, (tolerance.relative + tolerance.of_largest) * scale.largest);
+    std::array<double, channels> shift{};
+    shift.at(seed % channels) = fault;
+    const VerifyReport other = verify_models(
+        reference,
+        network(forms.candidate + fmt::format("shift = Constant<value=float([{:.9g}, {:.9g}, {:.9g}])>()\n"
+                                              "dims = Constant<value=int64([1, 3, 1, 1])>()\n"
+                                              "shifted = Reshape(shift, dims)\ny = Add(last, shifted)",
+                                              shift[0], shift[1], shift[2])),
+        options);
+    EXPECT_FALSE(other.equal()) << "seed " << seed << ": a fault of " << fault << " with a floor of " << scale.floor
+                                << "\n"
+                                << forms.candidate;
+  }
+  // Otherwise they were not badly conditioned.
+  EXPECT_GT(beyond_tolerance, networks / 10);
+}
+
+/// The first channel has next to no variance, so its normalization is rounding; the others are well conditioned.
+constexpr const char* one_bad_channel =
+    "share = Constant<value=float([1e-6, 1.0, 1.0])>()\ndims = Constant<value=int64([1, 3, 1, 1])>()\n"
+    "shares = Reshape(share, dims)\nscaled = Mul(x, shares)\nmean = Constant<value=float(100.0)>()\n"
+    "image = Add(scaled, mean)\nones = Constant<value=float([1.0, 1.0, 1.0])>()\n"
+    "zeros = Constant<value=float([0.0, 0.0, 0.0])>()\nn = InstanceNormalization<epsilon=1e-14>(image, ones, zeros)\n";
+
+TEST(NoiseFloor, OnePercentOfOneChannelIsFoundBesideABadOne) {
+  const Model reference = network(std::string(one_bad_channel) + "y = Identity(n)");
+  const Model candidate = network(std::string(one_bad_channel) +
+                                  "fault = Constant<value=float([1.0, 1.01, 1.0])>()\nfaults = Reshape(fault, dims)\n"
+                                  "y = Mul(n, faults)");
+  const VerifyReport report = verify_models(reference, candidate);
+  EXPECT_FALSE(report.equal());
+  ASSERT_TRUE(report.outputs.at(0).floor);
+  EXPECT_TRUE(report.outputs.at(0).floor->says_little());
+  EXPECT_EQ(report.outputs.at(0).worst.first_index.at(1), 1) << report.outputs.at(0).worst.to_string();
+
+  const LayerReport layers = compare_layers(reference, candidate);
+  ASSERT_TRUE(layers.first);
+  EXPECT_EQ(layers.layers.at(layers.first->layer).candidate, "y");
+}
+
+constexpr const char* opened_normalization =
+    "m = ReduceMean<axes=[2, 3]>(x)\nd = Sub(x, m)\nq = Mul(d, d)\nv = ReduceMean<axes=[2, 3]>(q)\n"
+    "eps = Constant<value=float(1e-5)>()\ne = Add(v, eps)\nr = Sqrt(e)\ny = Div(d, r)";
+
+TEST(NoiseFloor, ProofsAllowWhatRoundingMakesOfTheOriginal) {
+  const std::string constants =
+      "ones = Constant<value=float([1.0, 1.0, 1.0])>()\nzeros = Constant<value=float([0.0, 0.0, 0.0])>()\n";
+  const std::string offset = "c = Constant<value=float(1000.0)>()\nx1 = Add(x, c)\n";
+  const auto shifted = [&](std::string nodes) {
+    for (const std::string_view read : {"ReduceMean<axes=[2, 3]>(x)", "Sub(x, m)"}) {
+      const std::size_t at = nodes.find(read);
+      if (at != std::string::npos) nodes.insert(at + read.find('x', read.find('(')) + 1, "1");
+    }
+    return offset + nodes;
+  };
+  const auto normalization = [&](const char* epsilon) {
+    return network(constants + offset + "y = InstanceNormalization<epsilon=" + epsilon + ">(x1, ones, zeros)");
+  };
+  const ProofResult same = prove_region(network(shifted(opened_normalization)), normalization("1e-5"));
+  EXPECT_TRUE(same.proven) << same.text;
+  EXPECT_GT(same.within_noise, 0U) << same.text;
+  EXPECT_THAT(same.text, HasSubstr("badly conditioned"));
+  const ProofResult other = prove_region(network(shifted(opened_normalization)), normalization("1e-1"));
+  EXPECT_FALSE(other.proven) << other.text;
+}
+
+TEST(NoiseFloor, LayersAreJudgedByIt) {
+  for (const double scale : {1e-3, 1.0, 1e3}) {
+    const Forms forms{.reference = fmt::format(
+                          "s = Constant<value=float({:.9g})>()\ni = Mul(x, s)\nc = Constant<value=float(127.3)>()\n"
+                          "z = Sub(i, i)\nimage = Add(z, c)\nrange = Constant<value=float(127.5)>()\n"
+                          "scaled = Div(image, range)\n",
+                          scale),
+                      .candidate = ""};
+    const std::string tail =
+        "ones = Constant<value=float([1.0, 1.0, 1.0])>()\nzeros = Constant<value=float([0.0, 0.0, 0.0])>()\n"
+        "n = InstanceNormalization<epsilon=1e-12>(scaled, ones, zeros)\ny = Tanh(n)";
+    std::string candidate = forms.reference;
+    candidate.replace(candidate.find("127.5"), 5, "0.00784313725490196");
+    candidate.replace(candidate.find("Div(image"), 3, "Mul");
+    const LayerReport report = compare_layers(network(forms.reference + tail), network(candidate + tail));
+    EXPECT_TRUE(report.equal()) << scale;
+    EXPECT_FALSE(report.first) << scale << ": " << (report.first ? report.first->why : "");
+  }
+}
+
+TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
+  // Both rows are the same but for rounding, so which one is larger is nobody's fault.
+  const std::string nodes =
+      "third = Constant<value=float(3.0)>()\na = Div(x, third)\nb = Mul(x, inverse)\nd = Sub(a, b)\n"
+      "y = ArgMax<axis=1>(d)";
+  const VerifyReport report = verify_models(network("inverse = Constant<value=float(0.33333331)>()\n" + nodes),
+                                            network("inverse = Constant<value=float(0.33333334)>()\n" + nodes));
+  EXPECT_TRUE(report.equal()) << report.outputs.at(0).worst.to_string();
+  // Where nothing is close, another index is another result.
+  const VerifyReport other =
+      verify_models(network("y = ArgMax<axis=1>(x)"), network("m = Neg(x)\ny = ArgMax<axis=1>(m)"));
+  EXPECT_FALSE(other.equal());
+  const VerifyReport counted =
+      verify_models(network("f = Floor(x)\ny = Identity(f)"),
+                    network("f = Floor(x)\none = Constant<value=float(1.0)>()\ny = Add(f, one)"));
+  EXPECT_FALSE(counted.equal());
+}
+
+TEST(InputRanges, AreInferredWhereTheGraphShowsThem) {
+  const auto range = [](const std::string& nodes) {
+    const InputRanges ranges = infer_input_ranges(network(nodes));
+    return ranges.contains("x") ? ranges.at("x").highest : 0;
+  };
+  EXPECT_EQ(range("c = Constant<value=float(127.5)>()\nt = Transpose<perm=[0, 2, 3, 1]>(x)\ny = Div(t, c)"), 255);
+  EXPECT_EQ(range("c = Constant<value=float(0.003921569)>()\ny = Mul(x, c)"), 255);
+  EXPECT_EQ(range("c = Constant<value=float([103.9, 116.8, 123.7])>()\ny = Sub(x, c)"), 255);
+  EXPECT_EQ(range("y = Cast<to=uint8>(x)"), 255);
+  EXPECT_EQ(range("c = Constant<value=float(255.0)>()\ny = Mul(x, c)"), 1);
+  EXPECT_EQ(range("c = Constant<value=float(2.0)>()\ny = Div(x, c)"), 0);
+  EXPECT_EQ(range("e = Exp(x)\nc = Constant<value=float(255.0)>()\ny = Div(e, c)"), 0);
+}
+
+TEST(InputRanges, AreKeptByTheInputs) {
+  const Model model = network("y = Neg(x)");
+  InputOptions options;
+  options.ranges.emplace("x", InputRange{.lowest = 3, .highest = 5, .why = {}});
+  const auto numbers = make_inputs(model, options).at("x").numbers();
+  EXPECT_GE(*std::min_element(numbers->begin(), numbers->end()), 3);
+  EXPECT_LE(*std::max_element(numbers->begin(), numbers->end()), 5);
+  EXPECT_LT(*std::min_element(numbers->begin(), numbers->end()), 3.2);
+}
+
+}  // namespace
+}  // namespace graft
