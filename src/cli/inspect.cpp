@@ -20,6 +20,7 @@
 #include "graft/error.hpp"
 #include "graph/faults.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/shape_inference.hpp"
 #include "passes/pipeline.hpp"
 
 namespace graft::cli {
@@ -370,7 +371,8 @@ void add_inspect(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_command(
       "inspect",
-      "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin or unsupported; "
+      "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin, unsupported or "
+      "unknown; "
       "asked, TensorRT itself says refused, fails, hangs or crashes, and behind such a node perhaps not asked. Exit "
       "code 1 if a node does not run",
       "graft inspect digits.onnx\n"

@@ -51,6 +51,37 @@ def test_converted_digits_network_has_a_plugin_with_its_reason(graft, converted)
     assert "TensorRT" in plugin["reason"]
 
 
+def test_inspect_says_before_and_after_what_convert_says(graft, tmp_path):
+    """One reason: of the model as it is, of what convert writes, and of the conversion in memory."""
+    out = tmp_path / "out.onnx"
+    (choice,) = graft("convert", DIGITS, "-o", out, "--json").json["choices"]
+    assert choice["kind"] == "plugin"
+    assert choice["reason"] in verdicts(graft("inspect", DIGITS, "--json"))["/Div"]["reason"]
+    for arguments in ([out], [DIGITS, "--convert"]):
+        nodes = graft("inspect", *arguments, "--json").json["nodes"]
+        (plugin,) = (n for n in nodes if n["verdict"] == "plugin")
+        assert plugin["reason"] == choice["reason"]
+    always = tmp_path / "always.onnx"
+    node = helper.make_node("LeakyRelu", ["x"], ["y"], name="act", alpha=0.2)
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", [1, 4])])
+    (choice,) = graft("convert", model, "-o", always, "--plugins", "always", "--json").json["choices"]
+    (plugin,) = graft("inspect", always, "--json").json["nodes"]
+    assert plugin["reason"] == choice["reason"] == "asked for: plugins wherever they can stand"
+
+
+def test_a_convolution_in_f32_is_no_plugin_for_int8(graft, tmp_path):
+    fields = {"num_output": 2, "kernel_h": 3, "kernel_w": 3, "kernel_weights": [0.5] * 18, "bias_weights": [0.0, 1.0]}
+    node = helper.make_node("CONVOLUTION", ["x"], ["y"], name="c", domain="trt", plugin_version="1", **fields)
+    model = save(tmp_path / "m.onnx", [node], [("x", [1, 1, 8, 8])], [("y", None)], domains=["trt"])
+    out = tmp_path / "out.onnx"
+    (choice,) = graft("convert", model, "-o", out, "--json").json["choices"]
+    reasons = [graft("inspect", path, "--json").json["nodes"][0]["reason"] for path in (model, out)]
+    assert choice["reason"] in reasons[0]
+    assert choice["reason"] == reasons[1]
+    assert "int8" not in choice["reason"]
+    assert "weights are fields of the plugin" in choice["reason"]
+
+
 def test_drop_in_plugin_is_lowered_where_the_native_layer_is_as_fast(graft, tmp_path):
     node = helper.make_node("LReLU_TRT", ["x"], ["y"], name="act", negSlope=0.2)
     model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", [1, 4])])
