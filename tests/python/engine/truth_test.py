@@ -422,9 +422,7 @@ def test_what_convert_makes_is_inspected_in_memory(tmp_path: pathlib.Path) -> No
     """An antialiased Resize that enlarges: refused as it is, and what `graft convert` makes of it builds."""
     resize = helper.make_node("Resize", ["x", "", "s"], ["y"], name="n", antialias=1, mode="linear")
     scales = np.array([1, 1, 2, 2], np.float32)
-    model = write(
-        tmp_path / "m.onnx", [resize], [("x", FLOAT, [1, 1, 8, 8])], [("y", FLOAT, None)], {"s": scales}
-    )
+    model = write(tmp_path / "m.onnx", [resize], [("x", FLOAT, [1, 1, 8, 8])], [("y", FLOAT, None)], {"s": scales})
     plain = graft("inspect", model, "--truth", "builder", "--target", "sm89")
     assert plain.code == 1
     assert "--convert asks about" in plain.out
