@@ -182,7 +182,7 @@ std::string alike_text(const Finding& finding) {
 
 void apply(const Finding& finding, const Node& node, const Answers& answers, NodeVerdict& verdict) {
   const json* layer = finding.outcome == Outcome::refused ? nullptr : plugin_layer(answers.asked, answers.report, node);
-  std::string rule = verdict.verdict == Verdict::plugin ? "" : verdict.reason;
+  std::string rule = verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::unknown ? "" : verdict.reason;
   if (layer != nullptr) rule = verdict.plugin = describe_layer(*layer, answers.creators);
   verdict.truth = std::string(name_of(finding.outcome == Outcome::refused ? Truth::parser : answers.level));
   verdict.tensorrt = finding.words;
@@ -215,7 +215,8 @@ void apply(const Finding& finding, const Node& node, const Answers& answers, Nod
 }
 
 /// Of a node about which TensorRT could not be asked: what the rule says of it that is bad, or that it was not asked.
-void leave_out(const Node& node, const std::string& why, const Answers& answers, NodeVerdict& verdict) {
+void leave_out(const Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
+               NodeVerdict& verdict) {
   const std::string reason = "not asked: " + why;
   const bool may_be_plugin = !is_standard_operator(node.domain, node.op_type) && !node.metadata.contains(fault_note) &&
                              !answers.asked.find_function(node);
@@ -231,9 +232,12 @@ void leave_out(const Node& node, const std::string& why, const Answers& answers,
     verdict.verdict = Verdict::plugin;
   }
   verdict.reason = sentence(verdict.reason, reason);
-  if (verdict.verdict != Verdict::native && verdict.verdict != Verdict::plugin) return;
+  const bool is_good = verdict.verdict == Verdict::native || verdict.verdict == Verdict::plugin;
+  if (!is_good && verdict.verdict != Verdict::unknown) return;
   verdict.verdict = Verdict::not_asked;
-  verdict.advice = "mend the node before it, and ask again";
+  verdict.advice = is_over_budget
+                       ? "mend what was found, or allow more with --max-builds and --max-seconds, and ask again"
+                       : "mend the node before it, and ask again";
 }
 
 /// TensorRT takes a node of somebody's domain for the operator of ONNX that has its name.
@@ -251,7 +255,8 @@ void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
   verdict.truth = std::string(name_of(answers.level));
   const json* layer = plugin_layer(answers.asked, answers.report, node);
   if (layer == nullptr) {
-    if (verdict.verdict == Verdict::unsupported && answers.level == Truth::parser) {
+    const bool is_left_to_builder = verdict.verdict == Verdict::unsupported || verdict.verdict == Verdict::unknown;
+    if (is_left_to_builder && answers.level == Truth::parser) {
       verdict.truth = std::string(name_of(Truth::rule));
       warn_of_name(node, answers, verdict);
       verdict.reason = sentence(verdict.reason, "its parser does take it; --truth builder tells whether it builds");
@@ -259,6 +264,8 @@ void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
     }
     if (verdict.verdict == Verdict::unsupported) {
       verdict.reason = fmt::format("TensorRT builds it, where the rule says: {}", verdict.reason);
+    } else if (verdict.verdict == Verdict::unknown) {
+      verdict.reason.clear();
     } else if (verdict.verdict == Verdict::plugin) {
       verdict.reason = "TensorRT runs it with native layers, from its ONNX function";
     }
@@ -350,10 +357,10 @@ void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
       } else if (answers.report.runs_inside.contains(node)) {
         accept(*node, answers, verdict);
       } else {
-        leave_out(*node, fmt::format("it lies in '{}', which does not run", outer->name), answers, verdict);
+        leave_out(*node, fmt::format("it lies in '{}', which does not run", outer->name), false, answers, verdict);
       }
     } else if (const auto blocked = answers.report.not_asked.find(outer); blocked != answers.report.not_asked.end()) {
-      leave_out(*node, blocked->second, answers, verdict);
+      leave_out(*node, blocked->second, answers.report.over_budget.contains(outer), answers, verdict);
     } else {
       accept(*node, answers, verdict);
       if (const auto supposed = answers.report.supposed.find(outer); supposed != answers.report.supposed.end()) {
@@ -508,6 +515,16 @@ void add_truth_options(CLI::App& command, TruthOptions& options) {
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
   command
+      .add_option("--max-builds", options.trials.max_builds,
+                  "builds to ask for in all; what is not answered by then is said (60)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--max-seconds", options.trials.max_seconds,
+                  "seconds to ask for in all; what is not answered by then is said (300)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command
       .add_option("--reduce", options.reduce,
                   "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
                   "of several the worst, and the others beside it: out.onnx, out.2.onnx ...")
@@ -544,6 +561,12 @@ TruthAnswer ask_tensorrt(const Console& console, const Model& model, const Truth
   answer.facts["tensorrt"] = trials.tensorrt();
   answer.facts["trials"] = trials.summary();
   if (!options.reduce.empty()) reduce(console, search, answers, ranges, options.reduce, nodes, answer);
+  if (const std::size_t unanswered = report.over_budget.size(); unanswered > 0) {
+    answer.lines.push_back(
+        fmt::format("the budget is spent, and {} without an answer: --max-builds and --max-seconds allow more",
+                    unanswered == 1 ? "1 node is" : fmt::format("{} nodes are", unanswered)));
+  }
+  answer.facts["unanswered"] = report.over_budget.size();
   answer.lines.push_back(trials.summary_text());
   return answer;
 }

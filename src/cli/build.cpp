@@ -20,6 +20,7 @@
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/plugin_reason.hpp"
 #include "import/read_model.hpp"
 
 namespace graft::cli {
@@ -79,15 +80,11 @@ struct PluginNode {
   std::string why;
 };
 
-/// The reason that `convert` wrote on the node, or the operator's own.
 std::map<std::string, PluginNode> plugin_nodes(const Model& model) {
   std::map<std::string, PluginNode> found;
   model.graph().for_each_node([&](const Node& node) {
-    const OperatorMatch match = find_operator_for(node);
-    if (!match) return;
-    const auto reason = node.metadata.find("graft.reason");
-    const std::string why = reason != node.metadata.end() ? reason->second : std::string(match.type->why_plugin);
-    found.emplace(node.name, PluginNode{describe(node), why});
+    if (!find_operator_for(node)) return;
+    found.emplace(node.name, PluginNode{describe(node), reason_for_plugin(node)});
   });
   return found;
 }

@@ -343,8 +343,9 @@ std::size_t count_of(const Model& model, std::string_view op) {
   return count;
 }
 
-/// Nodes of the written model that nobody will run; those with the same reason and operator in one line.
-void say_unsupported(const Console& console, const std::vector<NodeVerdict>& nodes) {
+/// Nodes of the written model with that verdict; those with the same reason and operator in one line.
+void say_nodes(const Console& console, const std::vector<NodeVerdict>& nodes, Verdict verdict, std::string_view what) {
+  if (nodes.empty()) return;
   Table table;
   std::vector<std::string> said;
   for (const NodeVerdict& node : nodes) {
@@ -358,15 +359,27 @@ void say_unsupported(const Console& console, const std::vector<NodeVerdict>& nod
     constexpr std::size_t few = 4;
     const std::size_t more = names.size() - std::min(few, names.size());
     names.resize(names.size() - more);
-    table.add({{node.op, Colour::bad},
+    table.add({{node.op, colour_of(verdict)},
                fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
     table.add({"", node.reason});
     table.add({"", {"what to do: " + node.advice, Colour::faint}});
   }
   console.say();
-  console.say(console.paint(fmt::format("{} that neither TensorRT nor Graft runs", count_text(nodes.size(), "node")),
-                            Colour::bad));
+  console.say(console.paint(fmt::format("{} {}", count_text(nodes.size(), "node"), what), colour_of(verdict)));
   console.say(table);
+}
+
+std::vector<NodeVerdict> nodes_with(Verdict verdict, std::vector<NodeVerdict> nodes) {
+  std::erase_if(nodes, [&](const NodeVerdict& node) { return node.verdict != verdict; });
+  return nodes;
+}
+
+Json json_of_nodes(const std::vector<NodeVerdict>& nodes) {
+  Json listed = Json::array();
+  for (const NodeVerdict& node : nodes) {
+    listed.push_back({{"node", node.node}, {"operator", node.op}, {"reason", node.reason}, {"advice", node.advice}});
+  }
+  return listed;
 }
 
 /// Before minutes are spent on what cannot be written. The original stays: `graft verify` compares with it.
@@ -463,8 +476,8 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   progress.clear();
   warn_of_missing_ranks(console, model);
   const std::vector<NodeVerdict> verdicts = judge_nodes(model);
-  std::vector<NodeVerdict> unsupported = verdicts;
-  std::erase_if(unsupported, [](const NodeVerdict& node) { return node.verdict != Verdict::unsupported; });
+  const std::vector<NodeVerdict> unsupported = nodes_with(Verdict::unsupported, verdicts);
+  const std::vector<NodeVerdict> unknown = nodes_with(Verdict::unknown, verdicts);
   console.detail(fmt::format("read in {:.2f} s, rewritten in {:.2f} s, proven in {:.2f} s, written in {:.2f} s",
                              reading, rewriting, report.proof_seconds, writing));
 
@@ -492,7 +505,8 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   say_rules(console, report, arguments.explain);
   const Exit exit = check_rules(console, report);
   for (const std::string& warning : report.warnings) console.warn(warning);
-  if (!unsupported.empty()) say_unsupported(console, unsupported);
+  say_nodes(console, unsupported, Verdict::unsupported, "that neither TensorRT nor Graft runs");
+  say_nodes(console, unknown, Verdict::unknown, "of which the rules do not know whether TensorRT runs them");
   for (const Rewrite& rewrite : report.undone) {
     if (rewrite.pass.starts_with("rules_")) continue;
     console.warn(fmt::format("{}: not done at {}: {}", rewrite.pass, nodes_text(rewrite, false), rewrite.proof));
@@ -504,13 +518,11 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   result.update(json_of_ends(model));
   result["seconds"] = {{"read", reading}, {"rewrite", rewriting}, {"prove", report.proof_seconds}, {"write", writing}};
   result.update(to_json(report));
-  Json listed = Json::array();
-  for (const NodeVerdict& node : unsupported) {
-    listed.push_back({{"node", node.node}, {"operator", node.op}, {"reason", node.reason}, {"advice", node.advice}});
-  }
-  result.update({{"runs", unsupported.empty()}, {"unsupported", listed}});
+  result.update({{"runs", json_of_runs(verdicts)},
+                 {"unsupported", json_of_nodes(unsupported)},
+                 {"unknown", json_of_nodes(unknown)}});
   console.result(result);
-  return exit == Exit::done && unsupported.empty() ? Exit::done : Exit::answer_is_no;
+  return exit == Exit::done && runs(verdicts).value_or(false) ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace
@@ -520,7 +532,7 @@ void add_convert(Program& program) {
   CLI::App* command = program.add_command("convert",
                                           "reads a model and rewrites it so that TensorRT can run it, and proves on "
                                           "the CPU that nothing changed; exit code "
-                                          "1 if a node is left that nobody runs",
+                                          "1 if a node is left that nobody runs, or of which nobody knows",
                                           "graft convert digits.onnx -o digits.graft.onnx\n"
                                           "  graft convert frozen.pb -o model.onnx --input image:1x224x224x3\n"
                                           "  graft convert deploy.prototxt trained.caffemodel -o model.onnx",

@@ -2,8 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "cli/ask_tensorrt.hpp"
 #include "cli/inspect_page.hpp"
@@ -14,6 +20,7 @@
 #include "graft/error.hpp"
 #include "graph/faults.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/shape_inference.hpp"
 #include "passes/pipeline.hpp"
 
 namespace graft::cli {
@@ -23,6 +30,8 @@ struct Arguments {
   ModelArguments model;
   TruthOptions truth;
   std::string report;
+  bool all = false;      ///< Every node is printed.
+  bool convert = false;  ///< What `graft convert` makes of the model is inspected.
 };
 
 /// Infers types and shapes, and notes on a node what is wrong with it, so that it is judged like any other.
@@ -49,29 +58,67 @@ void hide_faults(Model& model) {
 
 /// Of fusions nothing is proven here, which may take long. The native form of an operator is tried, as it may hold for
 /// some sizes alone.
-Forecast forecast_for(const Console& console, const Model& model) {
-  Model converted = model.clone();
-  hide_faults(converted);
+ConvertReport convert_in_memory(Model& model) {
   ConvertOptions options;
   options.prove = false;
-  model.graph().for_each_node([&](const Node& node) { options.prove = options.prove || find_operator_for(node); });
+  std::as_const(model).graph().for_each_node(
+      [&](const Node& node) { options.prove = options.prove || find_operator_for(node); });
+  return convert(model, options);
+}
+
+/// What `graft convert` chooses for the node of Graft that gives a value, by the name of the value.
+std::map<std::string, const OperatorChoice*> choices_by_output(const Model& converted, const ConvertReport& report) {
+  std::map<std::string, const OperatorChoice*> by_node;
+  for (const OperatorChoice& choice : report.choices) by_node.emplace(choice.node, &choice);
+  std::map<std::string, const OperatorChoice*> by_output;
+  converted.graph().for_each_node([&](const Node& node) {
+    const auto choice = by_node.find(describe(node));
+    if (choice == by_node.end() || node.output() == nullptr) return;
+    by_output.emplace(node.output()->name, choice->second);
+  });
+  return by_output;
+}
+
+struct Prospect {
+  Forecast forecast;
+  std::size_t nodes = 0;  ///< Of the converted model.
+};
+
+Prospect prospect_of(const Console& console, const Model& model) {
+  Model converted = model.clone();
+  hide_faults(converted);
   ConvertReport report;
   try {
-    report = convert(converted, options);
+    report = convert_in_memory(converted);
   } catch (const Error& error) {
     console.warn(
         fmt::format("`graft convert` refuses the model, so nothing is said of what it would make: {}", error.what()));
   }
-  Forecast forecast;
+  Prospect prospect{.forecast = {}, .nodes = converted.graph().node_count()};
+  const auto choices = choices_by_output(converted, report);
+  std::map<std::string, std::string> plugins;  // of nodes whose output a plugin gives then: why a plugin
+  model.graph().for_each_node([&](const Node& node) {
+    const auto choice = node.output() == nullptr ? choices.end() : choices.find(node.output()->name);
+    if (choice == choices.end() || choice->second->kind != OperatorChoice::Kind::plugin) return;
+    plugins.emplace(describe(node), choice->second->reason);
+  });
   for (const Rewrite& rewrite : report.rewrites) {
-    const std::string what = rewrite.pass == "remove_dead"
-                                 ? "no output needs it: `graft convert` takes it away"
-                                 : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
-    for (const std::string& node : rewrite.nodes) forecast.becomes.emplace(node, what);
+    std::string what = rewrite.pass == "remove_dead"
+                           ? "no output needs it: `graft convert` takes it away"
+                           : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
+    for (const std::string& node : rewrite.nodes) {
+      const auto plugin = plugins.find(node);
+      if (plugin == plugins.end()) continue;
+      what += fmt::format(", as a plugin: {}", plugin->second);
+      break;
+    }
+    for (const std::string& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
   }
   for (const std::string& warning : report.warnings) console.warn(warning);
-  for (const Rewrite& rewrite : report.undone) forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
-  return forecast;
+  for (const Rewrite& rewrite : report.undone) {
+    prospect.forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
+  }
+  return prospect;
 }
 
 /// A Constant is a part of the nodes that read it; there is nothing to say of one that is native.
@@ -90,7 +137,7 @@ void print_counts(const Console& console, const std::vector<NodeVerdict>& nodes)
     const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const NodeVerdict& node) {
       return node.verdict == verdict && !is_mere_constant(node);
     });
-    if (count == 0 && is_by_tensorrt(verdict)) continue;
+    if (count == 0 && (is_by_tensorrt(verdict) || is_open(verdict))) continue;
     table.add({{std::string(name_of(verdict)), count == 0 ? Colour::faint : colour_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Colour::faint : Colour::strong},
                {std::string(meaning_of(verdict)), Colour::faint}});
@@ -98,23 +145,31 @@ void print_counts(const Console& console, const std::vector<NodeVerdict>& nodes)
   console.print(table);
 }
 
-/// Nodes with the same verdict for the same reason.
+/// Nodes of which one thing is said.
 struct Group {
-  const NodeVerdict* first = nullptr;
   std::vector<const NodeVerdict*> nodes;
+
+  [[nodiscard]] const NodeVerdict& first() const { return *nodes.front(); }
 };
 
+bool is_problem(const NodeVerdict& node) {
+  return is_bad(node.verdict) || is_open(node.verdict) || !node.cause.empty();
+}
+
+/// Problems go by operator, the rest by reason; with `every_node` each node is a group.
 std::vector<Group> grouped(const std::vector<NodeVerdict>& nodes, bool every_node) {
   std::vector<Group> groups;
+  std::map<std::tuple<Verdict, std::string, std::string>, std::size_t> index;
   for (const NodeVerdict& node : nodes) {
     if (is_mere_constant(node)) continue;
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-      return group.first->verdict == node.verdict && group.first->reason == node.reason;
-    });
-    if (same != groups.end() && !every_node) {
-      same->nodes.push_back(&node);
+    const bool is_behind = node.verdict == Verdict::not_asked;
+    const auto key = std::tuple(node.verdict, is_problem(node) ? (is_behind ? "-" : node.op) : "",
+                                is_problem(node) ? "" : node.reason);
+    const auto [found, is_new] = index.emplace(key, groups.size());
+    if (is_new || every_node) {
+      groups.push_back({{&node}});
     } else {
-      groups.push_back({&node, {&node}});
+      groups[found->second].nodes.push_back(&node);
     }
   }
   return groups;
@@ -122,6 +177,7 @@ std::vector<Group> grouped(const std::vector<NodeVerdict>& nodes, bool every_nod
 
 /// "3 Conv, 1 Relu"
 std::string operators_text(const Group& group) {
+  constexpr std::size_t few = 12;
   std::vector<std::pair<std::string, std::size_t>> counts;
   for (const NodeVerdict* node : group.nodes) {
     const auto same = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == node->op; });
@@ -131,12 +187,14 @@ std::string operators_text(const Group& group) {
       ++same->second;
     }
   }
+  std::stable_sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
-  for (const auto& [op, count] : counts) {
+  for (std::size_t i = 0; i < counts.size() && i < few; ++i) {
+    const auto& [op, count] = counts[i];
     text += text.empty() ? "" : ", ";
     text += count == 1 ? op : fmt::format("{} {}", count, op);
   }
-  return text;
+  return counts.size() <= few ? text : fmt::format("{} and {} other operators", text, counts.size() - few);
 }
 
 std::string names_text(const Group& group) {
@@ -146,24 +204,80 @@ std::string names_text(const Group& group) {
   return group.nodes.size() <= few ? text : fmt::format("{} and {} more", text, group.nodes.size() - few);
 }
 
-/// What there is something to say of; the rest, which is plainly native, on one line. With -v every node.
-void print_nodes(const Console& console, const std::vector<NodeVerdict>& nodes) {
-  Table plain;
-  for (const Group& group : grouped(nodes, console.verbose)) {
-    const NodeVerdict& judged = *group.first;
-    if (judged.reason.empty()) {
-      plain.add({std::string(name_of(judged.verdict)), {operators_text(group), Colour::faint}});
-      continue;
-    }
-    Table table;
-    const Cell verdict(std::string(name_of(judged.verdict)), colour_of(judged.verdict));
-    table.add({verdict, {operators_text(group) + "  " + names_text(group), Colour::strong}});
-    table.add({"", judged.reason});
-    if ((is_bad(judged.verdict) || !judged.cause.empty()) && !judged.advice.empty())
-      table.add({"", {"what to do: " + judged.advice, Colour::faint}});
-    console.print();
-    console.print(table);
+std::size_t count_reasons(const Group& group) {
+  std::set<std::string_view> reasons;
+  for (const NodeVerdict* node : group.nodes) reasons.insert(node->reason);
+  return reasons.size();
+}
+
+/// The beginning of what TensorRT said at length.
+std::string beginning_of(const std::string& text) {
+  constexpr std::size_t longest = 500;
+  return text.size() <= longest ? text : text.substr(0, text.find_last_of(' ', longest)) + " ...";
+}
+
+void print_group(const Console& console, const Group& group, bool whole) {
+  const NodeVerdict& judged = group.first();
+  Table table;
+  const Cell verdict(std::string(name_of(judged.verdict)), colour_of(judged.verdict));
+  table.add({verdict, {operators_text(group) + "  " + names_text(group), Colour::strong}});
+  std::string reason = whole ? judged.reason : beginning_of(judged.reason);
+  if (const std::size_t reasons = count_reasons(group); reasons > 1) {
+    reason = fmt::format("the first: {} ({} other reasons: --all)", reason, reasons - 1);
   }
+  table.add({"", reason});
+  if (is_problem(judged) && !judged.advice.empty()) {
+    table.add({"", {"what to do: " + judged.advice, Colour::faint}});
+  }
+  console.print();
+  console.print(table);
+}
+
+/// Problems first, the worst before the others; then a little of what there is to say of the rest, and what is plainly
+/// native, on one line. With `all` every node.
+void print_nodes(const Console& console, const std::vector<NodeVerdict>& nodes, bool all) {
+  constexpr std::size_t few_problems = 8;
+  constexpr std::size_t few_others = 4;
+  std::vector<Group> problems;
+  std::vector<Group> others;
+  Table plain;
+  for (Group& group : grouped(nodes, all)) {
+    if (is_problem(group.first())) {
+      problems.push_back(std::move(group));
+    } else if (group.first().reason.empty()) {
+      plain.add({std::string(name_of(group.first().verdict)),
+                 {all ? group.first().op + "  " + group.first().node : operators_text(group), Colour::faint}});
+    } else {
+      others.push_back(std::move(group));
+    }
+  }
+  if (!all) {
+    std::stable_sort(problems.begin(), problems.end(), [](const Group& a, const Group& b) {
+      const auto key = [](const Group& g) { return std::pair(g.first().verdict, g.nodes.size()); };
+      return key(a) > key(b);
+    });
+    std::stable_sort(others.begin(), others.end(),
+                     [](const Group& a, const Group& b) { return a.nodes.size() > b.nodes.size(); });
+  } else {
+    std::stable_sort(problems.begin(), problems.end(),
+                     [](const Group& a, const Group& b) { return a.first().verdict > b.first().verdict; });
+  }
+  const auto print = [&](const std::vector<Group>& groups, std::size_t few) {
+    std::size_t left_out = 0;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (all || i < few) {
+        print_group(console, groups[i], all);
+      } else {
+        left_out += groups[i].nodes.size();
+      }
+    }
+    if (left_out == 0) return;
+    console.print();
+    console.print(fmt::format("and {} more, for {} other reasons: --all shows them", count_text(left_out, "node"),
+                              groups.size() - few));
+  };
+  print(problems, few_problems);
+  print(others, few_others);
   if (plain.empty()) return;
   console.print();
   console.print(plain);
@@ -175,6 +289,13 @@ void warn_of_fields(const Console& console, const std::vector<NodeVerdict>& node
     if (node.verdict != Verdict::plugin || node.cause.empty()) continue;
     console.warn(fmt::format("node '{}' ({}): {}\n{}", node.node, node.op, node.reason, node.advice));
   }
+}
+
+/// TensorRT was asked about the model as it is, which is not the one that an engine is to be built from.
+std::string advice_to_convert(const Model& model, const Prospect& prospect) {
+  return fmt::format(
+      "asked about the model as it is, of {}; `graft convert` makes {} of it: --convert asks about those",
+      count_text(model.graph().node_count(), "node"), count_text(prospect.nodes, "node"));
 }
 
 report::Report page_of(const Model& model, const std::vector<NodeVerdict>& nodes, const Arguments& arguments,
@@ -194,18 +315,24 @@ Exit inspect(const Console& console, const Arguments& options) {
   const InputShapes shapes = input_shapes(arguments);
   Origin origin;
   Model model = read(arguments, shapes, &origin);
-  infer_and_note_faults(model, shapes);
+  if (options.convert) {
+    infer_shapes(model, shapes);
+    convert_in_memory(model);
+  }
+  infer_and_note_faults(model, options.convert ? InputShapes() : shapes);
   warn_of_missing_ranks(console, model);
-  std::vector<NodeVerdict> nodes = judge_nodes(model, forecast_for(console, model));
+  const Prospect prospect = options.convert ? Prospect() : prospect_of(console, model);
+  std::vector<NodeVerdict> nodes = judge_nodes(model, prospect.forecast);
   TruthAnswer truth;
-  if (options.truth.level != "rule") truth = ask_tensorrt(console, model, options.truth, nodes);
+  if (options.truth.level != "rule") {
+    truth = ask_tensorrt(console, model, options.truth, nodes);
+    if (!prospect.forecast.becomes.empty()) truth.lines.push_back(advice_to_convert(model, prospect));
+  }
 
-  bool runs = true;
   Json listed = Json::array();
   Json counts = Json::object();
   for (const Verdict verdict : all_verdicts) counts[std::string(name_of(verdict))] = 0;
   for (const NodeVerdict& node : nodes) {
-    runs = runs && !is_bad(node.verdict);
     counts[std::string(name_of(node.verdict))] = counts[std::string(name_of(node.verdict))].get<int>() + 1;
     listed.push_back({{"node", node.node},
                       {"operator", node.op},
@@ -224,21 +351,19 @@ Exit inspect(const Console& console, const Arguments& options) {
   console.print(table_of_ends(model));
   console.print();
   print_counts(console, nodes);
-  print_nodes(console, nodes);
+  print_nodes(console, nodes, options.all || console.verbose);
   warn_of_fields(console, nodes);
   for (const std::string& line : truth.lines) console.print(line);
   if (!options.report.empty()) write_report(console, page_of(model, nodes, options, was), options.report);
-  Json result = {{"schema", "graft.inspect"},
-                 {"version", 2},
-                 {"model", arguments.model},
-                 {"opset", model.graph().opset()},
-                 {"runs", runs}};
+  Json result = {{"schema", "graft.inspect"},      {"version", 2},
+                 {"model", arguments.model},       {"converted", options.convert},
+                 {"opset", model.graph().opset()}, {"runs", json_of_runs(nodes)}};
   result.update(truth.facts);
   result.update(json_of_ends(model));
   result.update(json_of_origin(origin));
   result.update({{"counts", counts}, {"nodes", listed}});
   console.result(result);
-  return runs ? Exit::done : Exit::answer_is_no;
+  return runs(nodes).value_or(false) ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace
@@ -247,7 +372,8 @@ void add_inspect(Program& program) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_command(
       "inspect",
-      "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin or unsupported; "
+      "a model's inputs and outputs, and how each node will run in TensorRT: native, lowered, plugin, unsupported or "
+      "unknown; "
       "asked, TensorRT itself says refused, fails, hangs or crashes, and behind such a node perhaps not asked. Exit "
       "code 1 if a node does not run",
       "graft inspect digits.onnx\n"
@@ -257,6 +383,9 @@ void add_inspect(Program& program) {
   add_model_files(*command, arguments->model);
   add_input_shapes(*command, arguments->model);
   add_kept_outputs(*command, arguments->model);
+  command->add_flag("--convert", arguments->convert,
+                    "inspect what `graft convert` makes of the model, in memory, with nothing proven");
+  command->add_flag("--all", arguments->all, "every node, and not the problems and the rest by count");
   add_truth_options(*command, arguments->truth);
   add_report_option(*command, arguments->report, "the network, coloured by verdict, and every node with the reason");
 }

@@ -30,6 +30,7 @@ report::Kind kind_of(Verdict verdict) {
       kind.mark = "◆";
       kind.tone = report::Tone::green;
       break;
+    case Verdict::unknown:
     case Verdict::not_asked:
       kind.mark = "?";
       kind.tone = report::Tone::amber;
@@ -67,7 +68,7 @@ report::Table add_verdicts(report::Report& report, const Model& model, const std
   for (const Verdict verdict : all_verdicts) {
     const bool is_there =
         std::any_of(nodes.begin(), nodes.end(), [&](const NodeVerdict& n) { return n.verdict == verdict; });
-    if (is_there || !is_by_tensorrt(verdict)) report.kinds.push_back(kind_of(verdict));
+    if (is_there || (!is_by_tensorrt(verdict) && !is_open(verdict))) report.kinds.push_back(kind_of(verdict));
   }
   const report::ModelPlaces drawn = report::add_graphs(report, model, title);
   std::vector<std::optional<report::Place>> places;

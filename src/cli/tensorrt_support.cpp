@@ -13,6 +13,9 @@
 namespace graft::cli {
 namespace {
 
+/// Where all that follows was measured, each operator in a model of its own that was parsed and built.
+constexpr std::string_view measured_in = "TensorRT-RTX 1.7.1";
+
 // Those of which OnnxParser.supports_operator says no, of the 203 operators in ONNX 1.23.
 constexpr auto refused = std::to_array<std::string_view>({
     "AffineGrid",
@@ -63,6 +66,164 @@ constexpr auto refused = std::to_array<std::string_view>({
     "Unique",
 });
 
+/// supports_operator says yes of these; the parser looks for a plugin that its registry does not have.
+constexpr auto without_plugin = std::to_array<std::string_view>({"CausalConvWithState", "LinearAttention", "NonZero"});
+
+/// Of which at least one form was built. Of an operator that is in no list nothing was measured.
+constexpr auto built = std::to_array<std::string_view>({
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Add",
+    "And",
+    "ArgMax",
+    "ArgMin",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "AveragePool",
+    "BatchNormalization",
+    "BlackmanWindow",
+    "Cast",
+    "CastLike",
+    "Ceil",
+    "Celu",
+    "Clip",
+    "Concat",
+    "Constant",
+    "ConstantOfShape",
+    "Conv",
+    "ConvTranspose",
+    "Cos",
+    "Cosh",
+    "CumSum",
+    "DepthToSpace",
+    "DequantizeLinear",
+    "Div",
+    "Dropout",
+    "Einsum",
+    "Elu",
+    "Equal",
+    "Erf",
+    "Exp",
+    "Expand",
+    "EyeLike",
+    "Flatten",
+    "Floor",
+    "GRU",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Gelu",
+    "Gemm",
+    "GlobalAveragePool",
+    "GlobalLpPool",
+    "GlobalMaxPool",
+    "Greater",
+    "GreaterOrEqual",
+    "GridSample",
+    "GroupNormalization",
+    "HammingWindow",
+    "HannWindow",
+    "HardSigmoid",
+    "HardSwish",
+    "Hardmax",
+    "Identity",
+    "If",
+    "InstanceNormalization",
+    "IsInf",
+    "IsNaN",
+    "LRN",
+    "LSTM",
+    "LayerNormalization",
+    "LeakyRelu",
+    "Less",
+    "LessOrEqual",
+    "Log",
+    "LogSoftmax",
+    "Loop",
+    "LpNormalization",
+    "LpPool",
+    "MatMul",
+    "Max",
+    "MaxPool",
+    "Mean",
+    "MeanVarianceNormalization",
+    "Min",
+    "Mish",
+    "Mod",
+    "Mul",
+    "Neg",
+    "Not",
+    "OneHot",
+    "Or",
+    "PRelu",
+    "Pad",
+    "Pow",
+    "QuantizeLinear",
+    "RMSNormalization",
+    "RNN",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Range",
+    "Reciprocal",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Relu",
+    "Reshape",
+    "Resize",
+    "ReverseSequence",
+    "RotaryEmbedding",
+    "Round",
+    "STFT",
+    "Scan",
+    "Scatter",
+    "ScatterElements",
+    "ScatterND",
+    "Selu",
+    "Shape",
+    "Shrink",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Size",
+    "Slice",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "SpaceToDepth",
+    "Split",
+    "Sqrt",
+    "Squeeze",
+    "Sub",
+    "Sum",
+    "Swish",
+    "Tan",
+    "Tanh",
+    "TensorScatter",
+    "ThresholdedRelu",
+    "Tile",
+    "TopK",
+    "Transpose",
+    "Trilu",
+    "Unsqueeze",
+    "Upsample",
+    "Where",
+    "Xor",
+});
+
 struct Advice {
   std::string_view type;
   std::string_view advice;
@@ -86,6 +247,7 @@ constexpr auto advice_by_type = std::to_array<Advice>({
      "library has EfficientNMS_TRT, which takes other inputs"},
     {"Unique", sized_by_data},
     {"Compress", sized_by_data},
+    {"NonZero", sized_by_data},
     {"TopK",
      "ask for at most 3840, where fewer are enough; or split its axis into parts of at most 3840, take TopK of each "
      "and merge them after the network"},
@@ -138,6 +300,9 @@ std::optional<std::string> refused_top_k(const Node& node) {
 
 std::optional<std::string> refused_resize(const Node& node) {
   if (node.int_or("antialias", 0) != 0) return "antialias = 1; TensorRT has no antialiased Resize";
+  if (const std::string policy = node.string_or("keep_aspect_ratio_policy", "stretch"); policy != "stretch") {
+    return fmt::format("keep_aspect_ratio_policy = {}; TensorRT's Resize has stretch only", policy);
+  }
   const std::string mode = node.string_or("coordinate_transformation_mode", "half_pixel");
   if (mode == "tf_crop_and_resize" || mode == "half_pixel_symmetric") {
     return fmt::format("coordinate_transformation_mode = {}, which TensorRT's Resize does not have", mode);
@@ -150,6 +315,9 @@ std::optional<std::string> refused_pooling(const Node& node) {
   if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; })) {
     return "dilations other than 1, which TensorRT's pooling does not have";
   }
+  if (const std::int64_t p = node.is("LpPool") ? node.int_or("p", 2) : 2; p != 1 && p != 2) {
+    return fmt::format("p = {}; TensorRT has LpPool of p = 1 and 2", p);
+  }
   if (node.is("MaxPool") && has_output(node, 1)) return "its output Indices is used; TensorRT's pooling gives none";
   return std::nullopt;
 }
@@ -160,21 +328,167 @@ std::optional<std::string> refused_scatter(const Node& node) {
   return fmt::format("reduction = {}; TensorRT scatters without reduction only", reduction);
 }
 
+bool is_type_of(const Value* value, std::initializer_list<ElementType> types) {
+  return value != nullptr && value->type && std::find(types.begin(), types.end(), *value->type) != types.end();
+}
+
+/// The first tensor of a node that has one of these types.
+const Value* tensor_of_type(const Node& node, std::initializer_list<ElementType> types) {
+  for (const std::vector<Value*>* values : {&node.inputs, &node.outputs}) {
+    for (const Value* value : *values) {
+      if (is_type_of(value, types)) return value;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<std::string> refused_type(const Node& node) {
+  using enum ElementType;
+  const Value* value = tensor_of_type(node, {i16, u16, u32, u64, complex64, complex128});
+  if (value == nullptr) return std::nullopt;
+  return fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type));
+}
+
+/// An input that has to be a constant, and is fed to the network.
+std::optional<std::string> refused_input(const Node& node, std::size_t index, std::string_view what) {
+  const Value* value = node.input(index);
+  if (value == nullptr || !value->is_input || value->initializer) return std::nullopt;
+  return fmt::format("its {} '{}' is an input of the network; TensorRT takes a constant only", what, value->name);
+}
+
+std::optional<std::string> refused_quantization(const Node& node) {
+  if (const Value* value = tensor_of_type(node, {ElementType::u8})) {
+    return fmt::format("'{}' is u8; TensorRT quantizes to signed numbers", value->name);
+  }
+  const Value* zero = node.input(2);
+  const std::optional<TensorData> constant = zero == nullptr ? std::nullopt : zero->constant();
+  if (!constant) return std::nullopt;
+  const auto bytes = constant->bytes.view();
+  if (std::all_of(bytes.begin(), bytes.end(), [](auto byte) { return byte == decltype(byte){}; })) return std::nullopt;
+  return "its zero point is not zero; TensorRT quantizes symmetrically";
+}
+
+/// -1 where it is unknown.
+std::int64_t rank_of(const Value* value) {
+  return value == nullptr || !value->shape ? -1 : static_cast<std::int64_t>(value->shape->size());
+}
+
+std::optional<std::string> refused_tensor_scatter(const Node& node) {
+  if (const std::string mode = node.string_or("mode", "linear"); mode != "linear") {
+    return fmt::format("mode = {}; TensorRT has linear only", mode);
+  }
+  const std::int64_t rank = rank_of(node.input(0));
+  if (rank < 0 || rank == 4) return std::nullopt;
+  return fmt::format("its past_cache has rank {}; TensorRT takes 4 only", rank);
+}
+
+std::optional<std::string> refused_attention(const Node& node) {
+  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
+    if (has_output(node, i)) return "more than its first output is used; TensorRT's Attention gives that one only";
+  }
+  if (node.float_or("softcap", 0) != 0) return "softcap, which TensorRT's Attention does not have";
+  if (node.attribute("softmax_precision") != nullptr) {
+    return "softmax_precision, which TensorRT's Attention does not have";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> refused_form(const Node& node) {
+  using enum ElementType;
+  const std::string& type = node.op_type;
+  if (type == "TopK") return refused_top_k(node);
+  if (type == "Resize") return refused_resize(node);
+  if (type == "MaxPool" || type == "AveragePool" || type == "LpPool") return refused_pooling(node);
+  if (type == "ScatterND" || type == "ScatterElements") return refused_scatter(node);
+  if (type == "Attention") return refused_attention(node);
+  if (type == "CumSum") return refused_input(node, 1, "axis");
+  if ((type == "ReduceMax" || type == "ReduceMin") && is_type_of(node.input(0), {boolean})) {
+    return "TensorRT reduces numbers, and not truth values";
+  }
+  if (type.starts_with("Reduce") || type == "Squeeze" || type == "Unsqueeze") return refused_input(node, 1, "axes");
+  if (type == "QuantizeLinear" || type == "DequantizeLinear") return refused_quantization(node);
+  if (type == "Range" && is_type_of(node.input(0), {f16, bf16})) return "it counts in f32, i32 and i64 only";
+  if (type == "Celu" && is_type_of(node.input(0), {f16, bf16})) return "Celu is taken in f32 only";
+  if (type == "TensorScatter") return refused_tensor_scatter(node);
+  if (type == "Dropout") {
+    const Value* training = node.input(2);
+    const std::optional<TensorData> constant = training == nullptr ? std::nullopt : training->constant();
+    if (constant && constant->scalar().value_or(0) != 0) return "its training_mode is true; TensorRT is for inference";
+  }
+  if (type == "MatMul" && rank_of(node.input(0)) == 1 && rank_of(node.input(1)) > 2) {
+    return "a vector times more than one matrix";
+  }
+  if (type == "LayerNormalization" && (has_output(node, 1) || has_output(node, 2))) {
+    return "its outputs Mean or InvStdDev are used; TensorRT gives the normalised tensor only";
+  }
+  if (type == "BatchNormalization" && node.int_or("training_mode", 0) != 0) {
+    return "training_mode = 1; TensorRT has it for inference only";
+  }
+  if (type == "Mod" && node.int_or("fmod", 0) == 0 && is_type_of(node.input(0), {f32, f16, bf16})) {
+    return "fmod = 0 of floating-point numbers; TensorRT takes integers there";
+  }
+  return std::nullopt;
+}
+
+/// A tensor of fewer than 8 bits an element, or of floating-point numbers of 8.
+const Value* narrow_float_or_integer(const Node& node) {
+  using enum ElementType;
+  return tensor_of_type(node, {f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, u4, i4, f4e2m1, u2, i2, f6e2m3});
+}
+
+template <std::size_t N>
+bool is_in(const std::array<std::string_view, N>& list, std::string_view type) {
+  return std::find(list.begin(), list.end(), type) != list.end();
+}
+
+/// What handles 8-bit integers as the bytes that they are, or turns them into numbers.
+constexpr auto takes_bytes = std::to_array<std::string_view>({
+    "Cast",      "CastLike", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear",
+    "Expand",    "Flatten",  "Gather", "Identity", "QuantizeLinear",  "Reshape",
+    "Shape",     "Size",     "Slice",  "Split",    "Squeeze",         "Transpose",
+    "Unsqueeze",
+});
+
 }  // namespace
 
 std::optional<std::string> refusal_of_tensorrt(const Node& node) {
   const std::string& type = node.op_type;
-  if (std::find(refused.begin(), refused.end(), type) != refused.end()) return "TensorRT's parser does not know it";
-  if (handles_text(node)) return "it handles text (string tensors), which TensorRT does not have";
-  if (type == "NonMaxSuppression") return "TensorRT's parser takes it, but its builder finds no implementation";
-  if (type == "TopK") return refused_top_k(node);
-  if (type == "Resize") return refused_resize(node);
-  if (type == "MaxPool" || type == "AveragePool") return refused_pooling(node);
-  if (type == "ScatterND" || type == "ScatterElements") return refused_scatter(node);
-  if (type == "LayerNormalization" && (has_output(node, 1) || has_output(node, 2))) {
-    return "its outputs Mean or InvStdDev are used; TensorRT gives the normalised tensor only";
+  const auto measured = [](std::string_view what) { return fmt::format("{} (measured in {})", what, measured_in); };
+  if (is_in(refused, type)) return measured("TensorRT's parser does not know it");
+  if (is_in(without_plugin, type)) {
+    return measured("TensorRT's parser refuses it: it makes a plugin of it that its registry does not have");
   }
+  if (handles_text(node)) return "it handles text (string tensors), which TensorRT does not have";
+  if (type == "NonMaxSuppression") {
+    return measured("TensorRT's parser takes it, but its builder finds no implementation");
+  }
+  if (const auto reason = refused_form(node)) return measured(*reason);
+  if (const auto reason = refused_type(node)) return measured(*reason);
   return std::nullopt;
+}
+
+std::optional<std::string> doubt_about(const Node& node) {
+  using enum ElementType;
+  if (node.is("RoiAlign")) {
+    return fmt::format(
+        "TensorRT makes NVIDIA's plugin ROIAlign of it, which calls CUDA when it is made: without a GPU its parser "
+        "refuses it or dies (measured in {}); with one it was not measured",
+        measured_in);
+  }
+  if (node.is("Attention")) {
+    return fmt::format("of 34 forms of it that the parser takes, the builder built 5 (measured in {})", measured_in);
+  }
+  if (!is_in(built, node.op_type)) return fmt::format("it was not measured in {}", measured_in);
+  const bool is_quantizing = node.is("QuantizeLinear") || node.is("DequantizeLinear");
+  if (const Value* narrow = is_quantizing ? nullptr : narrow_float_or_integer(node)) {
+    return fmt::format("'{}' is {}, which TensorRT takes between QuantizeLinear and DequantizeLinear (measured in {})",
+                       narrow->name, to_string(*narrow->type), measured_in);
+  }
+  const Value* bytes = is_in(takes_bytes, node.op_type) ? nullptr : tensor_of_type(node, {i8, u8});
+  if (bytes == nullptr) return std::nullopt;
+  return fmt::format(
+      "'{}' is {}; computing with 8-bit integers builds in some cases and fails in others (measured in {})",
+      bytes->name, to_string(*bytes->type), measured_in);
 }
 
 std::string advice_on_refusal(const Node& node) {
@@ -202,12 +516,6 @@ bool fails_by_rule(const Node& node) {
   } catch (const Error&) {  // an attribute of the wrong type
     return true;
   }
-}
-
-std::string remark_on_native(const Node& node) {
-  if (node.is("RoiAlign"))
-    return "native, but building it takes a GPU: NVIDIA's ROIAlign plugin calls CUDA when it is made";
-  return {};
 }
 
 }  // namespace graft::cli

@@ -8,15 +8,17 @@
 
 namespace graft::cli {
 
-/// Why TensorRT cannot run a node of the standard domain; nothing where it can. Measured with TensorRT-RTX 1.7: the
-/// operators that its parser refuses, and forms that its parser or builder refuses of operators it has otherwise.
+/// Why TensorRT cannot run a node of the standard domain; nothing where it can, and where nobody knows. Measured, and
+/// the reason says where: operators that its parser refuses, and forms that its parser or builder refuses of operators
+/// that it has otherwise.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const Node& node);
 
 /// Whether a node does not run whatever it is fed with: that, or there is something wrong in it.
 [[nodiscard]] bool fails_by_rule(const Node& node);
 
-/// Something to know about a node that TensorRT runs; empty for most.
-[[nodiscard]] std::string remark_on_native(const Node& node);
+/// Why the rules do not know whether TensorRT runs a node of the standard domain, which only TensorRT itself can tell;
+/// nothing where they do.
+[[nodiscard]] std::optional<std::string> doubt_about(const Node& node);
 
 /// What to do about a node of the standard domain that TensorRT does not run.
 [[nodiscard]] std::string advice_on_refusal(const Node& node);

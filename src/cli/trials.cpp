@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/engine_session.hpp"
@@ -55,12 +56,28 @@ Trials::Trials(const Console& console, TrialOptions options)
   }
 }
 
+double Trials::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+}
+
+bool Trials::is_spent() const { return seconds() >= options_.max_seconds; }
+
+BudgetSpent Trials::seconds_spent() const {
+  return {fmt::format("the budget of {:g} s is spent (--max-seconds)", options_.max_seconds)};
+}
+
 Trial Trials::parse(const Model& model) {
+  if (parses_ > 0 && is_spent()) throw seconds_spent();
   ++parses_;
   return ask("parse", model, {});
 }
 
 Trial Trials::build(const Model& model, const std::vector<std::string>& shapes) {
+  if (builds_ >= options_.max_builds) {
+    throw BudgetSpent{
+        fmt::format("the budget of {} is spent (--max-builds)", count_text(options_.max_builds, "build"))};
+  }
+  if (is_spent()) throw seconds_spent();
   ++builds_;
   return ask("build", model, shapes);
 }
@@ -72,8 +89,11 @@ Trial Trials::ask(std::string_view action, const Model& model, const std::vector
                    number / (number + 2));  // how many more there will be, nobody knows
   const std::string file = (folder_.path() / "model.onnx").string();
   write_onnx(model, file);
-  nlohmann::json answer =
-      session_.ask({{"action", action}, {"model", file}, {"shapes", shapes}, {"limit", options_.limit}});
+  // The first trial has all the time that one may take; of the others none goes far beyond the budget.
+  const bool is_first = parses_ + builds_ == 1;
+  const double left = is_first ? options_.limit : std::max(1.0, options_.max_seconds - seconds());
+  const double limit = std::min(options_.limit, left);
+  nlohmann::json answer = session_.ask({{"action", action}, {"model", file}, {"shapes", shapes}, {"limit", limit}});
   progress_.clear();
   const std::string outcome = answer.value("outcome", "");
   workers_ = answer.value("workers", workers_);
@@ -86,19 +106,18 @@ Trial Trials::ask(std::string_view action, const Model& model, const std::vector
             : "Give them with --shapes NAME=MIN..OPT..MAX, or one size with --input NAME:1x3x224x224";
     throw Error(fmt::format("{}{}\n{}", answer.value("message", ""), open_counts(model), how));
   }
+  if (outcome_of(outcome) == Outcome::hung && limit < options_.limit) throw seconds_spent();
   return {outcome_of(outcome), std::move(answer)};
 }
 
 Json Trials::summary() const {
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started_;
-  return {{"parses", parses_}, {"builds", builds_}, {"processes", workers_}, {"seconds", seconds.count()}};
+  return {{"parses", parses_}, {"builds", builds_}, {"processes", workers_}, {"seconds", seconds()}};
 }
 
 std::string Trials::summary_text() const {
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started_;
   return fmt::format("{} was asked: {}, {}, {}, {:.1f} s", tensorrt_text(ready_["tensorrt"]),
                      count_text(parses_, "parse"), count_text(builds_, "build"),
-                     count_text(static_cast<std::size_t>(workers_), "process", "processes"), seconds.count());
+                     count_text(static_cast<std::size_t>(workers_), "process", "processes"), seconds());
 }
 
 }  // namespace graft::cli

@@ -35,7 +35,14 @@ struct TrialOptions {
   std::string tensorrt = "auto";
   std::vector<std::string> targets;
   bool plugin_override = false;
-  double limit = 300;  ///< Seconds for one trial.
+  double limit = 300;           ///< Seconds for one trial.
+  std::size_t max_builds = 60;  ///< In all.
+  double max_seconds = 300;     ///< In all, from the start on.
+};
+
+/// Thrown in the place of a trial that would be more than the budget allows.
+struct BudgetSpent {
+  std::string what;  ///< "the budget of 60 builds is spent"
 };
 
 class Trials {
@@ -48,6 +55,9 @@ class Trials {
   /// Of every plugin: name, version, namespace, generation, fields, and the library it is from ("": TensorRT's own).
   [[nodiscard]] const nlohmann::json& creators() const { return ready_["creators"]; }
 
+  /// Whether the seconds of the budget are spent.
+  [[nodiscard]] bool is_spent() const;
+  /// These throw BudgetSpent; the first trial is always made.
   [[nodiscard]] Trial parse(const Model& model);
   /// `shapes` are NAME=MIN..OPT..MAX of the inputs with open sizes. Throws Error where one is missing.
   [[nodiscard]] Trial build(const Model& model, const std::vector<std::string>& shapes);
@@ -58,6 +68,9 @@ class Trials {
   [[nodiscard]] std::string summary_text() const;
 
  private:
+  [[nodiscard]] double seconds() const;
+  /// Of the whole budget.
+  [[nodiscard]] BudgetSpent seconds_spent() const;
   [[nodiscard]] Trial ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes);
 
   const Console& console_;

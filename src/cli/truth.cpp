@@ -95,6 +95,8 @@ void declare_outputs(Model& model) {
   }
 }
 
+bool is_known_to_fail(const Node& node) { return fails_by_rule(node) && !node.metadata.contains(fault_note); }
+
 bool fails(Truth level, Outcome outcome) {
   if (outcome == Outcome::refused) return level == Truth::parser;
   return outcome != Outcome::accepted;
@@ -227,8 +229,12 @@ SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& texts
   }
 }
 
+/// One symbol has one size, also one that nobody gave: what is computed from it, 4 * n, then goes with it.
 std::vector<std::string> SizeRanges::of(const Model& part) const {
   constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
+  using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
+  std::vector<const Value*> open;
+  std::array<Sizes, 3> sizes;
   std::vector<std::string> texts;
   for (const Value* input : part.graph().inputs()) {
     if (const auto given = given_.find(input->name); given != given_.end()) {
@@ -236,21 +242,33 @@ std::vector<std::string> SizeRanges::of(const Model& part) const {
       continue;
     }
     if (!is_open(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
-    std::array<std::vector<std::int64_t>, 3> sizes;
-    for (const Dim& dim : *input->shape) {
-      std::array<std::int64_t, 3> ends = of_unknown;
-      for (std::size_t point = 0; point < points_.size(); ++point) {
-        const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
-          const auto found = points_[point].find(name);
-          return found == points_[point].end() ? std::nullopt : std::optional(found->second);
-        };
-        if (const auto size = dim.evaluate(value_of)) ends[point] = *size;
-      }
-      std::sort(ends.begin(), ends.end());
-      for (std::size_t point = 0; point < ends.size(); ++point) sizes[point].push_back(ends[point]);
+    open.push_back(input);
+    for (std::size_t point = 0; point < points_.size(); ++point) {
+      const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
+        const auto found = points_[point].find(name);
+        return found == points_[point].end() ? of_unknown[point] : found->second;
+      };
+      std::vector<std::int64_t>& of_input = sizes[point].emplace_back();
+      for (const Dim& dim : *input->shape) of_input.push_back(dim.evaluate(value_of).value_or(of_unknown[point]));
     }
-    texts.push_back(fmt::format("{}={}..{}..{}", input->name, fmt::join(sizes[0], "x"), fmt::join(sizes[1], "x"),
-                                fmt::join(sizes[2], "x")));
+  }
+  // Sizes of less than nothing, or that shrink where others grow, are no range: the usual sizes alone are one.
+  const auto fits = [&](std::size_t point) {
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      for (std::size_t axis = 0; axis < sizes[point][i].size(); ++axis) {
+        const std::int64_t size = sizes[point][i][axis];
+        const std::int64_t usual = sizes[1][i][axis];
+        if (size < 0 || (point == 0 ? size > usual : size < usual)) return false;
+      }
+    }
+    return true;
+  };
+  for (const std::size_t point : {0U, 2U}) {
+    if (!fits(point)) sizes[point] = sizes[1];
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    texts.push_back(fmt::format("{}={}..{}..{}", open[i]->name, fmt::join(sizes[0][i], "x"),
+                                fmt::join(sizes[1][i], "x"), fmt::join(sizes[2][i], "x")));
   }
   return texts;
 }
@@ -284,16 +302,30 @@ TruthSearch::TruthSearch(Model& model, Trials& trials, const SizeRanges& ranges)
 }
 
 TruthReport TruthSearch::run(Truth level) {
-  if (level != Truth::rule) ask_parser();
-  if (level == Truth::builder) ask_builder();
+  try {
+    if (level != Truth::rule) ask_parser();
+    if (level == Truth::builder) ask_builder();
+  } catch (const BudgetSpent& spent) {
+    leave_unanswered(spent);
+  }
   return report_;
+}
+
+void TruthSearch::leave_unanswered(const BudgetSpent& spent) {
+  std::string why = spent.what;
+  if (!open_failure_.empty()) why += fmt::format("; of the nodes that are left some fail: {}", open_failure_);
+  for (const Node* node : left()) {
+    if (built_.contains(node)) continue;
+    report_.not_asked.emplace(node, why);
+    report_.over_budget.insert(node);
+  }
 }
 
 Model TruthSearch::smallest_part(const Finding& finding) const {
   if (finding.part != nullptr) return finding.part->clone();
   if (finding.inside != nullptr && finding.nodes.size() == 1) {
     if (auto found = alone(*finding.nodes.front(), *finding.inside)) {
-      if (trials_.parse(*found).outcome == finding.outcome) return std::move(*found);
+      if (!trials_.is_spent() && trials_.parse(*found).outcome == finding.outcome) return std::move(*found);
     }
   }
   return part_of(finding.nodes);
@@ -387,7 +419,7 @@ std::string TruthSearch::suppose_outputs_of(const Node& node) {
 /// The node as it was meant tells what it would make.
 std::string TruthSearch::try_meant_plugin(const Node& node) {
   const auto meant = meant_.find(&node);
-  if (meant == meant_.end()) return {};
+  if (meant == meant_.end() || trials_.is_spent()) return {};
   const MeantPlugin plugin_meant = std::move(meant->second);
   meant_.erase(meant);
   Model model = part_of({&node});
@@ -445,6 +477,7 @@ Trial TruthSearch::try_nodes(Truth level, const Nodes& nodes) {
   Trial trial = level == Truth::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part));
   if (trial.outcome == Outcome::accepted) {
     for (const json& plugin : trial.answer["plugins"]) report_.plugins[plugin.value("layer", "")] = plugin;
+    if (level == Truth::builder) built_.insert(nodes.begin(), nodes.end());
   }
   return trial;
 }
@@ -502,15 +535,32 @@ bool TruthSearch::learn_types(const json& plugin) {
 }
 
 void TruthSearch::ask_builder() {
+  ask_about_known();
   for (Nodes nodes = left(); !nodes.empty(); nodes = left()) {
+    open_failure_.clear();
     Trial trial = try_nodes(Truth::builder, nodes);
     if (trial.outcome == Outcome::accepted) return;
-    for (Finding& found : locate(Truth::builder, nodes, std::move(trial))) {
-      for (Finding& finding : look_inside(std::move(found))) {
-        add(finding);
-        for (Finding& alike : findings_alike(finding)) add(std::move(alike));
-      }
-    }
+    open_failure_ = words_of(trial);
+    for (Finding& found : locate(Truth::builder, nodes, std::move(trial))) add_with_alike(std::move(found));
+  }
+}
+
+/// Of each kind of node that fails by rule the first is asked about alone, so that nothing has to be searched for it.
+void TruthSearch::ask_about_known() {
+  std::set<std::string> kinds;
+  for (const Node* node : left()) {
+    if (bad_.contains(node) || report_.not_asked.contains(node) || !is_known_to_fail(*node)) continue;
+    const auto likeness = likeness_of(*node, can_be_input);
+    if (!kinds.insert(likeness ? likeness->kind : node->op_type).second) continue;
+    const Trial trial = try_nodes(Truth::builder, {node});
+    if (fails(Truth::builder, trial.outcome)) add_with_alike(finding_of({node}, trial));
+  }
+}
+
+void TruthSearch::add_with_alike(Finding found) {
+  for (Finding& finding : look_inside(std::move(found))) {
+    add(finding);
+    for (Finding& alike : findings_alike(finding)) add(std::move(alike));
   }
 }
 
@@ -526,7 +576,6 @@ std::vector<Finding> TruthSearch::findings_alike(const Finding& finding) {
   };
   std::vector<Asked> asked{{finding, *wanted}};
   // Where the rule knows why the first one fails, it knows which others do.
-  const auto by_rule = [](const Node& node) { return fails_by_rule(node) && !node.metadata.contains(fault_note); };
   bool is_asking = true;
   for (const Node* node : left()) {
     auto likeness = node->op_type == first.op_type ? likeness_of(*node, can_be_input) : std::nullopt;
@@ -534,8 +583,8 @@ std::vector<Finding> TruthSearch::findings_alike(const Finding& finding) {
     const auto same = std::find_if(asked.begin(), asked.end(),
                                    [&](const Asked& each) { return each.likeness.exact == likeness->exact; });
     const Asked* as = same == asked.end() ? nullptr : &*same;
-    if (as == nullptr && by_rule(first)) {
-      if (!by_rule(*node)) continue;
+    if (as == nullptr && is_known_to_fail(first)) {
+      if (!is_known_to_fail(*node)) continue;
       as = &asked.front();
     }
     if (as != nullptr) {
@@ -671,7 +720,7 @@ Finding TruthSearch::refusal(const Node& node, const Node* inside, const json& e
 /// What the plugin of a node printed. Where the parser found more than one error, it may have been another's: the node
 /// is asked about alone.
 std::string TruthSearch::printed_of(const Node& node, const json& answer) {
-  const bool is_alone = answer["errors"].size() == 1;
+  const bool is_alone = answer["errors"].size() == 1 || trials_.is_spent();
   return printed_in(is_alone || printed_in(answer).empty() ? answer : trials_.parse(part_of({&node})).answer);
 }
 
@@ -679,7 +728,7 @@ std::string TruthSearch::printed_of(const Node& node, const json& answer) {
 void TruthSearch::find_number_of_inputs(const Node& node, PluginCause& cause) {
   constexpr std::size_t most = 8;
   std::vector<std::size_t> taken;
-  for (std::size_t count = 1; count <= most; ++count) {
+  for (std::size_t count = 1; count <= most && !trials_.is_spent(); ++count) {
     if (count == node.inputs.size() || node.inputs.empty()) continue;
     Model model = part_of({&node});
     Graph& graph = model.graph();

@@ -55,6 +55,7 @@ struct TruthReport {
   std::map<const Node*, std::string> not_asked;   ///< Why TensorRT could not be asked about a node.
   std::map<const Node*, std::string> supposed;    ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
   std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the node.
+  std::set<const Node*> over_budget;              ///< Of those not asked: because the budget was spent.
   std::set<const Node*> runs_inside;              ///< Nodes in branches and bodies that run, beside one that does not.
 };
 
@@ -81,6 +82,10 @@ class TruthSearch {
   [[nodiscard]] Model part_of(const Nodes& nodes) const;
   void ask_parser();
   void ask_builder();
+  void ask_about_known();
+  void add_with_alike(Finding found);
+  /// What is neither bad nor built stays without an answer.
+  void leave_unanswered(const BudgetSpent& spent);
   [[nodiscard]] Nodes left() const;
   /// Whether the answer names a node that was not known to be bad.
   bool add_refusals(const nlohmann::json& answer);
@@ -124,6 +129,8 @@ class TruthSearch {
   std::vector<Node*> nodes_;
   std::map<std::string, const Node*, std::less<>> by_name_;  // inner nodes lead to the outer one
   std::set<const Node*> bad_;
+  std::set<const Node*> built_;  // in one part or another
+  std::string open_failure_;     // TensorRT's words of nodes together of which one is being searched for
   std::map<const Node*, std::string> uncertain_;    // refused, and perhaps for what was supposed
   std::map<const Node*, std::string> supposed_of_;  // of bad nodes: what they were supposed to make
   std::map<const Node*, MeantPlugin> meant_;        // of bad nodes: the plugin that was meant

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "graph/faults.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/plugin_reason.hpp"
 #include "graph/standard_operators.hpp"
 #include "report/model_graph.hpp"
 
@@ -35,7 +37,7 @@ Judgement judge_operator(const Node& node, const OperatorMatch& match, const For
       form && !forecast.stays.contains(describe(node))) {
     return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
   }
-  std::string reason(match.type->why_plugin);
+  std::string reason = reason_for_plugin(node);
   if (match.drop_in != nullptr) {
     reason = fmt::format("Graft's {} stands in for {} {}; {}", match.type->name, match.drop_in->plugin_name,
                          match.drop_in->version, reason);
@@ -43,6 +45,8 @@ Judgement judge_operator(const Node& node, const OperatorMatch& match, const For
   return {Verdict::plugin, reason, "graft build"};
 }
 
+constexpr auto advice_on_doubt =
+    "graft inspect --truth builder asks TensorRT, on a machine with the GPU that it is for";
 constexpr auto use_library = "a plugin library may have it: graft plugins LIB.so; then graft build --plugin-lib LIB.so";
 
 /// What a node is nearly, and what would make it that.
@@ -128,8 +132,9 @@ class Judge {
     if (is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
       const std::optional<std::string> refusal = refusal_of_tensorrt(node);
       if (!refusal) {
-        if (replaced == forecast_.becomes.end()) return {Verdict::native, remark_on_native(node), ""};
-        return {Verdict::native, replaced->second, ""};
+        const auto doubt = doubt_about(node);
+        if (doubt && replaced == forecast_.becomes.end()) return {Verdict::unknown, *doubt, advice_on_doubt};
+        return {Verdict::native, replaced == forecast_.becomes.end() ? "" : replaced->second, ""};
       }
       if (replaced != forecast_.becomes.end()) {
         return {Verdict::lowered, *refusal, replaced->second};
@@ -179,6 +184,7 @@ std::string_view name_of(Verdict verdict) {
     case Verdict::native: return "native";
     case Verdict::lowered: return "lowered";
     case Verdict::plugin: return "plugin";
+    case Verdict::unknown: return "unknown";
     case Verdict::not_asked: return "not asked";
     case Verdict::unsupported: return "unsupported";
     case Verdict::refused: return "refused";
@@ -194,6 +200,7 @@ std::string_view meaning_of(Verdict verdict) {
     case Verdict::native: return "TensorRT runs it as it is";
     case Verdict::lowered: return "`graft convert` makes native layers of it";
     case Verdict::plugin: return "a plugin runs it";
+    case Verdict::unknown: return "the rules do not know; --truth builder asks TensorRT";
     case Verdict::not_asked: return "TensorRT could not be asked about it: it lies behind a node that does not run";
     case Verdict::unsupported: return "neither TensorRT nor Graft runs it";
     case Verdict::refused: return "TensorRT's parser refuses it";
@@ -209,9 +216,23 @@ Colour colour_of(Verdict verdict) {
     case Verdict::plugin: return Colour::good;
     case Verdict::native:
     case Verdict::lowered: return Colour::none;
+    case Verdict::unknown:
     case Verdict::not_asked: return Colour::caution;
     default: return Colour::bad;
   }
+}
+
+std::optional<bool> runs(const std::vector<NodeVerdict>& nodes) {
+  const auto any = [&](bool (*is_that)(Verdict)) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const NodeVerdict& node) { return is_that(node.verdict); });
+  };
+  if (any(is_bad)) return false;
+  return any(is_open) ? std::nullopt : std::optional(true);
+}
+
+Json json_of_runs(const std::vector<NodeVerdict>& nodes) {
+  const std::optional<bool> known = runs(nodes);
+  return known ? Json(*known) : Json();
 }
 
 std::optional<std::string> nearest_own_operator(const std::string& op_type) {

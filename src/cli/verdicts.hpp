@@ -20,6 +20,7 @@ enum class Verdict : std::uint8_t {
   native,
   lowered,
   plugin,
+  unknown,      ///< The rules do not know, and TensorRT was not asked.
   not_asked,    ///< TensorRT was asked about others, and could not be about this one.
   unsupported,  ///< By rule; the rest by TensorRT itself.
   refused,
@@ -27,12 +28,16 @@ enum class Verdict : std::uint8_t {
   hangs,
   crashes,
 };
-inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,     Verdict::plugin,
-                                         Verdict::not_asked, Verdict::unsupported, Verdict::refused,
-                                         Verdict::fails,     Verdict::hangs,       Verdict::crashes};
+inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,     Verdict::plugin,  Verdict::unknown,
+                                         Verdict::not_asked, Verdict::unsupported, Verdict::refused, Verdict::fails,
+                                         Verdict::hangs,     Verdict::crashes};
 
 /// Whether a node with that verdict keeps the network from running.
 [[nodiscard]] constexpr bool is_bad(Verdict verdict) { return verdict >= Verdict::unsupported; }
+/// Whether nobody knows if a node with that verdict runs.
+[[nodiscard]] constexpr bool is_open(Verdict verdict) {
+  return verdict == Verdict::unknown || verdict == Verdict::not_asked;
+}
 /// Whether a node has that verdict only where TensorRT itself is asked, with --truth.
 [[nodiscard]] constexpr bool is_by_tensorrt(Verdict verdict) {
   return verdict == Verdict::not_asked || verdict > Verdict::unsupported;
@@ -63,6 +68,12 @@ struct Forecast {
   std::map<std::string, std::string> becomes;  ///< Of nodes that go: what comes.
   std::set<std::string> stays;                 ///< Operators whose native form was tried and is not the same.
 };
+
+/// Whether a network with these nodes runs; nothing where nobody knows.
+[[nodiscard]] std::optional<bool> runs(const std::vector<NodeVerdict>& nodes);
+
+/// true, false, or null where nobody knows.
+[[nodiscard]] Json json_of_runs(const std::vector<NodeVerdict>& nodes);
 
 /// The operator of Graft, or the plugin it stands in for, that has this name or one that differs by a slip.
 [[nodiscard]] std::optional<std::string> nearest_own_operator(const std::string& op_type);

@@ -11,6 +11,7 @@
 #include "graft/registry.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/plugin_reason.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
@@ -116,18 +117,25 @@ bool replace(Rewriter& rewriter, Node& node, std::string replacement, const std:
   return rewriter.apply(proposal);
 }
 
+/// Says that a node runs as a plugin, and writes the reason on it, where inspect and build find it.
+void choose_plugin(Rewriter& rewriter, Node& node, const std::string& who, const std::string& name,
+                   const std::string& reason) {
+  node.metadata[std::string(reason_note)] = reason;
+  rewriter.choose(who, name, OperatorChoice::Kind::plugin, reason);
+}
+
 void choose_for_operator(Rewriter& rewriter, Node& node) {
   using enum OperatorChoice::Kind;
   const std::shared_ptr<Operator> op = make_operator(node);
   const std::string who = describe(node);
-  const std::string_view name = op->type().name;
+  const std::string name(op->type().name);
   const PluginMode mode = rewriter.options().plugins;
   if (const auto kept = node.metadata.find(keep_note); kept != node.metadata.end()) {
-    rewriter.choose(who, name, plugin, kept->second);
+    choose_plugin(rewriter, node, who, name, kept->second);
     return;
   }
   if (mode == PluginMode::always) {
-    rewriter.choose(who, name, plugin, "asked for: plugins wherever they can stand");
+    choose_plugin(rewriter, node, who, name, "asked for: plugins wherever they can stand");
     return;
   }
   const auto dtype = dtype_of(node);
@@ -145,10 +153,11 @@ void choose_for_operator(Rewriter& rewriter, Node& node) {
       return;
     }
   }
-  std::string reason(op->type().why_plugin);
-  if (mode == PluginMode::never)
-    reason = "no plugins were asked for, but standard operators cannot take its place here";
-  rewriter.choose(who, name, plugin, std::move(reason));
+  node.metadata.erase(std::string(reason_note));  // of an earlier conversion, which may have been asked otherwise
+  const std::string reason = mode == PluginMode::never
+                                 ? "no plugins were asked for, but standard operators cannot take its place here"
+                                 : reason_for_plugin(node);
+  choose_plugin(rewriter, node, who, name, reason);
 }
 
 void choose_for_standard(Rewriter& rewriter, Node& node) {
@@ -161,8 +170,10 @@ void choose_for_standard(Rewriter& rewriter, Node& node) {
     const std::string reason = "asked for: plugins wherever they can stand";
     Proposal proposal = proposal_for(node, to_text(*op), reason);
     proposal.edit = operator_edit(op, input_names(node), node.output()->name);
+    const std::string output = node.output()->name;
+    Graph& graph = *node.graph;
     if (!proposal.outputs.empty() && rewriter.apply(proposal)) {
-      rewriter.choose(who, name, plugin, reason);
+      choose_plugin(rewriter, *graph.find(output)->producer, who, std::string(name), reason);
       return;
     }
   }

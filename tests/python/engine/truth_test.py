@@ -36,7 +36,8 @@ def write(
 
 
 def inspect(model: pathlib.Path, level: str, *flags: object) -> Answer:
-    answer = graft("inspect", model, "--truth", level, "--target", "sm89", "--json", *flags)
+    no_clock = ("--max-seconds", "36000") if "--max-seconds" not in flags else ()
+    answer = graft("inspect", model, "--truth", level, "--target", "sm89", "--json", *no_clock, *flags)
     assert answer.code in (0, 1), answer.err
     return answer
 
@@ -359,6 +360,77 @@ def test_plugins_of_a_kind_fail_for_their_own_sizes(tmp_path: pathlib.Path, fixt
     model = write(tmp_path / "m.onnx", nodes, *ends)
     answer = inspect(model, "builder", "--plugin-lib", fixture_library)
     assert kinds(answer) == {"n0": "fails", "n1": "fails", "n2": "plugin", "n3": "fails", "n4": "plugin"}
+
+
+def many_kinds(path: pathlib.Path, kinds_of_failure: int) -> pathlib.Path:
+    """Plugins that fail in the build, each of a kind of its own, between nodes that build."""
+    nodes = []
+    for i in range(kinds_of_failure):
+        nodes += [("Relu", {}), ("FixtureRefuse", {"alpha": float(i)}), ("Sigmoid", {})]
+    return chain(path, nodes)
+
+
+def test_the_budget_of_builds_ends_with_what_is_known(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    model = many_kinds(tmp_path / "m.onnx", 12)
+    flags = ("--plugin-lib", fixture_library, "--max-builds", "4")
+    answer = inspect(model, "builder", *flags)
+    assert answer.code == 1
+    assert answer.json["trials"]["builds"] == 4
+    found = verdicts(answer)
+    failing = [node for node in found.values() if node["verdict"] == "fails"]
+    open_ones = [node for node in found.values() if node["verdict"] == "not asked"]
+    assert {node["operator"] for node in failing} <= {"fixture::FixtureRefuse"}
+    assert failing
+    assert len(open_ones) == answer.json["unanswered"] > 0
+    assert all("the budget of 4 builds is spent" in node["reason"] for node in open_ones)
+    assert all("--max-builds" in node["advice"] for node in open_ones)
+    said = graft("inspect", model, "--truth", "builder", "--target", "sm89", *flags)
+    assert f"{len(open_ones)} nodes are without an answer" in " ".join(said.out.split())
+
+
+def test_the_budget_of_seconds_ends_with_what_is_known(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:
+    """The first question is always asked; with next to no time it is the only one."""
+    model = many_kinds(tmp_path / "m.onnx", 2)
+    answer = inspect(model, "builder", "--plugin-lib", fixture_library, "--max-seconds", "0.001")
+    assert answer.code == 1
+    assert answer.json["runs"] is None
+    trials = answer.json["trials"]
+    assert (trials["parses"], trials["builds"]) == (1, 0)
+    assert set(kinds(answer).values()) == {"not asked"}
+
+
+def test_what_the_rules_know_is_not_searched_for(tmp_path: pathlib.Path) -> None:
+    """Twenty nodes without an implementation among two hundred: one build finds them, and one builds the rest."""
+    nodes, inputs, outputs = [], [("x", FLOAT, [1, 4])], []
+    value = "x"
+    for i in range(200):
+        nodes.append(helper.make_node("Relu" if i % 2 else "Sigmoid", [value], [f"v{i}"], name=f"n{i}"))
+        value = f"v{i}"
+    for i in range(20):
+        nodes.insert(10 * i, helper.make_node("NonMaxSuppression", [f"b{i}", f"s{i}", "k"], [f"c{i}"], name=f"nms{i}"))
+        inputs += [(f"b{i}", FLOAT, [1, 10, 4]), (f"s{i}", FLOAT, [1, 2, 10])]
+        outputs.append((f"c{i}", INT64, None))
+    model = write(tmp_path / "m.onnx", nodes, inputs, [*outputs, (value, FLOAT, None)], {"k": [3]})
+    answer = inspect(model, "builder")
+    found = kinds(answer)
+    assert {name for name, kind in found.items() if kind == "fails"} == {f"nms{i}" for i in range(20)}
+    assert set(found.values()) == {"fails", "native"}
+    assert answer.json["trials"]["builds"] == 2
+
+
+def test_what_convert_makes_is_inspected_in_memory(tmp_path: pathlib.Path) -> None:
+    """An antialiased Resize that enlarges: refused as it is, and what `graft convert` makes of it builds."""
+    resize = helper.make_node("Resize", ["x", "", "s"], ["y"], name="n", antialias=1, mode="linear")
+    scales = np.array([1, 1, 2, 2], np.float32)
+    model = write(tmp_path / "m.onnx", [resize], [("x", FLOAT, [1, 1, 8, 8])], [("y", FLOAT, None)], {"s": scales})
+    plain = graft("inspect", model, "--truth", "builder", "--target", "sm89")
+    assert plain.code == 1
+    assert "--convert asks about" in plain.out
+    answer = inspect(model, "builder", "--convert")
+    assert answer.code == 0
+    assert answer.json["runs"] is True
+    assert answer.json["converted"] is True
+    assert set(kinds(answer).values()) <= {"native", "plugin"}
 
 
 def test_a_k_that_is_no_constant(tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,140 @@
+# What the rules of graft inspect say, against the real TensorRT, with the models that ONNX tests its operators with.
+from __future__ import annotations
+
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from conftest import graft
+from onnx import TensorProto, helper, numpy_helper
+
+pytestmark = pytest.mark.usefixtures("rtx")
+
+# Parses and builds each model named on standard input. It may die.
+WORKER = """
+import json, sys
+import tensorrt_rtx as trt
+logger = trt.Logger(trt.Logger.INTERNAL_ERROR)
+for line in sys.stdin:
+    builder = trt.Builder(logger)
+    network = builder.create_network(0)
+    built = trt.OnnxParser(network, logger).parse_from_file(line.strip())
+    if built:
+        config = builder.create_builder_config()
+        config.num_compute_capabilities = 1
+        config.set_compute_capability(trt.ComputeCapability.SM89, 0)
+        built = builder.build_serialized_network(network, config) is not None
+    print(json.dumps(built), flush=True)
+"""
+
+
+def what_tensorrt_builds(models: list[pathlib.Path]) -> dict[pathlib.Path, bool]:
+    answers: dict[pathlib.Path, bool] = {}
+    while len(answers) < len(models):
+        left = models[len(answers) :]
+        done = subprocess.run(
+            [sys.executable, "-c", WORKER],
+            input="\n".join(map(str, left)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=False,
+        )
+        said = [json.loads(line) for line in done.stdout.splitlines()]
+        answers.update(zip(left, said, strict=False))
+        if len(said) < len(left):
+            answers[left[len(said)]] = False  # it ended the process
+    return answers
+
+
+def operator_models(folder: pathlib.Path, per_operator: int) -> list[pathlib.Path]:
+    """Models of one node, with fixed sizes; what is not their first input is a constant, except large tensors."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    by_operator: dict[str, list[Any]] = collections.defaultdict(list)
+    for case in cases:
+        model = case.model
+        if model is None or len(model.graph.node) != 1 or model.graph.node[0].domain or not case.data_sets:
+            continue
+        by_operator[model.graph.node[0].op_type].append(case)
+    written = []
+    for of_operator in by_operator.values():
+        step = max(1, (len(of_operator) + per_operator - 1) // per_operator)
+        for case in of_operator[::step]:
+            graph = case.model.graph
+            values = case.data_sets[0][0]
+            if len(values) != len(graph.input) or any(isinstance(value, list) for value in values):
+                continue
+            kept = [graph.input[0]] if graph.input else []
+            for info, value in list(zip(graph.input, values, strict=True))[1:]:
+                data = np.asarray(value)
+                if data.dtype.kind in "iub" or (data.dtype.kind == "f" and data.ndim <= 1):
+                    graph.initializer.append(numpy_helper.from_array(data, info.name))
+                else:
+                    kept.append(info)
+            del graph.input[:]
+            graph.input.extend(kept)
+            path = folder / f"{case.name}.onnx"
+            onnx.save(case.model, path)
+            written.append(path)
+    return written
+
+
+def test_a_rule_that_says_it_runs_is_right(tmp_path: pathlib.Path) -> None:
+    """Nothing that is called native is refused or fails, and nothing that is called unsupported builds."""
+    models = operator_models(tmp_path, per_operator=2)
+    assert len({path.name for path in models}) > 250
+    built = what_tensorrt_builds(models)
+    wrong = []
+    verdicts: collections.Counter[str] = collections.Counter()
+    for path in models:
+        answer = graft("inspect", path, "--json")
+        assert answer.code in (0, 1), answer.err
+        kinds = {node["verdict"] for node in answer.json["nodes"]}  # more than one of a node with branches
+        verdicts.update(kinds)
+        if answer.json["runs"] is not None and "lowered" not in kinds and answer.json["runs"] != built[path]:
+            wrong.append((path.stem, kinds, [node["reason"] for node in answer.json["nodes"]]))
+        assert (answer.json["runs"] is True) == (answer.code == 0)
+    assert not wrong
+    assert verdicts["native"] > 150
+    assert verdicts["unsupported"] > 50
+
+
+def test_nobody_knows_without_a_probe(tmp_path: pathlib.Path) -> None:
+    """RoiAlign is not said to run: what was measured of it is said. NonZero is known to be refused."""
+    info = helper.make_tensor_value_info
+    inputs = [info("image", 1, [1, 3, 8, 8]), info("rois", 1, [4, 4])]
+    batch = numpy_helper.from_array(np.zeros(4, np.int64), "batch")
+    nodes = [helper.make_node("RoiAlign", ["image", "rois", "batch"], ["regions"], name="align")]
+    graph = helper.make_graph(nodes, "g", inputs, [info("regions", 1, None)], [batch])
+    path = tmp_path / "align.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    converted = tmp_path / "converted.onnx"
+    for answer in (graft("inspect", path, "--json"), graft("convert", path, "-o", converted, "--json")):
+        assert answer.code == 1
+        assert answer.json["runs"] is None
+    (node,) = graft("inspect", path, "--json").json["nodes"]
+    assert (node["verdict"], node["truth"]) == ("unknown", "rule")
+    assert "calls CUDA" in node["reason"]
+    assert "TensorRT-RTX 1.7.1" in node["reason"]
+    assert "--truth builder" in node["advice"]
+
+    nodes = [helper.make_node("NonZero", ["image"], ["where"], name="where")]
+    graph = helper.make_graph(nodes, "g", inputs[:1], [info("where", TensorProto.INT64, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    for answer in (graft("inspect", path, "--json"), graft("convert", path, "-o", converted, "--json")):
+        assert answer.code == 1
+        assert answer.json["runs"] is False
+    (node,) = graft("inspect", path, "--json").json["nodes"]
+    (asked,) = graft("inspect", path, "--json", "--truth", "parser").json["nodes"]
+    assert (node["verdict"], asked["verdict"]) == ("unsupported", "refused")
