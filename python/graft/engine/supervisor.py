@@ -30,6 +30,11 @@ QUIET_LIMITS = {"probe": 120.0, "plugins": 120.0, "parse": 600.0, "build": 3600.
 POLL_SECONDS = 0.2
 CLOSING_SECONDS = 0.01  # from the end of the pipes to that of the process
 DRAIN_SECONDS = 1.0
+# Without the working directory on the path, where `-m` puts it: a file json.py there would run.
+RUN_MODULE = (
+    "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; import runpy; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
 QUIET_SEVERITIES = ("internal_error", "error", "warning")
 
 Relay = Callable[[dict[str, Any]], None]
@@ -99,7 +104,8 @@ def visible_device(number: int | None) -> dict[str, str]:
 
 
 def joined_paths(first: str, rest: str | None) -> str:
-    return f"{first}{os.pathsep}{rest}" if rest else first
+    """One list of folders; an empty entry would mean the working directory."""
+    return os.pathsep.join([first, *filter(None, (rest or "").split(os.pathsep))])
 
 
 def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], BinaryIO]:
@@ -109,7 +115,7 @@ def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], 
     event_pipe = os.fdopen(read_end, "rb", buffering=0)
     try:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "graft.engine.worker", str(write_end)],
+            [sys.executable, "-c", RUN_MODULE, "graft.engine.worker", str(write_end)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
