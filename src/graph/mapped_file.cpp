@@ -1,4 +1,4 @@
-// A file mapped into memory for reading.
+// Opens, looks at what it is, then copies or maps.
 #include "graph/mapped_file.hpp"
 
 #include <fcntl.h>
@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "graft/error.hpp"
 
@@ -19,6 +22,8 @@ namespace {
   throw Error(fmt::format("{}: cannot be read: {}", path.string(), std::generic_category().message(error)));
 }
 
+constexpr std::size_t largest_copy = std::size_t{64} << 20U;
+
 struct Descriptor {
   int number;
   ~Descriptor() {
@@ -26,27 +31,62 @@ struct Descriptor {
   }
 };
 
+// O_NONBLOCK: opening a pipe must not wait for who writes to it; it is refused as soon as it is open.
+Descriptor open_for_reading(const std::filesystem::path& path) {
+  return {::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+}
+
+/// Up to `size` bytes from the beginning; fewer where the file has become shorter. Nothing where reading fails.
+std::optional<std::string> read_up_to(int file, std::size_t size) {
+  std::string bytes(size, '\0');
+  std::size_t count = 0;
+  while (count < size) {
+    const ::ssize_t got = ::read(file, bytes.data() + count, size - count);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    count += static_cast<std::size_t>(got);
+  }
+  bytes.resize(count);
+  return bytes;
+}
+
 }  // namespace
 
-std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a pipe must not hang; it is refused below.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.number < 0) refuse(path, errno);
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path, std::size_t most) {
+  const Descriptor file = open_for_reading(path);
   struct ::stat status {};
-  if (::fstat(file.number, &status) != 0) refuse(path, errno);
+  if (file.number < 0 || ::fstat(file.number, &status) != 0) refuse(path, errno);
   if (S_ISDIR(status.st_mode)) refuse(path, EISDIR);
   if (!S_ISREG(status.st_mode)) throw Error(fmt::format("{}: cannot be read: it is not a regular file", path.string()));
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size > most) throw Error(fmt::format("{}: {} bytes; allowed are {}", path.string(), size, most));
   std::shared_ptr<MappedFile> result(new MappedFile());  // NOLINT(cppcoreguidelines-owning-memory): private constructor
-  if (status.st_size == 0) return result;
-  void* address = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file.number, 0);
+  if (size <= largest_copy) {
+    std::optional<std::string> bytes = read_up_to(file.number, size);
+    if (!bytes) refuse(path, errno);
+    result->copy_ = std::move(*bytes);
+    result->address_ = result->copy_.data();
+    result->size_ = result->copy_.size();
+    return result;
+  }
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
   if (address == MAP_FAILED) refuse(path, errno);
   result->address_ = static_cast<const char*>(address);
-  result->size_ = static_cast<std::size_t>(status.st_size);
+  result->size_ = size;
+  result->is_mapped_ = true;
   return result;
 }
 
 MappedFile::~MappedFile() {
-  if (address_ != nullptr) ::munmap(const_cast<char*>(address_), size_);
+  if (is_mapped_) ::munmap(const_cast<char*>(address_), size_);
+}
+
+std::string beginning_of_file(const std::filesystem::path& path, std::size_t most) {
+  const Descriptor file = open_for_reading(path);
+  struct ::stat status {};
+  if (file.number < 0 || ::fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  return read_up_to(file.number, std::min(most, static_cast<std::size_t>(status.st_size))).value_or(std::string());
 }
 
 }  // namespace graft
