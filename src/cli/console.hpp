@@ -49,6 +49,7 @@ class Table {
 /// "1 node", "3 nodes".
 [[nodiscard]] std::string count_text(std::size_t count, std::string_view singular, std::string_view plural = {});
 
+/// All that a command says goes through here, and is made printable, see printable.hpp.
 class Console {
  public:
   Console();
@@ -71,7 +72,8 @@ class Console {
   /// "error: ..." on standard error; further lines of the message are indented.
   void error(std::string_view message) const;
 
-  [[nodiscard]] std::string paint(std::string_view text, Colour colour) const;  ///< For standard output.
+  /// For a part of a line that goes to print or say.
+  [[nodiscard]] std::string paint(std::string_view text, Colour colour) const;
   /// Throws Error if standard output could not be written, a full disk for example.
   void finish() const;
 
