@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <functional>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -23,6 +26,17 @@ namespace {
 }
 
 constexpr std::size_t largest_copy = std::size_t{64} << 20U;
+
+/// The files that are mapped now, for a signal handler; beyond as many, they are not known to it.
+constexpr std::size_t most_known = 256;
+std::array<std::atomic<const MappedFile*>, most_known> mapped_files{};
+
+void replace_known(const MappedFile* from, const MappedFile* to) {
+  for (std::atomic<const MappedFile*>& slot : mapped_files) {
+    const MappedFile* expected = from;
+    if (slot.compare_exchange_strong(expected, to)) return;
+  }
+}
 
 struct Descriptor {
   int number;
@@ -75,11 +89,25 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   result->address_ = static_cast<const char*>(address);
   result->size_ = size;
   result->is_mapped_ = true;
+  result->path_ = path.string();
+  replace_known(nullptr, result.get());
   return result;
 }
 
 MappedFile::~MappedFile() {
-  if (is_mapped_) ::munmap(const_cast<char*>(address_), size_);
+  if (!is_mapped_) return;
+  replace_known(this, nullptr);
+  ::munmap(const_cast<char*>(address_), size_);
+}
+
+const char* MappedFile::path_at(const void* address) {
+  const std::less<> before;
+  for (const std::atomic<const MappedFile*>& slot : mapped_files) {
+    const MappedFile* file = slot.load();
+    if (file == nullptr || before(address, file->address_) || !before(address, file->address_ + file->size_)) continue;
+    return file->path_.c_str();
+  }
+  return nullptr;
 }
 
 std::string beginning_of_file(const std::filesystem::path& path, std::size_t most) {

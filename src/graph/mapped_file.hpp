@@ -11,7 +11,8 @@
 namespace graft {
 
 /// A regular file's bytes, until the last owner goes: copied where there are up to 64 MiB of them, mapped beyond. The
-/// file may be replaced by a rename meanwhile. Where a mapped one is cut short, reading it raises SIGBUS.
+/// file may be replaced by a rename meanwhile. Where a mapped one is cut short meanwhile, reading it
+/// raises SIGBUS, see path_at.
 class MappedFile {
  public:
   static constexpr std::size_t any_size = std::numeric_limits<std::size_t>::max();
@@ -26,8 +27,12 @@ class MappedFile {
 
   [[nodiscard]] std::string_view view() const { return {address_, size_}; }
 
+  /// The path of the mapped file at an address; null for none. A signal handler may call it.
+  [[nodiscard]] static const char* path_at(const void* address);
+
  private:
   MappedFile() = default;
+  std::string path_;
   std::string copy_;
   const char* address_ = nullptr;
   std::size_t size_ = 0;

@@ -1,6 +1,5 @@
 # Files made to hang a reader, to fill its memory or the disk: each is refused, with a message, in little memory.
 import os
-import signal
 import struct
 import zipfile
 import zlib
@@ -204,7 +203,6 @@ def test_names_are_matched_in_linear_time(attack, tmp_path, pattern):
     rules.write_text(f"- remove: {{name: '{pattern}'}}\n- rename_nodes: {{'{pattern}': 'b'}}\n")
     code, messages, memory = attack("convert", model, "-o", tmp_path / "o.onnx", "--rules", rules)
     assert code in (0, 1, 2), messages
-    assert signal.SIGKILL != -code
     assert memory < MOST_MEMORY
 
 
