@@ -242,22 +242,22 @@ struct ZipCloser {
 };
 using Archive = std::unique_ptr<zip_t, ZipCloser>;
 
-[[noreturn]] void fail_archive(const std::filesystem::path& path, zip_error_t& error) {
+[[noreturn]] void fail_archive(const std::string& name, zip_error_t& error) {
   const std::string reason = zip_error_strerror(&error);
   zip_error_fini(&error);
-  fail(path.string(), "not usable as .npz archive: " + reason);
+  fail(name, "not usable as .npz archive: " + reason);
 }
 
 /// `bytes` must outlive it.
-Archive open_archive(const std::filesystem::path& path, std::string_view bytes) {
+Archive open_archive(std::string_view bytes, const std::string& name) {
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
-  if (source == nullptr) fail_archive(path, error);
+  if (source == nullptr) fail_archive(name, error);
   Archive archive(zip_open_from_source(source, ZIP_RDONLY, &error));
   if (archive == nullptr) {
     zip_source_free(source);
-    fail_archive(path, error);
+    fail_archive(name, error);
   }
   zip_error_fini(&error);
   return archive;
@@ -269,7 +269,7 @@ Archive new_archive(const std::filesystem::path& path) {
   if (archive == nullptr) {
     zip_error_t error;
     zip_error_init_with_code(&error, code);
-    fail_archive(path, error);
+    fail_archive(path.string(), error);
   }
   return archive;
 }
@@ -387,19 +387,20 @@ NpyArray read_npy(const std::filesystem::path& path) {
   return parse_npy(MappedFile::open(path)->view(), path.string());
 }
 
-NpzArrays read_npz(const std::filesystem::path& path) {
+NpzArrays read_npz(const std::filesystem::path& path) { return parse_npz(MappedFile::open(path)->view(), path.string()); }
+
+NpzArrays parse_npz(std::string_view bytes, const std::string& name_of_file) {
   constexpr std::string_view suffix = ".npy";
-  const auto file = MappedFile::open(path);
-  const Archive archive = open_archive(path, file->view());
-  check_total_size(archive.get(), file->view().size(), path.string());
+  const Archive archive = open_archive(bytes, name_of_file);
+  check_total_size(archive.get(), bytes.size(), name_of_file);
   NpzArrays arrays;
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
     const char* entry = zip_get_name(archive.get(), index, 0);
-    if (entry == nullptr) fail(path.string(), zip_strerror(archive.get()));
+    if (entry == nullptr) fail(name_of_file, zip_strerror(archive.get()));
     std::string name = entry;
-    const std::string shown = path.string() + ": " + name;
+    const std::string shown = name_of_file + ": " + name;
     if (!name.ends_with(suffix)) fail(shown, "an .npz archive holds .npy files only");
     NpyArray array = Entry(archive.get(), index, shown).read();
     name.resize(name.size() - suffix.size());

@@ -178,13 +178,15 @@ bool is_image(const std::filesystem::path& path) {
 }
 
 Image read_image(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path, most_bytes);
-  const std::string_view bytes = file->view();
+  return parse_image(MappedFile::open(path, most_bytes)->view(), path.string());
+}
+
+Image parse_image(std::string_view bytes, std::string_view name) {
   constexpr std::string_view png = "\x89PNG\r\n\x1a\n";
   constexpr std::string_view jpeg = "\xff\xd8";
-  if (bytes.substr(0, png.size()) == png) return decode_png(bytes, path.string());
-  if (bytes.substr(0, jpeg.size()) == jpeg) return decode_jpeg(bytes, path.string());
-  throw Error(fmt::format("{}: this is neither a JPEG nor a PNG", path.string()));
+  if (bytes.substr(0, png.size()) == png) return decode_png(bytes, name);
+  if (bytes.substr(0, jpeg.size()) == jpeg) return decode_jpeg(bytes, name);
+  throw Error(fmt::format("{}: this is neither a JPEG nor a PNG", name));
 }
 
 TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name) {
