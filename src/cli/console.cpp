@@ -54,8 +54,8 @@ std::string painted(std::string_view text, Colour colour, bool enabled) {
   return fmt::format("{}{}\033[0m", code_of(colour), text);
 }
 
-/// Begins what Console::paint puts into a line, which is followed by the number of a colour. Nobody can guess it, so that
-/// a name in the line cannot hold it.
+/// Begins what Console::paint puts into a line, which is followed by the number of a colour. Nobody can guess it, so
+/// that a name in the line cannot hold it.
 const std::string& colour_mark() {
   static const std::string mark = [] {
     std::random_device random;
@@ -64,8 +64,8 @@ const std::string& colour_mark() {
   return mark;
 }
 
-/// A line as it is shown: safe, with colours for Console::paint's marks. Its further lines are indented, so that nothing
-/// in it can pass for a line of its own.
+/// A line as it is shown: safe, with colours for Console::paint's marks. Its further lines are indented, so that
+/// nothing in it can pass for a line of its own.
 std::string line_text(std::string_view line) {
   const std::string& mark = colour_mark();
   std::string result;
@@ -218,7 +218,8 @@ void Console::result(const Json& object) const {
 
 void Console::warn(std::string_view message) const {
   (void)std::fflush(stdout);  // or a log of both has the warning in the middle of an earlier line
-  if (!quiet) write_to(stderr, fmt::format("{} {}\n", painted("warning:", Colour::caution, colour_error_), line_text(message)));
+  if (!quiet)
+    write_to(stderr, fmt::format("{} {}\n", painted("warning:", Colour::caution, colour_error_), line_text(message)));
 }
 
 void Console::detail(std::string_view message) const {

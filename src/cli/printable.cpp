@@ -18,7 +18,10 @@ Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80U) return {first, 1};
-  const std::size_t size = (first & 0xE0U) == 0xC0U ? 2 : (first & 0xF0U) == 0xE0U ? 3 : (first & 0xF8U) == 0xF0U ? 4 : 0;
+  const std::size_t size = (first & 0xE0U) == 0xC0U   ? 2
+                           : (first & 0xF0U) == 0xE0U ? 3
+                           : (first & 0xF8U) == 0xF0U ? 4
+                                                      : 0;
   if (size == 0 || text.size() < size) return {};
   char32_t code = first & (0x7FU >> size);
   for (std::size_t i = 1; i < size; ++i) {

@@ -272,9 +272,10 @@ class Reader {
     constexpr std::size_t factor = 4;
     external_total_ += static_cast<std::size_t>(bytes);
     if (external_total_ <= std::max(always, factor * external_files_)) return;
-    fail(fmt::format("{}: with this tensor, external data add up to {} bytes, and their files hold {}; allowed is {} "
-                     "times as much",
-                     what, external_total_, external_files_, factor));
+    fail(
+        fmt::format("{}: with this tensor, external data add up to {} bytes, and their files hold {}; allowed is {} "
+                    "times as much",
+                    what, external_total_, external_files_, factor));
   }
 
   Bytes read_external(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,

@@ -192,8 +192,8 @@ void make_row_major(NpyArray& array, std::int64_t element_size) {
 }
 
 [[noreturn]] void fail_size(std::string_view name, std::size_t bytes) {
-  fail(name, "its shape does not go with its " + std::to_string(bytes) +
-                 " bytes of data; the file is truncated or damaged");
+  fail(name,
+       "its shape does not go with its " + std::to_string(bytes) + " bytes of data; the file is truncated or damaged");
 }
 
 /// What the length of a header is read from.
@@ -387,7 +387,9 @@ NpyArray read_npy(const std::filesystem::path& path) {
   return parse_npy(MappedFile::open(path)->view(), path.string());
 }
 
-NpzArrays read_npz(const std::filesystem::path& path) { return parse_npz(MappedFile::open(path)->view(), path.string()); }
+NpzArrays read_npz(const std::filesystem::path& path) {
+  return parse_npz(MappedFile::open(path)->view(), path.string());
+}
 
 NpzArrays parse_npz(std::string_view bytes, const std::string& name_of_file) {
   constexpr std::string_view suffix = ".npy";

@@ -152,10 +152,9 @@ TEST(ChildProcess, one_that_does_not_end_when_it_is_told_to_is_ended) {
 
 TEST(ChildProcess, one_that_closes_its_outputs_and_goes_on_can_be_stopped) {
   bool asked = false;
-  const ProcessResult result = run_process({"sh", "-c", "exec sleep 1000 >/dev/null 2>&1"}, {},
-                                           {.on_output = {}, .on_error = {}, .should_stop = [&] {
-                                              return std::exchange(asked, true);
-                                            }});
+  const ProcessResult result =
+      run_process({"sh", "-c", "exec sleep 1000 >/dev/null 2>&1"}, {},
+                  {.on_output = {}, .on_error = {}, .should_stop = [&] { return std::exchange(asked, true); }});
   EXPECT_EQ(result.signal, SIGTERM);
 }
 

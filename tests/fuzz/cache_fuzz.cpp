@@ -21,9 +21,9 @@ void run(std::string_view bytes) {
 }
 
 std::string mutate(std::string_view bytes, std::uint64_t seed) {
-  static constexpr std::array<std::string_view, 12> words{"TRT-",    "8601",     "-EntropyCalibration2", ": ",
-                                                          ":",       "3c010a14", "7f800000",             "7fc00000",
-                                                          "8000000", "fffffffff", "a:b:c: 0",            "\r"};
+  static constexpr std::array<std::string_view, 12> words{
+      "TRT-",     "8601", "-EntropyCalibration2", ": ", ":", "3c010a14", "7f800000", "7fc00000", "8000000", "fffffffff",
+      "a:b:c: 0", "\r"};
   return change_text(bytes, words, seed);
 }
 

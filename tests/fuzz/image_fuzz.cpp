@@ -48,7 +48,8 @@ std::string mutate(std::string_view bytes, std::uint64_t seed) {
     const std::size_t length = big_endian(bytes.substr(begin));
     if (length > bytes.size() - begin - around_chunk) return "";
     if (length > 0 && random() % 3 == 0) {
-      for (std::uint64_t i = 0; i <= seed % 4; ++i) changed[begin + 8 + random() % length] = static_cast<char>(random());
+      for (std::uint64_t i = 0; i <= seed % 4; ++i)
+        changed[begin + 8 + random() % length] = static_cast<char>(random());
       const auto* chunk = reinterpret_cast<const Bytef*>(changed.data() + begin + 4);
       auto sum = static_cast<std::uint32_t>(::crc32(0, chunk, static_cast<uInt>(length + 4)));
       for (std::size_t i = 4; i-- > 0; sum >>= 8U) changed[begin + 8 + length + i] = static_cast<char>(sum & 0xFFU);

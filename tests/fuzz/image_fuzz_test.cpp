@@ -19,7 +19,7 @@ std::vector<std::uint8_t> pixels() {
 
 std::vector<std::string> pngs() {
   std::vector<std::string> result;
-  for (const png_uint_32 format : {PNG_FORMAT_RGB, PNG_FORMAT_GRAY, PNG_FORMAT_RGBA}) {
+  for (const png_uint_32 format : std::array<png_uint_32, 3>{PNG_FORMAT_RGB, PNG_FORMAT_GRAY, PNG_FORMAT_RGBA}) {
     png_image png{};
     png.version = PNG_IMAGE_VERSION;
     png.width = png.height = side / 2;
@@ -36,7 +36,9 @@ std::vector<std::string> pngs() {
 std::vector<std::string> jpegs() {
   std::vector<std::string> result;
   const tjhandle encoder = tjInitCompress();
-  for (const auto& [sampling, flags] : {std::pair{TJSAMP_420, 0}, {TJSAMP_444, TJFLAG_PROGRESSIVE}, {TJSAMP_GRAY, 0}}) {
+  using Kind = std::pair<int, int>;
+  for (const auto& [sampling, flags] :
+       {Kind{TJSAMP_420, 0}, Kind{TJSAMP_444, TJFLAG_PROGRESSIVE}, Kind{TJSAMP_GRAY, 0}}) {
     unsigned char* bytes = nullptr;
     unsigned long size = 0;  // NOLINT(google-runtime-int): TurboJPEG's own
     EXPECT_EQ(tjCompress2(encoder, pixels().data(), side, 0, side, TJPF_RGB, &bytes, &size, sampling, 80, flags), 0);

@@ -25,10 +25,22 @@ void run(std::string_view bytes) {
 }
 
 std::string mutate(std::string_view bytes, std::uint64_t seed) {
-  static constexpr std::array<std::string_view, 16> words{
-      "'descr': '<f4'", "'<f8'",   "'|V2'", "'fortran_order': True", "'shape': (", "(4611686018427387904, 8)",
-      "(1073741824,)",  "(-1,)",   "(0,)",  "()",                    "}",          "{",
-      "99999999999999", "'|O'",    ",",     "(2, 3, 4)"};
+  static constexpr std::array<std::string_view, 16> words{"'descr': '<f4'",
+                                                          "'<f8'",
+                                                          "'|V2'",
+                                                          "'fortran_order': True",
+                                                          "'shape': (",
+                                                          "(4611686018427387904, 8)",
+                                                          "(1073741824,)",
+                                                          "(-1,)",
+                                                          "(0,)",
+                                                          "()",
+                                                          "}",
+                                                          "{",
+                                                          "99999999999999",
+                                                          "'|O'",
+                                                          ",",
+                                                          "(2, 3, 4)"};
   if (!bytes.starts_with("\x93NUMPY")) return "";  // an archive has checksums
   constexpr std::size_t prefix = 10;
   const std::size_t begin = std::min(prefix, bytes.size());

@@ -36,11 +36,16 @@ void run(std::string_view bytes) {
 }
 
 std::string mutate(std::string_view bytes, std::uint64_t seed) {
-  static constexpr std::array<std::string_view, 30> words{
-      "- replace: ", "- match: ",  "- remove: ", "- set: ",   "- constant: ", "- rename: ", "- shape: ", "- dtype: ",
-      "- fix: ",     "- cut: ",    "with: ",     "plugin: ",  "inputs: ",     "outputs: ",  "when: ",    "attributes: ",
-      "{op: ",       "[",          "&a ",        "*a",        "<<: *a",       "!!binary ",  "re:(a*)*b", "'*a*a*a*b'",
-      "@x + 1",      "1e999",      "-9223372036854775808",    "resize: ",     "mean: ",     "crop: "};
+  static constexpr std::array<std::string_view, 30> words{"- replace: ",  "- match: ",    "- remove: ",
+                                                          "- set: ",      "- constant: ", "- rename: ",
+                                                          "- shape: ",    "- dtype: ",    "- fix: ",
+                                                          "- cut: ",      "with: ",       "plugin: ",
+                                                          "inputs: ",     "outputs: ",    "when: ",
+                                                          "attributes: ", "{op: ",        "[",
+                                                          "&a ",          "*a",           "<<: *a",
+                                                          "!!binary ",    "re:(a*)*b",    "'*a*a*a*b'",
+                                                          "@x + 1",       "1e999",        "-9223372036854775808",
+                                                          "resize: ",     "mean: ",       "crop: "};
   return change_text(bytes, words, seed);
 }
 
