@@ -49,7 +49,6 @@ class Table {
 /// "1 node", "3 nodes".
 [[nodiscard]] std::string count_text(std::size_t count, std::string_view singular, std::string_view plural = {});
 
-/// All that a command says goes through here, and is made printable, see printable.hpp.
 class Console {
  public:
   Console();
@@ -72,8 +71,7 @@ class Console {
   /// "error: ..." on standard error; further lines of the message are indented.
   void error(std::string_view message) const;
 
-  /// For a part of a line that goes to print or say.
-  [[nodiscard]] std::string paint(std::string_view text, Colour colour) const;
+  [[nodiscard]] std::string paint(std::string_view text, Colour colour) const;  ///< For standard output.
   /// Throws Error if standard output could not be written, a full disk for example.
   void finish() const;
 

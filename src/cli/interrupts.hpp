@@ -3,8 +3,7 @@
 
 namespace graft::cli {
 
-/// After this, SIGINT and SIGTERM end the program with exit code 128 + signal, and SIGXFSZ is ignored. A file that is
-/// cut short while it is read (SIGBUS) is an error with exit code 2.
+/// After this, SIGINT and SIGTERM end the program with exit code 128 + signal, and SIGXFSZ is ignored.
 void install_interrupt_handlers();
 
 /// While one exists a signal is only remembered. The last one to go ends the program if there was one; objects that
