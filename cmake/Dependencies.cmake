@@ -29,6 +29,8 @@ endfunction()
 # Debian's libzip-config.cmake refuses to load unless its command-line tools are installed as well.
 graft_find_library(libzip::zip zip.h zip)
 graft_find_library(turbojpeg::turbojpeg turbojpeg.h turbojpeg)
+# Debian's package of RE2 has no CMake files.
+graft_find_library(re2::re2 re2/re2.h re2)
 
 # yaml-cpp 0.7 has no namespaced target; later versions do.
 if(NOT TARGET yaml-cpp::yaml-cpp)

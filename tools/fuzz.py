@@ -1,6 +1,6 @@
-"""Fuzzes the readers of model files with libFuzzer, under the address and undefined-behaviour sanitizers.
+"""Fuzzes the readers of files with libFuzzer, under the address and undefined-behaviour sanitizers.
 
-usage: python tools/fuzz.py [--seconds N] [--jobs N] [--keep] [onnx|tensorflow|caffe]...
+usage: python tools/fuzz.py [--seconds N] [--jobs N] [--keep] [onnx|tensorflow|caffe|npz|yaml|cache|image|plugin]...
 
 Builds the preset `fuzz` (clang), starts from the stored cases of tests/golden and from tests/fuzz/corpus, and runs each
 format for so many seconds with so many processes. What ends a run - a crash, an error of a sanitizer, a file that takes
@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREE = ROOT / "build/fuzz"
 CORPUS = ROOT / "tests/fuzz/corpus"
 GOLDEN = ROOT / "tests/golden"
-FORMATS = ("onnx", "tensorflow", "caffe")
+FORMATS = ("onnx", "tensorflow", "caffe", "npz", "yaml", "cache", "image", "plugin")
 LARGEST_SEED = 16384
 # What the repository keeps of each format.
 MOST_FILES = 300
@@ -34,6 +34,12 @@ def seeds(name: str) -> dict[str, bytes]:
     if name == "onnx":
         folders = (GOLDEN / folder for folder in ("models", "near_misses", "exports"))
         files = {path.stem: path.read_bytes() for folder in folders for path in sorted(folder.glob("*.onnx"))}
+    elif name == "npz":
+        files = {path.stem: path.read_bytes() for path in sorted(GOLDEN.rglob("*.np[yz]"))}
+    elif name == "yaml":
+        files = {path.stem: path.read_bytes() for path in sorted(ROOT.glob("examples/**/*.yaml"))}
+    elif name not in ("tensorflow", "caffe"):
+        files = {}  # the corpus has them
     else:
         with numpy.load(GOLDEN / name / "cases.npz") as cases:
             parts = {
@@ -53,6 +59,11 @@ def dictionary(name: str) -> str:
         "onnx": ["src/graph/shape_rules.cpp", "src/graph/standard_operators.cpp"],
         "tensorflow": sorted(str(path) for path in (ROOT / "src/import/tensorflow").glob("*.cpp")),
         "caffe": sorted(str(path) for path in (ROOT / "src/import/caffe").glob("*.[cp]*")),
+        "npz": ["src/io/npy.cpp"],
+        "yaml": ["src/passes/rule_file.cpp", "src/quant/image_recipe.cpp"],
+        "cache": ["src/quant/calibration_cache.cpp"],
+        "image": [],
+        "plugin": [],
     }
     words = set()
     for source in sources[name]:

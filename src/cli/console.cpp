@@ -11,8 +11,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <system_error>
 
+#include "cli/printable.hpp"
 #include "graft/error.hpp"
 
 namespace graft::cli {
@@ -50,6 +52,49 @@ std::string_view code_of(Colour colour) {
 std::string painted(std::string_view text, Colour colour, bool enabled) {
   if (!enabled || colour == Colour::none || text.empty()) return std::string(text);
   return fmt::format("{}{}\033[0m", code_of(colour), text);
+}
+
+/// Begins what Console::paint puts into a line, which is followed by the number of a colour. Nobody can guess it, so
+/// that a name in the line cannot hold it.
+const std::string& colour_mark() {
+  static const std::string mark = [] {
+    std::random_device random;
+    return fmt::format("\033{:08x}{:08x}{:08x}", random(), random(), random());
+  }();
+  return mark;
+}
+
+/// A line as it is shown: safe, with colours for Console::paint's marks. Its further lines are indented, so that
+/// nothing in it can pass for a line of its own.
+std::string line_text(std::string_view line) {
+  const std::string& mark = colour_mark();
+  std::string result;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(mark), line.size());
+    for (const char c : printable(line.substr(0, end))) {
+      if (!result.empty() && result.back() == '\n' && c != ' ' && c != '\n') result += "  ";
+      result += c;
+    }
+    line.remove_prefix(end);
+    if (line.size() <= mark.size()) break;
+    const auto colour = static_cast<Colour>(line[mark.size()] - '0');
+    result += colour == Colour::none ? "\033[0m" : code_of(colour);
+    line.remove_prefix(mark.size() + 1);
+  }
+  return result;
+}
+
+/// A cell as it is shown; it has one line, unless it is the last of its row.
+std::string cell_text(std::string_view text, bool is_last) {
+  std::string result;
+  for (const char c : printable(text)) {
+    if (c == '\t' || (c == '\n' && !is_last)) {
+      result += c == '\t' ? "\\t" : "\\n";
+    } else {
+      result += c;
+    }
+  }
+  return result;
 }
 
 void write_to(std::FILE* stream, std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stream); }
@@ -110,13 +155,18 @@ std::string count_text(std::size_t count, std::string_view singular, std::string
 }
 
 std::string Table::text(bool colour, std::size_t width) const {
+  std::vector<std::vector<Cell>> rows = rows_;
   std::vector<std::size_t> widths;
-  for (const std::vector<Cell>& row : rows_) {
+  for (std::vector<Cell>& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i].text));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool is_last = i + 1 == row.size();
+      row[i].text = cell_text(row[i].text, is_last);
+      if (!is_last) widths[i] = std::max(widths[i], display_width(row[i].text));
+    }
   }
   std::string result;
-  for (const std::vector<Cell>& row : rows_) {
+  for (const std::vector<Cell>& row : rows) {
     std::string line(indent_, ' ');
     std::size_t column = indent_;
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
@@ -146,8 +196,7 @@ Console::Console()
 
 void Console::print(std::string_view line) const {
   if (json) return;
-  write_to(stdout, line);
-  write_to(stdout, "\n");
+  write_to(stdout, line_text(line) + "\n");
 }
 
 void Console::print(const Table& table) const {
@@ -164,28 +213,33 @@ void Console::say(const Table& table) const {
 
 void Console::result(const Json& object) const {
   // Names in models are bytes; whatever is no UTF-8 is replaced rather than refused.
-  if (json) write_to(stdout, object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (json) write_to(stdout, printable(object.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n");
 }
 
 void Console::warn(std::string_view message) const {
   (void)std::fflush(stdout);  // or a log of both has the warning in the middle of an earlier line
-  if (!quiet) write_to(stderr, fmt::format("{} {}\n", painted("warning:", Colour::caution, colour_error_), message));
+  if (!quiet)
+    write_to(stderr, fmt::format("{} {}\n", painted("warning:", Colour::caution, colour_error_), line_text(message)));
 }
 
 void Console::detail(std::string_view message) const {
-  if (verbose) write_to(stderr, painted(message, Colour::faint, colour_error_) + "\n");
+  if (verbose) write_to(stderr, painted(line_text(message), Colour::faint, colour_error_) + "\n");
 }
 
 void Console::error(std::string_view message) const {
   std::string text = painted("error:", Colour::bad, colour_error_) + " ";
-  for (const char c : message) {
+  for (const char c : printable(message)) {
     text += c;
     if (c == '\n') text += "  ";
   }
   write_to(stderr, text + "\n");
 }
 
-std::string Console::paint(std::string_view text, Colour colour) const { return painted(text, colour, colour_out_); }
+std::string Console::paint(std::string_view text, Colour colour) const {
+  if (!colour_out_ || colour == Colour::none || text.empty()) return std::string(text);
+  const std::string& mark = colour_mark();
+  return fmt::format("{}{}{}{}{}", mark, static_cast<int>(colour), text, mark, static_cast<int>(Colour::none));
+}
 
 void Console::finish() const {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -209,7 +263,7 @@ void Progress::update(std::string_view what, double fraction) {
   if (!terminal_) {
     if (now - last_ < between_lines) return;
     last_ = now;
-    write_to(stderr, fmt::format("{:3.0f} %  {}\n", percent, what));
+    write_to(stderr, fmt::format("{:3.0f} %  {}\n", percent, cell_text(what, false)));
     return;
   }
   if (now - started_ < first_bar || (drawn_ && now - last_ < between_bars)) return;
@@ -218,7 +272,7 @@ void Progress::update(std::string_view what, double fraction) {
   std::string bar;
   for (int i = 0; i < cells; ++i) bar += i * 100 < percent * cells ? "━" : "─";
   const std::size_t room = terminal_width(STDERR_FILENO) - cells - 10;
-  write_to(stderr, fmt::format("\r\033[K{} {:3.0f} %  {}", bar, percent, what.substr(0, room)));
+  write_to(stderr, fmt::format("\r\033[K{} {:3.0f} %  {}", bar, percent, cell_text(what.substr(0, room), false)));
   (void)std::fflush(stderr);
 }
 

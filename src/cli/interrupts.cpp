@@ -1,10 +1,14 @@
-// Signal handlers that touch nothing but two atomic integers.
+// Signal handlers that touch nothing but atomic variables.
 #include "cli/interrupts.hpp"
 
 #include <unistd.h>
 
 #include <atomic>
+#include <cctype>
 #include <csignal>
+#include <string_view>
+
+#include "graph/mapped_file.hpp"
 
 namespace graft::cli {
 namespace {
@@ -18,6 +22,22 @@ void on_signal(int number) {
   pending.store(number);
 }
 
+void write_error(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+
+/// A file that is mapped, see MappedFile, has become shorter under the reader's hands.
+void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
+  const char* path = MappedFile::path_at(info->si_addr);
+  if (path == nullptr) {
+    (void)std::signal(number, SIG_DFL);  // and on return it happens again
+    return;
+  }
+  write_error("error: ");
+  for (const char* c = path; *c != '\0'; ++c)
+    write_error(std::iscntrl(static_cast<unsigned char>(*c)) == 0 ? std::string_view(c, 1) : "?");
+  write_error(": the file was cut short while it was read, or its disk fails\n");
+  ::_exit(2);
+}
+
 }  // namespace
 
 void install_interrupt_handlers() {
@@ -27,6 +47,11 @@ void install_interrupt_handlers() {
   action.sa_flags = SA_RESTART;
   (void)::sigaction(SIGINT, &action, nullptr);
   (void)::sigaction(SIGTERM, &action, nullptr);
+  struct ::sigaction bus_error {};
+  bus_error.sa_sigaction = on_bus_error;
+  ::sigemptyset(&bus_error.sa_mask);
+  bus_error.sa_flags = SA_SIGINFO;
+  (void)::sigaction(SIGBUS, &bus_error, nullptr);
   // A file-size limit then is an error of the write, like a full disk, and not the end of the program.
   (void)std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <optional>
@@ -19,14 +20,36 @@ using nlohmann::json;
 
 constexpr auto install_python = "Install it with: apt-get install python3 python3-venv, or set GRAFT_PYTHON";
 
+/// Runs the module that the first argument names, without the working directory on Python's path, where `-m` puts it: a
+/// file json.py there would run. `-P` does the same from Python 3.11 on; `-I` would drop what the user set, too.
+constexpr auto run_module =
+    "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; import runpy; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
+
+/// A list of folders without its empty entries, each of which means the working directory.
+std::string without_empty_entries(std::string_view folders) {
+  std::string kept;
+  for (std::size_t begin = 0; begin < folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    if (end > begin) kept += (kept.empty() ? "" : ":") + std::string(folders.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return kept;
+}
+
+std::string folders_in(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::string() : without_empty_entries(value);
+}
+
 bool is_program(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
 std::optional<fs::path> on_path(std::string_view program) {
-  const char* path = std::getenv("PATH");
-  std::string_view folders = path == nullptr ? "" : path;
+  const std::string path = folders_in("PATH");
+  std::string_view folders = path;
   while (!folders.empty()) {
     const std::size_t end = folders.find(':');
     fs::path candidate = fs::path(folders.substr(0, end)) / program;
@@ -38,7 +61,11 @@ std::optional<fs::path> on_path(std::string_view program) {
 
 fs::path find_python() {
   if (const char* chosen = std::getenv("GRAFT_PYTHON"); chosen != nullptr && *chosen != '\0') {
-    if (fs::path(chosen).has_parent_path() ? is_program(chosen) : on_path(chosen).has_value()) return chosen;
+    if (!fs::path(chosen).has_parent_path()) {
+      if (const std::optional<fs::path> found = on_path(chosen)) return *found;
+    } else if (is_program(chosen)) {
+      return chosen;
+    }
     throw Error(Error::Kind::missing_tool,
                 fmt::format("GRAFT_PYTHON={}: no such program\nSet it to a Python 3.11 or later, or unset it", chosen));
   }
@@ -113,16 +140,19 @@ struct Conversation {
 };
 
 std::vector<std::string> driver_command(const EngineDriver& driver, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command{driver.python.string(), "-m", driver.module};
+  std::vector<std::string> command{driver.python.string(), "-c", run_module, driver.module};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }
 
 std::vector<std::string> driver_environment(const EngineDriver& driver) {
-  if (driver.package_folder.empty()) return {};
-  const char* path = std::getenv("PYTHONPATH");
-  const bool has_path = path != nullptr && *path != '\0';
-  return {"PYTHONPATH=" + driver.package_folder.string() + (has_path ? std::string(":") + path : "")};
+  std::vector<std::string> changes;
+  const std::string own = driver.package_folder.string();
+  const std::string given = folders_in("PYTHONPATH");
+  changes.push_back("PYTHONPATH=" + own + (own.empty() || given.empty() ? "" : ":") + given);
+  // The loader's list means the working directory by an empty entry, too.
+  if (std::getenv("LD_LIBRARY_PATH") != nullptr) changes.push_back("LD_LIBRARY_PATH=" + folders_in("LD_LIBRARY_PATH"));
+  return changes;
 }
 
 /// The driver has ended: throws what it reported, or how it ended, unless it left a result.

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <optional>
 #include <system_error>
+#include <thread>
 
 #include "graft/error.hpp"
 
@@ -142,11 +143,13 @@ class SpawnOptions {
   ::posix_spawnattr_t attributes_{};
 };
 
-ProcessResult wait_for(::pid_t child) {
+/// Nothing while it runs.
+std::optional<ProcessResult> end_of(::pid_t child) {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const ::pid_t found = ::waitpid(child, &status, WNOHANG);
+  if (found == 0 || (found < 0 && errno == EINTR)) return std::nullopt;
   ProcessResult result;
+  if (found < 0) return result;  // somebody else has waited for it
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   return result;
@@ -179,15 +182,30 @@ struct ChildProcess::State {
   ::pid_t child = 0;
   std::optional<std::chrono::steady_clock::time_point> stopped;
 
+  void stop() {
+    stopped = std::chrono::steady_clock::now();
+    send(SIGTERM);
+  }
+
+  /// What does not end when it is told to, does after a while.
+  ProcessResult wait() {
+    constexpr std::chrono::milliseconds pause{5};
+    std::optional<ProcessResult> end = end_of(child);
+    for (; !end; end = end_of(child)) {
+      std::this_thread::sleep_for(pause);
+      stop_if_asked();
+    }
+    child = 0;
+    return *end;
+  }
+
   /// The signal goes to its whole group: a shell does not pass it on to what it runs.
   void send(int signal) const { ::kill(-child, signal); }
 
   void stop_if_asked() {
-    const auto now = std::chrono::steady_clock::now();
     if (!stopped && callbacks.should_stop && callbacks.should_stop()) {
-      stopped = now;
-      send(SIGTERM);
-    } else if (stopped && now - *stopped > patience) {
+      stop();
+    } else if (stopped && std::chrono::steady_clock::now() - *stopped > patience) {
       send(SIGKILL);
     }
   }
@@ -213,8 +231,10 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
 
 ChildProcess::~ChildProcess() {
   if (state_->child <= 0) return;
-  state_->send(SIGTERM);
-  (void)wait_for(state_->child);
+  // It cannot wait for its outputs to be read: nobody reads them any more.
+  for (Descriptor* end : {&state_->input.writer, &state_->output.reader, &state_->error.reader}) end->close();
+  state_->stop();
+  (void)state_->wait();
 }
 
 void ChildProcess::write_line(std::string_view line) {
@@ -243,7 +263,7 @@ bool ChildProcess::read_some() {
   return open[0] != nullptr || open[1] != nullptr;
 }
 
-ProcessResult ChildProcess::wait() { return wait_for(std::exchange(state_->child, 0)); }
+ProcessResult ChildProcess::wait() { return state_->wait(); }
 
 ProcessResult run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                           const ProcessCallbacks& callbacks) {

@@ -22,7 +22,7 @@ struct ProcessCallbacks {
 };
 
 /// A child process that is talked to, line by line. It leads a process group, which gets SIGTERM where it outlives this
-/// object; the child is waited for.
+/// object, after 5 s SIGKILL; the child is waited for.
 class ChildProcess {
  public:
   /// Starts `arguments` (the program first, looked up in PATH unless it holds a slash) without a shell. `environment`

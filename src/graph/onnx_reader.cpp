@@ -254,10 +254,28 @@ class Reader {
                        target.string()));
     }
     try {
-      return files_.emplace(location, MappedFile::open(target)).first->second;
+      std::shared_ptr<const MappedFile>& file = by_target_[target];  // one file may be named in many ways
+      if (file == nullptr) {
+        file = MappedFile::open(target);
+        external_files_ += file->view().size();
+      }
+      return files_.emplace(location, file).first->second;
     } catch (const Error& file_error) {
       fail(fmt::format("{}: external data: {}", what, file_error.what()));
     }
+  }
+
+  /// Tensors may share a part of a file, as tied weights do. But a model that is written has all of them, and a few
+  /// thousand that share a gigabyte would fill any disk.
+  void check_external_total(std::int64_t bytes, const std::string& what) {
+    constexpr std::size_t always = std::size_t{256} << 20U;
+    constexpr std::size_t factor = 4;
+    external_total_ += static_cast<std::size_t>(bytes);
+    if (external_total_ <= std::max(always, factor * external_files_)) return;
+    fail(
+        fmt::format("{}: with this tensor, external data add up to {} bytes, and their files hold {}; allowed is {} "
+                    "times as much",
+                    what, external_total_, external_files_, factor));
   }
 
   Bytes read_external(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
@@ -279,6 +297,7 @@ class Reader {
       fail(fmt::format("{}: external data '{}' has {} bytes; {} from byte {} on are needed", what, location, size,
                        wanted, offset));
     }
+    check_external_total(wanted, what);
     const std::string_view part =
         file->view().substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(wanted));
     return {file, {part.data(), part.size()}};
@@ -625,6 +644,9 @@ class Reader {
   std::string where_;  // "node 'a' (If): ", for messages
   bool initializers_are_inputs_ = false;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
+  std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> by_target_;
+  std::size_t external_files_ = 0;  // bytes in them
+  std::size_t external_total_ = 0;  // bytes of the tensors that lie there
 };
 
 /// Where tensors lie in a model, sub-graphs and functions included.

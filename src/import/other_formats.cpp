@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include "graph/mapped_file.hpp"
 
 namespace graft {
 namespace {
@@ -41,13 +42,6 @@ constexpr std::array kinds = {
     Kind{".engine", "a TensorRT engine", "it cannot be read back; give the network that it was built from"},
     Kind{".plan", "a TensorRT engine", "it cannot be read back; give the network that it was built from"},
 };
-
-std::string first_bytes(const std::filesystem::path& path) {
-  std::array<char, 512> bytes{};
-  std::ifstream file(path, std::ios::binary);
-  file.read(bytes.data(), bytes.size());
-  return {bytes.data(), static_cast<std::size_t>(file.gcount())};
-}
 
 /// The first few files of a folder that Graft reads.
 std::string models_in(const std::filesystem::path& folder) {
@@ -107,7 +101,8 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
     if (name.ends_with(kind.end)) return sentence(kind.what, kind.remedy);
   }
   if (name.find(".data-0") != std::string::npos) return sentence("part of a TensorFlow checkpoint", freeze_checkpoint);
-  const std::string bytes = first_bytes(path);
+  constexpr std::size_t enough = 512;
+  const std::string bytes = beginning_of_file(path, enough);
   if (bytes.starts_with("\x89HDF")) return sentence("a Keras model or weights in HDF5", freeze_keras);
   if (bytes.size() > 8 && bytes.substr(4, 4) == "TFL3") return sentence("a TensorFlow Lite model", kinds[6].remedy);
   if (bytes.starts_with("PK\x03\x04")) {

@@ -8,12 +8,12 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
+#include "graph/mapped_file.hpp"
 
 static_assert(std::endian::native == std::endian::little, "arrays are copied as they lie in the file");
 
@@ -191,44 +191,16 @@ void make_row_major(NpyArray& array, std::int64_t element_size) {
   array.data = std::move(result);
 }
 
-struct ZipCloser {
-  void operator()(zip_t* archive) const { zip_discard(archive); }
-  void operator()(zip_file_t* file) const { zip_fclose(file); }
-};
-using Archive = std::unique_ptr<zip_t, ZipCloser>;
-
-Archive open_archive(const std::filesystem::path& path, int flags) {
-  int code = 0;
-  Archive archive(zip_open(path.c_str(), flags, &code));
-  if (archive == nullptr) {
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    const std::string reason = zip_error_strerror(&error);
-    zip_error_fini(&error);
-    fail(path.string(), "not usable as .npz archive: " + reason);
-  }
-  return archive;
+[[noreturn]] void fail_size(std::string_view name, std::size_t bytes) {
+  fail(name,
+       "its shape does not go with its " + std::to_string(bytes) + " bytes of data; the file is truncated or damaged");
 }
 
-/// In pieces, so that an entry which claims a false size cannot make us reserve it.
-std::string read_entry(zip_t* archive, zip_uint64_t index, const std::string& name) {
-  const std::unique_ptr<zip_file_t, ZipCloser> file(zip_fopen_index(archive, index, 0));
-  if (file == nullptr) fail(name, zip_strerror(archive));
-  std::string bytes;
-  std::vector<char> piece(1U << 20U);
-  while (true) {
-    const zip_int64_t count = zip_fread(file.get(), piece.data(), piece.size());
-    if (count < 0) fail(name, zip_file_strerror(file.get()));
-    if (count == 0) return bytes;
-    bytes.append(piece.data(), static_cast<std::size_t>(count));
-  }
-}
+/// What the length of a header is read from.
+constexpr std::size_t version_end = 12;
 
-}  // namespace
-
-std::int64_t NpyArray::element_count() const { return byte_count(shape, 1).value_or(0); }
-
-NpyArray parse_npy(std::string_view bytes, std::string_view name) {
+/// Where the data of a .npy file begin, from its first bytes.
+std::size_t npy_start(std::string_view bytes, std::string_view name) {
   if (!bytes.starts_with(magic)) fail(name, "not a .npy file");
   const auto byte_at = [&](std::size_t i) -> std::size_t {
     if (i >= bytes.size()) fail(name, "truncated .npy file");
@@ -236,23 +208,154 @@ NpyArray parse_npy(std::string_view bytes, std::string_view name) {
   };
   const std::size_t version = byte_at(6);
   if (version < 1 || version > 3) fail(name, ".npy version " + std::to_string(version) + "; 1 to 3 can be read");
-  const std::size_t start = version == 1 ? 10 : 12;
   std::size_t length = byte_at(8) | byte_at(9) << 8U;
   if (version > 1) length |= byte_at(10) << 16U | byte_at(11) << 24U;
   if (length > largest_header) fail(name, "its NumPy header is damaged");
-  if (bytes.size() < start + length) fail(name, "truncated .npy file");
+  return (version == 1 ? 10 : version_end) + length;
+}
 
-  const Header header = HeaderParser(bytes.substr(start, length), name).parse();
-  const std::optional<std::int64_t> expected = byte_count(header.shape, header.entry->size);
-  const std::string_view data = bytes.substr(start + length);
-  if (!expected || static_cast<std::uint64_t>(*expected) != data.size()) {
-    fail(name, "its shape does not go with its " + std::to_string(data.size()) +
-                   " bytes of data; the file is truncated or damaged");
+struct Layout {
+  std::size_t bytes = 0;
+  std::int64_t element_size = 0;
+  bool fortran_order = false;
+};
+
+/// From all that stands before the data; gives the array its type and shape.
+Layout parse_layout(std::string_view start, std::string_view name, NpyArray& array) {
+  const std::size_t begin = static_cast<unsigned char>(start[6]) == 1 ? 10 : version_end;
+  if (start.size() != npy_start(start, name)) fail(name, "truncated .npy file");
+  Header header = HeaderParser(start.substr(begin), name).parse();
+  const std::optional<std::int64_t> bytes = byte_count(header.shape, header.entry->size);
+  if (!bytes) fail(name, "its shape takes more than 64 bits of bytes; the file is damaged");
+  array.type = header.entry->type;
+  array.shape = std::move(header.shape);
+  return {static_cast<std::size_t>(*bytes), header.entry->size, header.fortran_order};
+}
+
+void finish(const Layout& layout, NpyArray& array) {
+  if (layout.fortran_order && array.shape.size() > 1) make_row_major(array, layout.element_size);
+}
+
+struct ZipCloser {
+  void operator()(zip_t* archive) const { zip_discard(archive); }
+  void operator()(zip_file_t* file) const { zip_fclose(file); }
+};
+using Archive = std::unique_ptr<zip_t, ZipCloser>;
+
+[[noreturn]] void fail_archive(const std::string& name, zip_error_t& error) {
+  const std::string reason = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  fail(name, "not usable as .npz archive: " + reason);
+}
+
+/// `bytes` must outlive it.
+Archive open_archive(std::string_view bytes, const std::string& name) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
+  if (source == nullptr) fail_archive(name, error);
+  Archive archive(zip_open_from_source(source, ZIP_RDONLY, &error));
+  if (archive == nullptr) {
+    zip_source_free(source);
+    fail_archive(name, error);
   }
-  NpyArray array{.type = header.entry->type, .shape = header.shape, .data = {}};
-  array.data.resize(data.size());
-  if (!data.empty()) std::memcpy(array.data.data(), data.data(), data.size());
-  if (header.fortran_order && header.shape.size() > 1) make_row_major(array, header.entry->size);
+  zip_error_fini(&error);
+  return archive;
+}
+
+Archive new_archive(const std::filesystem::path& path) {
+  int code = 0;
+  Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
+  if (archive == nullptr) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    fail_archive(path.string(), error);
+  }
+  return archive;
+}
+
+/// What archives may hold: 256 MiB, or 200 times their own size where that is more. Zip makes zeros a thousand times
+/// smaller, so a few megabytes could fill any memory.
+void check_total_size(zip_t* archive, std::size_t file_size, const std::string& name) {
+  constexpr std::uint64_t always = std::uint64_t{256} << 20U;
+  constexpr std::uint64_t factor = 200;
+  const std::uint64_t most = std::max(always, factor * file_size);
+  std::uint64_t total = 0;
+  const zip_int64_t count = zip_get_num_entries(archive, 0);
+  for (zip_int64_t i = 0; i < count; ++i) {
+    zip_stat_t entry;
+    if (zip_stat_index(archive, static_cast<zip_uint64_t>(i), 0, &entry) != 0) fail(name, zip_strerror(archive));
+    if ((entry.valid & ZIP_STAT_SIZE) == 0) fail(name, "an entry without a size");
+    if (__builtin_add_overflow(total, entry.size, &total) || total > most) {
+      fail(name, "a file of " + std::to_string(file_size) + " bytes whose arrays take more than " +
+                     std::to_string(most) + "; save them uncompressed, with numpy.savez");
+    }
+  }
+}
+
+/// An array of an archive, whose header is read before the rest is made room for.
+class Entry {
+ public:
+  Entry(zip_t* archive, zip_uint64_t index, const std::string& name)
+      : name_(name), file_(zip_fopen_index(archive, index, 0)) {
+    if (file_ == nullptr) fail(name, zip_strerror(archive));
+  }
+
+  NpyArray read() {
+    std::string start = read_some(version_end);
+    const std::size_t end = npy_start(start, name_);
+    if (end < start.size()) fail(name_, "its NumPy header is damaged");
+    start += read_some(end - start.size());
+    NpyArray array;
+    const Layout layout = parse_layout(start, name_, array);
+    // In pieces: the header may claim more than there is.
+    array.data.reserve(layout.bytes);
+    while (array.data.size() < layout.bytes) {
+      const std::string piece = read_some(std::min(largest_piece, layout.bytes - array.data.size()));
+      if (piece.empty()) fail_size(name_, array.data.size());
+      const auto* bytes = reinterpret_cast<const std::byte*>(piece.data());
+      array.data.insert(array.data.end(), bytes, bytes + piece.size());
+    }
+    if (!read_some(1).empty()) fail_size(name_, layout.bytes + 1);
+    finish(layout, array);
+    return array;
+  }
+
+ private:
+  static constexpr std::size_t largest_piece = 1U << 20U;
+
+  /// Fewer bytes at the end of the entry.
+  std::string read_some(std::size_t size) {
+    std::string bytes(size, '\0');
+    std::size_t done = 0;
+    while (done < size) {
+      const zip_int64_t count = zip_fread(file_.get(), bytes.data() + done, size - done);
+      if (count < 0) fail(name_, zip_file_strerror(file_.get()));
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    bytes.resize(done);
+    return bytes;
+  }
+
+  const std::string& name_;
+  std::unique_ptr<zip_file_t, ZipCloser> file_;
+};
+
+}  // namespace
+
+std::int64_t NpyArray::element_count() const { return byte_count(shape, 1).value_or(0); }
+
+NpyArray parse_npy(std::string_view bytes, std::string_view name) {
+  const std::size_t start = npy_start(bytes, name);
+  if (bytes.size() < start) fail(name, "truncated .npy file");
+  NpyArray array;
+  const Layout layout = parse_layout(bytes.substr(0, start), name, array);
+  const std::string_view data = bytes.substr(start);
+  if (layout.bytes != data.size()) fail_size(name, data.size());
+  const auto* first = reinterpret_cast<const std::byte*>(data.data());
+  array.data.assign(first, first + data.size());
+  finish(layout, array);
   return array;
 }
 
@@ -281,26 +384,27 @@ std::string format_npy(const NpyArray& array) {
 }
 
 NpyArray read_npy(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes;
-  if (file) bytes.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad()) fail(path.string(), "cannot be read: " + std::string(std::strerror(errno)));
-  return parse_npy(bytes, path.string());
+  return parse_npy(MappedFile::open(path)->view(), path.string());
 }
 
 NpzArrays read_npz(const std::filesystem::path& path) {
+  return parse_npz(MappedFile::open(path)->view(), path.string());
+}
+
+NpzArrays parse_npz(std::string_view bytes, const std::string& name_of_file) {
   constexpr std::string_view suffix = ".npy";
-  const Archive archive = open_archive(path, ZIP_RDONLY);
+  const Archive archive = open_archive(bytes, name_of_file);
+  check_total_size(archive.get(), bytes.size(), name_of_file);
   NpzArrays arrays;
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
     const char* entry = zip_get_name(archive.get(), index, 0);
-    if (entry == nullptr) fail(path.string(), zip_strerror(archive.get()));
+    if (entry == nullptr) fail(name_of_file, zip_strerror(archive.get()));
     std::string name = entry;
-    const std::string shown = path.string() + ": " + name;
+    const std::string shown = name_of_file + ": " + name;
     if (!name.ends_with(suffix)) fail(shown, "an .npz archive holds .npy files only");
-    NpyArray array = parse_npy(read_entry(archive.get(), index, shown), shown);
+    NpyArray array = Entry(archive.get(), index, shown).read();
     name.resize(name.size() - suffix.size());
     if (!arrays.emplace(std::move(name), std::move(array)).second) fail(shown, "the archive holds it twice");
   }
@@ -312,7 +416,7 @@ void write_npy(const std::filesystem::path& path, const NpyArray& array) { write
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
   if (arrays.empty()) fail(path.string(), "there is no array to write");
   // libzip writes to a temporary file beside the archive and renames it in zip_close.
-  Archive archive = open_archive(writable_target(path), ZIP_CREATE | ZIP_TRUNCATE);
+  Archive archive = new_archive(writable_target(path));
   std::vector<std::string> contents;  // libzip reads them in zip_close
   contents.reserve(arrays.size());
   for (const auto& [name, array] : arrays) {

@@ -27,12 +27,14 @@ struct NpyArray {
 using NpzArrays = std::map<std::string, NpyArray, std::less<>>;
 
 /// Throws Error naming the file (and, in an archive, the array) for one that cannot be read, is truncated or damaged,
-/// or holds a type that NpyArray has not: text, objects, records, complex numbers, big-endian numbers.
+/// or holds a type that NpyArray has not: text, objects, records, complex numbers, big-endian numbers. An archive is
+/// refused, before anything of it is inflated, where its arrays take more than 256 MiB and 200 times its size.
 [[nodiscard]] NpyArray read_npy(const std::filesystem::path& path);
 [[nodiscard]] NpzArrays read_npz(const std::filesystem::path& path);
 
-/// The bytes of a .npy file; `name` stands for it in messages.
+/// The bytes of a file; `name` stands for it in messages.
 [[nodiscard]] NpyArray parse_npy(std::string_view bytes, std::string_view name);
+[[nodiscard]] NpzArrays parse_npz(std::string_view bytes, const std::string& name);
 [[nodiscard]] std::string format_npy(const NpyArray& array);
 
 /// Written whole or not at all. Throws Error naming the file and the system's reason.

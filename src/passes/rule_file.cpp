@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <re2/re2.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -19,6 +19,7 @@
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graph/mapped_file.hpp"
 #include "graph/operator_forms.hpp"
 #include "graph/operator_node.hpp"
 
@@ -89,8 +90,7 @@ std::string expression_of(const std::string& glob) {
     } else if (c == '?') {
       result += "(.)";
     } else {
-      if (std::string_view("\\^$.|+()[]{}").find(c) != std::string_view::npos) result += '\\';
-      result += c;
+      result += RE2::QuoteMeta(re2::StringPiece(&c, 1));
     }
   }
   return result;
@@ -813,21 +813,38 @@ std::string Place::to_string() const { return fmt::format("{}:{}:{}", file, line
 NamePattern::NamePattern(std::string text, Place place) : text_(std::move(text)), place_(std::move(place)) {
   const bool is_regular = text_.starts_with("re:");
   if (!is_regular && text_.find_first_of("*?") == std::string::npos) return;
-  try {
-    expression_ = std::regex(is_regular ? text_.substr(3) : expression_of(text_));
-  } catch (const std::regex_error& error) {
-    throw Error(fmt::format("{}: `{}` is no regular expression: {}", place_.to_string(), text_, error.what()));
+  RE2::Options options(RE2::Latin1);  // names are bytes
+  options.set_log_errors(false);
+  options.set_dot_nl(!is_regular);
+  expression_ = std::make_shared<const RE2>(is_regular ? text_.substr(3) : expression_of(text_), options);
+  if (!expression_->ok()) {
+    throw Error(fmt::format("{}: `{}` is no regular expression: {}", place_.to_string(), text_, expression_->error()));
   }
 }
 
 bool NamePattern::matches(const std::string& name) const {
-  constexpr std::size_t longest = 2048;  // the library's expressions take stack for each character
-  if (expression_ && name.size() > longest) return false;
-  return expression_ ? std::regex_match(name, *expression_) : name == text_;
+  return expression_ ? RE2::FullMatch(name, *expression_) : name == text_;
 }
 
 std::string NamePattern::renamed(const std::string& name, const std::string& to) const {
-  return expression_ ? std::regex_replace(name, *expression_, to, std::regex_constants::format_first_only) : to;
+  if (!expression_) return to;
+  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(expression_->NumberOfCapturingGroups()) + 1);
+  if (!expression_->Match(name, 0, name.size(), RE2::ANCHOR_BOTH, groups.data(), static_cast<int>(groups.size()))) {
+    return name;
+  }
+  std::string result;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const char next = to[i] == '$' && i + 1 < to.size() ? to[i + 1] : '\0';
+    if (next >= '0' && next <= '9') {
+      const auto group = static_cast<std::size_t>(next - '0');
+      if (group < groups.size()) result += groups[group].as_string();
+      ++i;
+    } else {
+      result += to[i];
+      if (next == '$') ++i;
+    }
+  }
+  return result;
 }
 
 bool RuleValue::is_expression() const {
@@ -913,15 +930,7 @@ std::string RuleOperator::to_string() const {
 std::vector<Rule> parse_rules(const std::string& text, const std::string& name) { return Reader(name).read(text); }
 
 std::vector<Rule> read_rules(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(fmt::format("{}: the file cannot be read", path.string()));
-  std::string text;
-  std::array<char, 65536> part{};
-  while (text.size() <= most_bytes && (file.read(part.data(), part.size()) || file.gcount() > 0)) {
-    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad()) throw Error(fmt::format("{}: the file cannot be read", path.string()));
-  return parse_rules(text, path.string());
+  return parse_rules(std::string(MappedFile::open(path, most_bytes)->view()), path.string());
 }
 
 Dim parse_dim(const std::string& text, const Place& place) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +17,10 @@
 #include "graft/operator.hpp"
 #include "graph/matcher.hpp"
 #include "graph/tensor_data.hpp"
+
+namespace re2 {
+class RE2;
+}
 
 namespace graft {
 
@@ -29,7 +32,8 @@ struct Place {
   [[nodiscard]] std::string to_string() const;  ///< "rules.yaml:3:5"
 };
 
-/// A name as a rule writes it: exact, with `*` for any characters and `?` for one, or a regular expression after `re:`.
+/// A name as a rule writes it: exact, with `*` for any characters and `?` for one, or a regular expression after `re:`,
+/// in RE2's syntax, whose matching takes time linear in the name.
 class NamePattern {
  public:
   NamePattern() = default;
@@ -37,7 +41,7 @@ class NamePattern {
   NamePattern(std::string text, Place place);
 
   [[nodiscard]] bool matches(const std::string& name) const;
-  /// What `to` becomes for a name that matches: $1 is what the first `*`, `?` or group took.
+  /// What `to` becomes for a name that matches: $1 is what the first `*`, `?` or group took, $0 the name, $$ a dollar.
   [[nodiscard]] std::string renamed(const std::string& name, const std::string& to) const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool is_exact() const { return !expression_; }
@@ -46,7 +50,7 @@ class NamePattern {
  private:
   std::string text_;
   Place place_;
-  std::optional<std::regex> expression_;
+  std::shared_ptr<const re2::RE2> expression_;
 };
 
 /// A value as a rule writes it. A text with an @ is an expression over what was matched, see evaluate.

@@ -153,7 +153,8 @@ CalibrationCache parse_calibration_cache(std::string_view text, std::string_view
 }
 
 CalibrationCache read_calibration_cache(const std::filesystem::path& path) {
-  return parse_calibration_cache(MappedFile::open(path)->view(), path.string());
+  constexpr std::size_t most_bytes = std::size_t{64} << 20U;  // a million tensors
+  return parse_calibration_cache(MappedFile::open(path, most_bytes)->view(), path.string());
 }
 
 std::string format_calibration_cache(const CalibrationCache& cache) {

@@ -142,7 +142,8 @@ ImageRecipe parse_image_recipe(const std::string& text, const std::string& name)
 }
 
 ImageRecipe read_image_recipe(const std::filesystem::path& path) {
-  return parse_image_recipe(std::string(MappedFile::open(path)->view()), path.string());
+  constexpr std::size_t most_bytes = std::size_t{1} << 20U;
+  return parse_image_recipe(std::string(MappedFile::open(path, most_bytes)->view()), path.string());
 }
 
 }  // namespace graft

@@ -18,13 +18,15 @@ namespace graft {
 namespace {
 
 constexpr std::int64_t colours = 3;
-/// A file of a few bytes may claim any size.
+/// A file of a few bytes may claim any size, and some kilobytes of PNG may hold any number of equal pixels.
 constexpr std::int64_t longest_side = 16384;
+constexpr std::int64_t most_pixels = std::int64_t{64} << 20U;
+constexpr std::size_t most_bytes = std::size_t{256} << 20U;
 
 void check_size(std::string_view name, std::int64_t height, std::int64_t width) {
-  if (height < 1 || width < 1 || height > longest_side || width > longest_side) {
-    throw Error(
-        fmt::format("{}: the image has {} x {} pixels; allowed are sides up to {}", name, width, height, longest_side));
+  if (height < 1 || width < 1 || height > longest_side || width > longest_side || height > most_pixels / width) {
+    throw Error(fmt::format("{}: the image has {} x {} pixels; allowed are sides up to {}, and {} pixels", name, width,
+                            height, longest_side, most_pixels));
   }
 }
 
@@ -72,7 +74,8 @@ Image decode_jpeg(std::string_view bytes, std::string_view name) {
     throw Error(fmt::format("{}: this JPEG is in CMYK, for print; save it in RGB", name));
   }
   Image image = image_of(name, height, width);
-  check(tjDecompress2(decoder.get(), data, bytes.size(), image.pixels.data(), width, 0, height, TJPF_RGB, 0));
+  check(tjDecompress2(decoder.get(), data, bytes.size(), image.pixels.data(), width, 0, height, TJPF_RGB,
+                      TJFLAG_LIMITSCANS));
   return image;
 }
 
@@ -116,24 +119,24 @@ Picture picture_of(const ImageRecipe::Size& size) {
   return {size, std::vector<float>(static_cast<std::size_t>(size.height * size.width * colours))};
 }
 
-Picture resized(const Picture& from, const ImageRecipe::Size& size) {
-  if (from.size == size) return from;
-  Picture narrow = picture_of({from.size.height, size.width});
-  const std::vector<Tap> columns = taps_of(from.size.width, size.width);
-  for (std::int64_t y = 0; y < from.size.height; ++y) {
+Picture resized(const Image& from, const ImageRecipe::Size& size) {
+  if (from.height == size.height && from.width == size.width) return {size, {from.pixels.begin(), from.pixels.end()}};
+  Picture narrow = picture_of({from.height, size.width});
+  const std::vector<Tap> columns = taps_of(from.width, size.width);
+  for (std::int64_t y = 0; y < from.height; ++y) {
     float* to = narrow.row(y);
     for (const Tap& tap : columns) {
       std::array<float, colours> sum{};
-      const float* pixel = from.row(y) + tap.first * colours;
+      const std::uint8_t* pixel = from.pixels.data() + (y * from.width + tap.first) * colours;
       for (const float weight : tap.weights) {
-        for (std::size_t c = 0; c < colours; ++c) sum[c] += weight * pixel[c];
+        for (std::size_t c = 0; c < colours; ++c) sum[c] += weight * static_cast<float>(pixel[c]);
         pixel += colours;
       }
       to = std::copy(sum.begin(), sum.end(), to);
     }
   }
   Picture result = picture_of(size);
-  const std::vector<Tap> rows = taps_of(from.size.height, size.height);
+  const std::vector<Tap> rows = taps_of(from.height, size.height);
   for (std::int64_t y = 0; y < size.height; ++y) {
     const Tap& tap = rows[static_cast<std::size_t>(y)];
     float* to = result.row(y);
@@ -175,20 +178,21 @@ bool is_image(const std::filesystem::path& path) {
 }
 
 Image read_image(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  const std::string_view bytes = file->view();
+  return parse_image(MappedFile::open(path, most_bytes)->view(), path.string());
+}
+
+Image parse_image(std::string_view bytes, std::string_view name) {
   constexpr std::string_view png = "\x89PNG\r\n\x1a\n";
   constexpr std::string_view jpeg = "\xff\xd8";
-  if (bytes.substr(0, png.size()) == png) return decode_png(bytes, path.string());
-  if (bytes.substr(0, jpeg.size()) == jpeg) return decode_jpeg(bytes, path.string());
-  throw Error(fmt::format("{}: this is neither a JPEG nor a PNG", path.string()));
+  if (bytes.substr(0, png.size()) == png) return decode_png(bytes, name);
+  if (bytes.substr(0, jpeg.size()) == jpeg) return decode_jpeg(bytes, name);
+  throw Error(fmt::format("{}: this is neither a JPEG nor a PNG", name));
 }
 
 TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name) {
-  Picture picture{{image.height, image.width}, std::vector<float>(image.pixels.begin(), image.pixels.end())};
   const ImageRecipe::Size size = size_after_resizing(image, recipe);
   check_size(name, size.height, size.width);
-  picture = resized(picture, size);
+  const Picture picture = resized(image, size);
   const ImageRecipe::Size crop = recipe.crop.value_or(size);
   if (crop.height > size.height || crop.width > size.width) {
     throw Error(fmt::format("{}: {} x {} pixels cannot be cropped to {} x {}\nResize it first, in the recipe", name,

@@ -22,6 +22,7 @@ struct Image {
 /// JPEG and PNG, by what the file begins with; transparency is laid over black. Throws Error naming the file and what
 /// is wrong with it.
 [[nodiscard]] Image read_image(const std::filesystem::path& path);
+[[nodiscard]] Image parse_image(std::string_view bytes, std::string_view name);
 /// By the end of its name.
 [[nodiscard]] bool is_image(const std::filesystem::path& path);
 

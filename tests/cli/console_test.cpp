@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/printable.hpp"
+
 namespace graft::cli {
 namespace {
 
@@ -31,6 +33,24 @@ TEST(Table, colour_does_not_change_the_alignment) {
   table.add({{"ok", Colour::good}, "1"});
   table.add({"missing", "2"});
   EXPECT_EQ(table.text(true, 80), "  \033[32mok\033[0m       1\n  missing  2\n");
+}
+
+TEST(Table, a_name_makes_no_rows_and_no_colours) {
+  Table table;
+  table.add({"a\nb", "\033[31mred\tx"});
+  EXPECT_EQ(table.text(false, 80), "  a\\nb  \\u001b[31mred\\tx\n");
+}
+
+TEST(Printable, what_a_terminal_acts_on_is_written_as_json_writes_it) {
+  EXPECT_EQ(printable("scope/conv ä 漢 😀\t\n"), "scope/conv ä 漢 😀\t\n");
+  EXPECT_EQ(printable("\033]0;title\a\r\x7f"), "\\u001b]0;title\\u0007\\u000d\\u007f");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\u0000");
+  EXPECT_EQ(printable("a\xC2\x9B"
+                      "31m"),
+            "a\\u009b31m");
+  EXPECT_EQ(printable("\u202Egpj.\u2066x\u2069\u200F\u061C\u2028"), "\\u202egpj.\\u2066x\\u2069\\u200f\\u061c\\u2028");
+  // Neither overlong nor cut short nor a surrogate is UTF-8.
+  EXPECT_EQ(printable("\x9b\xC0\x80\xED\xA0\x80\xE2\x80"), "\\x9b\\xc0\\x80\\xed\\xa0\\x80\\xe2\\x80");
 }
 
 TEST(Shortened, keeps_the_end_and_whole_characters) {

@@ -7,6 +7,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
@@ -134,6 +136,26 @@ TEST(RunProcess, no_descriptor_leaks_into_the_child) {
   }
   const Output output = run_shell("ls /proc/self/fd | wc -l");
   EXPECT_EQ(output.lines.at(0), std::to_string(4 + inherited));  // three, and the folder that ls reads
+}
+
+TEST(ChildProcess, one_that_does_not_end_when_it_is_told_to_is_ended) {
+  ::pid_t child = 0;
+  {
+    ChildProcess stubborn({"sh", "-c", "trap '' TERM; echo $$; while :; do sleep 1; done"}, {},
+                          {.on_output = [&](std::string_view line) { child = std::stoi(std::string(line)); },
+                           .on_error = {},
+                           .should_stop = {}});
+    while (child == 0) (void)stubborn.read_some();
+  }
+  EXPECT_EQ(::kill(child, 0), -1);
+}
+
+TEST(ChildProcess, one_that_closes_its_outputs_and_goes_on_can_be_stopped) {
+  bool asked = false;
+  const ProcessResult result =
+      run_process({"sh", "-c", "exec sleep 1000 >/dev/null 2>&1"}, {},
+                  {.on_output = {}, .on_error = {}, .should_stop = [&] { return std::exchange(asked, true); }});
+  EXPECT_EQ(result.signal, SIGTERM);
 }
 
 TEST(FindEngineDriver, a_chosen_python_that_is_not_there_is_refused) {

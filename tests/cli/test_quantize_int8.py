@@ -1,12 +1,14 @@
 # graft quantize --precision int8: ONNX Runtime without its optimisations, NumPy and ONNX's checker judge.
+import os
 import struct
+import subprocess
 import zlib
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import DIGITS, DIGITS_DATA, interrupted_leaves_nothing, save
+from conftest import DIGITS, DIGITS_DATA, PROGRAM, interrupted_leaves_nothing, save
 from onnx import helper, numpy_helper
 
 RANDOM = np.random.default_rng(11)
@@ -441,6 +443,31 @@ def test_interrupted_and_resumed_it_is_the_same(quantize, digits, tmp_path):
     np.savez(tmp_path / "x.npz", x=RANDOM.standard_normal((4, 3, 8, 8)).astype(np.float32))
     answer = quantize(other, tmp_path / "x.npz", "--state", state, code=2)
     assert f"{state}: this is the state of a calibration with another" in answer.err
+
+
+def test_killed_while_it_writes_its_state_it_goes_on_from_a_whole_one(quantize, digits, tmp_path):
+    whole, _ = quantize(digits, DIGITS_INPUT, out="whole.onnx")
+    folder = tmp_path / "states"
+    folder.mkdir()
+    options = ["--precision", "int8", "--data", DIGITS_INPUT, "--state", folder / "state.npz"]
+    kills, samples = 0, 0
+    while kills < 20:
+        samples = samples % 440 + 20  # each run has something new to write at its end
+        command = [PROGRAM, "quantize", digits, "-o", tmp_path / "cut.onnx", *options, "--samples", samples]
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None:
+            if any(entry.name != "state.npz" for entry in os.scandir(folder)):
+                process.kill()
+                process.wait()
+        left = [path for path in folder.iterdir() if path.name != "state.npz"]
+        kills += len(left)
+        for path in left:
+            path.unlink()
+        if samples == 440:
+            (folder / "state.npz").unlink(missing_ok=True)
+    resumed, result = quantize(digits, DIGITS_INPUT, "--state", folder / "state.npz", out="resumed.onnx")
+    assert result["samples"] == 450
+    assert whole.read_bytes() == resumed.read_bytes()
 
 
 def write_png(path, pixels):

@@ -748,6 +748,10 @@ class Importer {
 }  // namespace
 }  // namespace caffe
 
+namespace {
+constexpr std::size_t most_text = std::size_t{64} << 20U;
+}
+
 std::vector<CaffeLayer> caffe_layers() {
   std::vector<CaffeLayer> result;
   for (const auto& entries :
@@ -768,7 +772,6 @@ std::vector<CaffeLayer> caffe_layers() {
 
 Model parse_caffe(const std::string& network, std::string_view weights, const std::string& network_name,
                   const std::string& weights_name, const CaffeOptions& options, std::shared_ptr<const void> owner) {
-  constexpr std::size_t most_text = std::size_t{64} << 20U;
   if (network.size() > most_text) {
     throw Error(fmt::format("{}: {} bytes of text; allowed are {}", network_name, network.size(), most_text));
   }
@@ -783,7 +786,7 @@ Model parse_caffe(const std::string& network, std::string_view weights, const st
 
 Model read_caffe(const std::filesystem::path& network, const std::filesystem::path& weights,
                  const CaffeOptions& options) {
-  const auto text = MappedFile::open(network);
+  const auto text = MappedFile::open(network, most_text);
   if (weights.empty()) return parse_caffe(std::string(text->view()), {}, network.string(), "", options);
   const auto bytes = MappedFile::open(weights);
   if (bytes->view().empty()) throw Error(fmt::format("{}: an empty file", weights.string()));

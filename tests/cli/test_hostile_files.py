@@ -1,0 +1,236 @@
+# Files made to hang a reader, to fill its memory or the disk: each is refused, with a message, in little memory.
+import os
+import struct
+import zipfile
+import zlib
+
+import numpy as np
+import onnx
+import pytest
+from conftest import DIGITS, PROGRAM, save
+from onnx import TensorProto, helper
+
+MEGABYTE = 1 << 20
+MOST_MEMORY = 300 * MEGABYTE
+CAFFE = 'name: "n" input: "x" input_dim: 1 input_dim: 1 input_dim: 2 input_dim: 2\n'
+
+
+@pytest.fixture
+def attack(tmp_path):
+    """Runs the program; returns its exit code, its messages and the most memory that it held."""
+
+    def run(*arguments):
+        messages = tmp_path / "messages"
+        with messages.open("wb") as file:
+            process = os.posix_spawn(
+                PROGRAM,
+                [PROGRAM, *map(str, arguments)],
+                os.environ,
+                file_actions=[(os.POSIX_SPAWN_DUP2, file.fileno(), 1), (os.POSIX_SPAWN_DUP2, file.fileno(), 2)],
+            )
+        _, status, used = os.wait4(process, 0)
+        return os.waitstatus_to_exitcode(status), messages.read_text(errors="replace"), used.ru_maxrss * 1024
+
+    return run
+
+
+def check_refused(answer, *named):
+    code, messages, memory = answer
+    assert code == 2, messages
+    assert "error: " in messages
+    for text in named:
+        assert text in messages
+    assert memory < MOST_MEMORY
+
+
+def pipe(path):
+    os.mkfifo(path)
+    return path
+
+
+def zeros(path):
+    path.symlink_to("/dev/zero")
+    return path
+
+
+READERS = {
+    "onnx": lambda file, out: ["inspect", file("m.onnx")],
+    "pb": lambda file, out: ["inspect", file("m.pb")],
+    "pbtxt": lambda file, out: ["inspect", file("m.pbtxt")],
+    "prototxt": lambda file, out: ["inspect", file("m.prototxt")],
+    "caffemodel": lambda file, out: ["inspect", out / "good.prototxt", file("m.caffemodel")],
+    "built": lambda file, out: ["build", file("m.onnx"), "-o", out / "o.engine"],
+    "npy": lambda file, out: ["run", DIGITS, "-i", f"image={file('x.npy')}"],
+    "npz": lambda file, out: ["run", DIGITS, "-i", file("x.npz")],
+    "data": lambda file, out: quantize(out, "--data", file("x.npy")),
+    "recipe": lambda file, out: quantize(out, "--data", out / "images", "--recipe", file("r.yaml")),
+    "cache": lambda file, out: quantize(out, "--cache", file("c.cache")),
+    "state": lambda file, out: quantize(out, "--data", out / "x.npy", "--state", file("s.npz")),
+    "rules": lambda file, out: convert(out, "--rules", file("r.yaml")),
+}
+
+
+def quantize(out, *options):
+    return ["quantize", DIGITS, "-o", out / "o.onnx", "--precision", "int8", *options]
+
+
+def convert(out, *options):
+    return ["convert", DIGITS, "-o", out / "o.onnx", *options]
+
+
+@pytest.mark.parametrize("make", [pipe, zeros])
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_regular_file_is_refused_at_once(attack, tmp_path, make, reader):
+    (tmp_path / "good.prototxt").write_text(CAFFE)
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(png(2, 2))
+    np.save(tmp_path / "x.npy", np.zeros([4, 1, 8, 8], np.float32))
+    named = []
+
+    def file(name):
+        named.append(str(make(tmp_path / f"bad-{name}")))
+        return named[0]
+
+    check_refused(attack(*READERS[reader](file, tmp_path)), named[0], "not a regular file")
+    assert not list(tmp_path.glob("o.*"))
+
+
+# ---- Archives
+
+
+def npy_header(shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
+@pytest.mark.parametrize("shape", [(1 << 30,), (4, 1, 8, 8)], ids=["true", "false"])
+def test_an_archive_that_inflates_to_gigabytes(attack, tmp_path, shape):
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("image.npy", "w") as entry:
+        entry.write(npy_header(shape))
+        for _ in range(4096):
+            entry.write(bytes(MEGABYTE))
+    assert path.stat().st_size < 5 * MEGABYTE
+    check_refused(attack("run", DIGITS, "-i", path), "x.npz", "numpy.savez")
+
+
+def test_an_entry_whose_header_claims_more_than_there_is(attack, tmp_path):
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("image.npy", npy_header((1 << 36,)) + bytes(64))
+    check_refused(attack("run", DIGITS, "-i", path), "x.npz: image.npy")
+
+
+def test_a_directory_of_one_entry_many_times(attack, tmp_path):
+    """Zip's directory may name the same bytes any number of times."""
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a000.npy", npy_header((MEGABYTE // 4,)) + bytes(MEGABYTE))
+    whole = path.read_bytes()
+    begin, count = whole.index(b"PK\x01\x02"), 1000
+    end = whole.index(b"PK\x05\x06")
+    names = [whole[begin:end].replace(b"a000", b"a%03d" % i) for i in range(count)]
+    directory = b"".join(names)
+    tail = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), begin, 0)
+    path.write_bytes(whole[:begin] + directory + tail)
+    check_refused(attack("run", DIGITS, "-i", path), "x.npz")
+
+
+# ---- Images
+
+
+def png(width, height):
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    compress = zlib.compressobj(9)
+    rows = b"".join(compress.compress(bytes(1 + width // 8)) for _ in range(height)) + compress.flush()
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("size", [(16384, 16384), (1, 1 << 20)])
+def test_an_image_of_too_many_pixels(attack, tmp_path, size):
+    (tmp_path / "images").mkdir()
+    image = tmp_path / "images" / "a.png"
+    image.write_bytes(png(*size))
+    assert image.stat().st_size < MEGABYTE
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text("resize: [8, 8]\nchannels: gray\n")
+    check_refused(attack(*quantize(tmp_path, "--data", tmp_path / "images", "--recipe", recipe)), "a.png", "pixels")
+
+
+# ---- External data
+
+
+def external_model(folder, count, size, location):
+    weights = []
+    for i in range(count):
+        weight = TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[size // 4])
+        weight.data_location = TensorProto.EXTERNAL
+        weight.external_data.add(key="location", value=location(i))
+        weights.append(weight)
+    nodes = [helper.make_node("Add", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(count)]
+    return save(folder / "m.onnx", nodes, [("v0", [size // 4])], [(f"v{count}", [size // 4])], weights)
+
+
+@pytest.mark.parametrize("location", [lambda i: "w.data", lambda i: "./" * i + "w.data"], ids=["same", "other names"])
+def test_tensors_that_share_their_external_data(attack, tmp_path, location):
+    """Written, they would take a thousand times as much."""
+    size = 512 * MEGABYTE
+    with (tmp_path / "w.data").open("wb") as data:
+        data.truncate(size)
+    model = external_model(tmp_path, 1000, size, location)
+    answer = attack("convert", model, "-o", tmp_path / "o.onnx", "--no-prove")
+    check_refused(answer, "m.onnx", "external data add up to")
+    assert not list(tmp_path.glob("o.*"))
+
+
+def test_external_data_that_is_a_pipe(attack, tmp_path):
+    pipe(tmp_path / "w.data")
+    check_refused(attack("inspect", external_model(tmp_path, 1, 64, lambda i: "w.data")), "not a regular file")
+
+
+# ---- Rules
+
+
+@pytest.mark.parametrize("pattern", ["*a*a*a*a*a*a*a*a*b", "re:(a*)*b", "re:(.*)(.*)(.*)(.*)(.*)(.*)b"])
+def test_names_are_matched_in_linear_time(attack, tmp_path, pattern):
+    node = helper.make_node("Relu", ["x"], ["y"], name="a" * 2000)
+    model = save(tmp_path / "m.onnx", [node], [("x", [4])], [("y", [4])])
+    rules = tmp_path / "r.yaml"
+    rules.write_text(f"- remove: {{name: '{pattern}'}}\n- rename_nodes: {{'{pattern}': 'b'}}\n")
+    code, messages, memory = attack("convert", model, "-o", tmp_path / "o.onnx", "--rules", rules)
+    assert code in (0, 1, 2), messages
+    assert memory < MOST_MEMORY
+
+
+def test_what_a_star_took_has_its_number(attack, tmp_path):
+    node = helper.make_node("Relu", ["x"], ["y"], name="scope/a.b/conv")
+    model = save(tmp_path / "m.onnx", [node], [("x", [4])], [("y", [4])])
+    rules = tmp_path / "r.yaml"
+    rules.write_text("- rename_nodes: {'*/a.?/*': '$3-$2-$1-$$1'}\n")
+    code, messages, _ = attack("convert", model, "-o", tmp_path / "o.onnx", "--rules", rules)
+    assert code == 0, messages
+    assert onnx.load(tmp_path / "o.onnx").graph.node[0].name == "conv-b-scope-$1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [x, x, x, x, x, x, x, x, x]\n"
+        + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+        "[" * 100000,
+        "- " * 100000,
+        "- remove: " + "{a: " * 50000,
+    ],
+    ids=["aliases", "brackets", "dashes", "maps"],
+)
+def test_yaml_that_is_deep_or_expands(attack, tmp_path, text):
+    rules = tmp_path / "r.yaml"
+    rules.write_text(text)
+    check_refused(attack(*convert(tmp_path, "--rules", rules)), "r.yaml")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(png(2, 2))
+    check_refused(attack(*quantize(tmp_path, "--data", tmp_path / "images", "--recipe", rules)), "r.yaml")

@@ -1,0 +1,43 @@
+# Python files in the working directory, named like modules that Graft's children import: none of them runs.
+import os
+
+import pytest
+from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, needs_plugin_library
+
+COMMANDS = {
+    "doctor": ["doctor"],
+    "plugins": ["plugins", PLUGIN_LIBRARY, "--tensorrt", "rtx"],
+    "build": ["build", DIGITS, "-o", "digits.engine", "--target", "sm89", "--shapes", DIGITS_SHAPES],
+    "inspect": ["inspect", DIGITS, "--truth", "parser", "--shapes", DIGITS_SHAPES],
+    "bench": ["bench", "--op", "LeakyReLU", "--device", "cpu", "--time-limit", "0.1"],
+}
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """A working directory full of them; each leaves a file there when it runs."""
+    folder = tmp_path / "download"
+    packages = [folder / "graft", folder / "graft" / "engine", folder / "graft" / "bench"]
+    for package in packages:
+        package.mkdir(parents=True)
+    scripts = [package / "__init__.py" for package in packages]
+    scripts += [package / "__main__.py" for package in packages[1:]]
+    modules = ("json", "runpy", "ctypes", "site", "sitecustomize", "usercustomize", "tensorrt", "tensorrt_rtx", "numpy")
+    scripts += [folder / f"{module}.py" for module in modules]
+    for script in scripts:
+        script.write_text(f"open({str(folder / 'ran')!r}, 'a').write(__name__ + '\\n')\nraise SystemExit(9)\n")
+    return folder
+
+
+@needs_plugin_library
+@pytest.mark.parametrize("path", ["as it is", "with empty entries"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_of_the_working_directory_runs(graft, planted, command, path):
+    names = ("PYTHONPATH", "LD_LIBRARY_PATH")
+    environment = {name: os.environ.get(name, "") for name in names}
+    if path == "with empty entries":
+        environment = {name: f":{value}::" for name, value in environment.items()}
+    answer = graft(*COMMANDS[command], cwd=planted, env=environment)
+    ran = planted / "ran"
+    assert not ran.exists(), ran.read_text()
+    assert answer.code in (0, 3 if command in ("doctor", "bench") else 0), answer.err

@@ -1,0 +1,137 @@
+// What plugins are made from in an engine, for the fuzzer and its test: an operator or a plugin that it stands in for,
+// and fields of any name, type and length.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "tests/fuzz/counting.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace graft::fuzz {
+namespace {
+
+class Bytes {
+ public:
+  explicit Bytes(std::string_view rest) : rest_(rest) {}
+  [[nodiscard]] bool empty() const { return rest_.empty(); }
+  /// Zeros where there are no more.
+  template <class T>
+  T take() {
+    T value{};
+    const std::size_t count = std::min(sizeof value, rest_.size());
+    std::memcpy(&value, rest_.data(), count);
+    rest_.remove_prefix(count);
+    return value;
+  }
+  std::size_t below(std::size_t end) { return end == 0 ? 0 : take<std::uint8_t>() % end; }
+
+ private:
+  std::string_view rest_;
+};
+
+template <class T>
+std::vector<T> list(Bytes& bytes) {
+  constexpr std::size_t longest = 20;
+  std::vector<T> values(bytes.below(longest));
+  for (T& value : values) value = bytes.take<T>();
+  return values;
+}
+
+/// Small numbers and all others, in turn.
+std::int64_t integer(Bytes& bytes) {
+  return bytes.below(2) == 0 ? bytes.take<std::int8_t>() : bytes.take<std::int64_t>();
+}
+
+AttributeValue value_of(Bytes& bytes) {
+  switch (bytes.below(5)) {
+    case 0: return bytes.take<float>();
+    case 1: return integer(bytes);
+    case 2: return list<float>(bytes);
+    case 3: {
+      std::vector<std::int64_t> values(bytes.below(20));
+      for (std::int64_t& value : values) value = integer(bytes);
+      return values;
+    }
+    default: {
+      const std::vector<char> text = list<char>(bytes);
+      return std::string(text.begin(), text.end());
+    }
+  }
+}
+
+/// A value of the type that a field has, most of the time.
+AttributeValue value_of(Bytes& bytes, const AttributeInfo& attribute) {
+  if (bytes.below(4) == 0) return value_of(bytes);
+  switch (attribute.type) {
+    case AttributeType::float_number: return bytes.take<float>();
+    case AttributeType::integer: return integer(bytes);
+    case AttributeType::float_numbers: return list<float>(bytes);
+    case AttributeType::integers: {
+      std::vector<std::int64_t> values(bytes.below(20));
+      for (std::int64_t& value : values) value = integer(bytes);
+      return values;
+    }
+    case AttributeType::text: break;
+  }
+  if (!attribute.choices.empty()) return std::string(attribute.choices[bytes.below(attribute.choices.size())]);
+  return value_of(bytes);
+}
+
+Shape shape_of(Bytes& bytes) {
+  Shape shape;
+  const std::size_t rank = bytes.below(6);
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (bytes.below(3) == 0) {
+      shape.push_back(Dim::symbol("n"));
+    } else {
+      shape.emplace_back(bytes.below(2) == 0 ? std::int64_t{bytes.take<std::uint8_t>()}
+                                             : std::int64_t{bytes.take<std::uint32_t>()});
+    }
+  }
+  return shape;
+}
+
+/// What TensorRT asks while it builds and loads.
+void use(const Operator& op, Bytes& bytes) {
+  std::vector<NamedAttribute> attributes;
+  for (const AttributeInfo& attribute : op.type().attributes) {
+    attributes.push_back({attribute.name, op.get(attribute.name).value()});
+  }
+  std::unique_ptr<Operator> again;
+  if (!make_operator(op.type(), nullptr, attributes, again).ok()) std::abort();  // what is serialized is read back
+  std::vector<Shape> inputs(bytes.below(op.type().input_count() + 1));
+  for (Shape& input : inputs) input = shape_of(bytes);
+  std::vector<Shape> outputs;
+  if (!op.infer_shapes(inputs, outputs).ok()) return;
+  (void)op.function({.dtype = DType::f32, .count = inputs.size(), .rank = static_cast<int>(bytes.below(6))});
+}
+
+}  // namespace
+
+void run(std::string_view data) {
+  const Counting while_it_runs(memory_limit(data.size()), single_limit(data.size()));
+  Bytes bytes(data);
+  const auto& all = operators();
+  const OperatorType& type = *all[bytes.below(all.size())];
+  const std::size_t which = bytes.below(type.drop_ins.size() + 1);
+  const DropIn* drop_in = which == 0 ? nullptr : &type.drop_ins[which - 1];
+  std::vector<NamedAttribute> fields;
+  constexpr std::size_t most_fields = 24;
+  for (std::size_t i = bytes.below(most_fields); i-- > 0 && !bytes.empty();) {
+    if (drop_in != nullptr && bytes.below(2) == 0) {
+      const DropInField& field = drop_in->fields[bytes.below(drop_in->fields.size())];
+      fields.push_back({field.name, value_of(bytes)});
+    } else if (!type.attributes.empty()) {
+      const AttributeInfo& attribute = type.attributes[bytes.below(type.attributes.size())];
+      fields.push_back({attribute.name, value_of(bytes, attribute)});
+    }
+  }
+  std::unique_ptr<Operator> op;
+  if (make_operator(type, drop_in, fields, op).ok()) use(*op, bytes);
+}
+
+std::string mutate(std::string_view /*bytes*/, std::uint64_t /*seed*/) { return ""; }
+
+}  // namespace graft::fuzz
