@@ -73,7 +73,7 @@ before = {{(c.plugin_namespace, c.name, c.plugin_version) for c in registry.all_
 registry.load_library(sys.argv[1])
 for c in registry.all_creators:
     if (c.plugin_namespace, c.name, c.plugin_version) not in before:
-        print(f"{{c.plugin_namespace}}::{{c.name}} {{c.plugin_version}}" if c.plugin_namespace else f"{{c.name}} {{c.plugin_version}}")
+        print((c.plugin_namespace + "::" if c.plugin_namespace else "") + c.name, c.plugin_version)
 """
 
 
