@@ -17,7 +17,7 @@ if(TARGET graft AND GRAFT_WITH_OPENVINO)
   set_property(TARGET graft PROPERTY INSTALL_RPATH "$ORIGIN/${up}")
 endif()
 
-foreach(target graft graft_c graft_plugins)
+foreach(target graft graft_c graft_plugins graft_stand_ins)
   if(TARGET ${target})
     install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
@@ -33,7 +33,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDI
 foreach(folder ops kernels adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}"
-            FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*")
+            FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*" PATTERN "stand_ins.*")
   endif()
 endforeach()
 

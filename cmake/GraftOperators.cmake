@@ -69,13 +69,14 @@ std::span<const graft::OperatorType* const> graft::operators() {
   set(${result} "${sources}" PARENT_SCOPE)
 endfunction()
 
-# graft_add_plugin_library(<name> OPERATORS <list>|<target>)
+# graft_add_plugin_library(<name> OPERATORS <list>|<target> [NAMESPACE <plugin namespace>])
 #
 # A TensorRT plugin library, lib<name>.so, with a creator for every operator of a list, or of a library target that was
-# made from one. It exports getCreators and setLoggerFinder and nothing else, links no TensorRT, and carries its C++
-# and CUDA runtimes, so that it can be copied to a machine which has TensorRT alone.
+# made from one. It exports getCreators, setLoggerFinder and what graft_add_stand_ins needs, links no TensorRT, and
+# carries its C++ and CUDA runtimes, so that it can be copied to a machine which has TensorRT alone. Without NAMESPACE its
+# plugins are in the empty one, where TensorRT finds them from a node of any domain.
 function(graft_add_plugin_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OPERATORS" "")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OPERATORS;NAMESPACE" "")
   if(PROJECT_NAME STREQUAL "graft")
     set(root "${PROJECT_SOURCE_DIR}/src")
   else()
@@ -84,7 +85,8 @@ function(graft_add_plugin_library name)
   if(NOT GRAFT_WITH_CUDA)
     message(FATAL_ERROR "A plugin library needs CUDA's compiler: put nvcc on PATH, or run `make deps` in Graft's checkout.")
   endif()
-  add_library(${name} MODULE "${root}/adapters/tensorrt/exports.cpp")
+  add_library(${name} SHARED "${root}/adapters/tensorrt/exports.cpp")
+  target_compile_definitions(${name} PRIVATE GRAFT_PLUGIN_NAMESPACE="${ARG_NAMESPACE}")
   set(export_list "${root}/adapters/tensorrt/exports.map")
   if(TARGET ${ARG_OPERATORS})
     target_link_libraries(${name} PRIVATE ${ARG_OPERATORS})
@@ -101,6 +103,26 @@ function(graft_add_plugin_library name)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}")
+endfunction()
+
+# graft_add_stand_ins(<name> PLUGINS <plugin library>)
+#
+# lib<name>.so, a small TensorRT plugin library beside a plugin library: with a creator for every name of another
+# library's plugin that its operators stand in for, where that name is free. See src/adapters/tensorrt/stand_ins.cpp.
+function(graft_add_stand_ins name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "PLUGINS" "")
+  if(PROJECT_NAME STREQUAL "graft")
+    set(root "${PROJECT_SOURCE_DIR}/src")
+  else()
+    set(root "${GRAFT_SOURCE_DIR}")
+  endif()
+  set(export_list "${root}/adapters/tensorrt/stand_ins.map")
+  add_library(${name} MODULE "${root}/adapters/tensorrt/stand_ins.cpp")
+  target_include_directories(${name} PRIVATE "${root}")
+  target_link_libraries(${name} PRIVATE ${ARG_PLUGINS} graft::tensorrt)
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
+  set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CXX_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}"
+                        BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
 endfunction()
 
 # graft_list_operators(<list> KIND <kind> TYPE <type> ENTRY <expression> RESULT <result>): the source that defines

@@ -26,7 +26,7 @@ def field(name: str, value: float | int | str | list[int] | list[float]) -> Any:
 
 def make_plugin(name: str, version: str = "1", **attributes: Any) -> Any:
     """The plugin of an operator; attributes that are left out have their defaults (`graft ops NAME`)."""
-    creator = trt.get_plugin_registry().get_creator(name, version, "")
+    creator = trt.get_plugin_registry().get_creator(name, version, "graft")
     if creator is None:
         raise LookupError(f"no creator {name} of version {version}: is the plugin library loaded?")
     fields = [field(key, value) for key, value in attributes.items()]  # kept alive until the plugin is made

@@ -29,22 +29,24 @@ struct Variant {
 
 /// What every definition must have. See docs/guide/add_an_operator.md for one explained line by line.
 ///
-/// Optional members, found if they are there:
-///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const    rows that depend on attributes or ranks
+/// Optional members, found if they are there; one that cannot be called as written here does not compile:
+///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const    rows that depend on attributes or ranks; a
+///                                                                           rank that is not known yet is -1
 ///   Status check(const Problem&) const                                      facts known only at run time
 ///   std::size_t workspace(const Problem&) const
 ///   std::optional<Function> function(const FunctionInputs&) const
 ///   std::optional<std::string> native_form(const FunctionInputs&) const
 ///   static std::vector<DropIn> drop_ins()
 ///   static constexpr bool timed_variants = true                             TensorRT chooses between the variants
+///   Status check_attributes() const                                         rules between attributes and on list
+///                                                                           elements
 ///
 /// With optional inputs, both of these; everything else that is given a Problem then sees all inputs:
 ///   TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const      of an input that is left out
 ///   void fill_constant(std::size_t port, const TensorDesc&, std::byte* bytes) const     its data, from attributes
-///   Status check_attributes() const                                         rules between attributes and on list
-///   elements
 template <class D>
-concept OperatorDefinition = std::is_default_constructible_v<D> && std::is_copy_constructible_v<D> &&
+concept OperatorDefinition =
+    std::is_default_constructible_v<D> && std::is_copy_constructible_v<D> && !std::is_final_v<D> &&
     requires(const D& definition, std::span<const Shape> shapes, const Problem& problem, const Buffers& buffers,
              const CpuContext& cpu) {
   { D::name } -> std::convertible_to<std::string_view>;
@@ -76,6 +78,79 @@ template <OperatorDefinition D>
 
 namespace detail {
 
+/// `has_NAME<D>`: whether D has a member of that name, whatever its signature. Taking the address of the name in a
+/// class that inherits a second member of that name is an error exactly then.
+#define GRAFT_OPTIONAL_MEMBER(member)           \
+  struct Second_##member {                      \
+    int member;                                 \
+  };                                            \
+  template <class D>                            \
+  struct Both_##member : D, Second_##member {}; \
+  template <class D>                            \
+  concept has_##member = !requires {            \
+    &Both_##member<D>::member;                  \
+  }
+GRAFT_OPTIONAL_MEMBER(accepts);
+GRAFT_OPTIONAL_MEMBER(check);
+GRAFT_OPTIONAL_MEMBER(workspace);
+GRAFT_OPTIONAL_MEMBER(function);
+GRAFT_OPTIONAL_MEMBER(native_form);
+GRAFT_OPTIONAL_MEMBER(drop_ins);
+GRAFT_OPTIONAL_MEMBER(timed_variants);
+GRAFT_OPTIONAL_MEMBER(check_attributes);
+#undef GRAFT_OPTIONAL_MEMBER
+
+/// A member that the framework would not find, because it cannot be called as the framework calls it, is an error.
+template <class D>
+constexpr bool check_optional_members() {
+  static_assert(
+      !has_accepts<D> ||
+          requires(const D& d, const TypeRow& row, std::span<const int> ranks) {
+            { d.accepts(row, ranks) } -> std::same_as<bool>;
+          },
+      "the member `accepts` has to be: bool accepts(const TypeRow&, std::span<const int> input_ranks) const");
+  static_assert(
+      !has_check<D> ||
+          requires(const D& d, const Problem& problem) {
+            { d.check(problem) } -> std::same_as<Status>;
+          },
+      "the member `check` has to be: Status check(const Problem&) const");
+  static_assert(
+      !has_workspace<D> ||
+          requires(const D& d, const Problem& problem) {
+            { d.workspace(problem) } -> std::same_as<std::size_t>;
+          },
+      "the member `workspace` has to be: std::size_t workspace(const Problem&) const");
+  static_assert(
+      !has_function<D> ||
+          requires(const D& d, const FunctionInputs& inputs) {
+            { d.function(inputs) } -> std::convertible_to<std::optional<Function>>;
+          },
+      "the member `function` has to be: std::optional<Function> function(const FunctionInputs&) const");
+  static_assert(
+      !has_native_form<D> ||
+          requires(const D& d, const FunctionInputs& inputs) {
+            { d.native_form(inputs) } -> std::convertible_to<std::optional<std::string>>;
+          },
+      "the member `native_form` has to be: std::optional<std::string> native_form(const FunctionInputs&) const");
+  static_assert(
+      !has_drop_ins<D> ||
+          requires {
+            { D::drop_ins() } -> std::same_as<std::vector<DropIn>>;
+          },
+      "the member `drop_ins` has to be: static std::vector<DropIn> drop_ins()");
+  static_assert(
+      !has_timed_variants<D> || requires { requires std::same_as<decltype(D::timed_variants), const bool>; },
+      "the member `timed_variants` has to be: static constexpr bool timed_variants");
+  static_assert(
+      !has_check_attributes<D> ||
+          requires(const D& d) {
+            { d.check_attributes() } -> std::same_as<Status>;
+          },
+      "the member `check_attributes` has to be: Status check_attributes() const");
+  return true;
+}
+
 /// Device copies of inputs that attributes supply, made once for each device and set of types and shared by clones.
 class DeviceConstants {
  public:
@@ -99,6 +174,8 @@ class DeviceConstants {
 
 template <OperatorDefinition D>
 class OperatorOf final : public Operator {
+  static_assert(detail::check_optional_members<D>());
+
  public:
   OperatorOf() = default;
   explicit OperatorOf(D definition) : definition_(std::move(definition)) {}
@@ -119,7 +196,7 @@ class OperatorOf final : public Operator {
         }
       });
     }
-    if constexpr (requires { changed.check_attributes(); }) {
+    if constexpr (detail::has_check_attributes<D>) {
       if (Status status = changed.check_attributes(); !status.ok()) return status;
     }
     definition_ = std::move(changed);
@@ -151,7 +228,7 @@ class OperatorOf final : public Operator {
 
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const override {
     if (!has_rank_of_layout(row, input_ranks)) return false;
-    if constexpr (requires { definition_.accepts(row, input_ranks); }) return definition_.accepts(row, input_ranks);
+    if constexpr (detail::has_accepts<D>) return definition_.accepts(row, input_ranks);
     return true;
   }
 
@@ -160,12 +237,12 @@ class OperatorOf final : public Operator {
     const Completed all(definition_, given);
     if (Status status = check_formats(type(), *this, all.problem(), given.inputs.size()); !status.ok()) return status;
     if (Status status = check_shapes(*this, given); !status.ok()) return status;
-    if constexpr (requires { definition_.check(given); }) return definition_.check(all.problem());
+    if constexpr (detail::has_check<D>) return definition_.check(all.problem());
     return {};
   }
 
   [[nodiscard]] std::size_t workspace(const Problem& given) const override {
-    if constexpr (requires { definition_.workspace(given); }) {
+    if constexpr (detail::has_workspace<D>) {
       return definition_.workspace(Completed(definition_, given).problem());
     }
     return 0;
@@ -231,12 +308,12 @@ class OperatorOf final : public Operator {
   }
 
   [[nodiscard]] std::optional<Function> function([[maybe_unused]] const FunctionInputs& inputs) const override {
-    if constexpr (requires { definition_.function(inputs); }) return definition_.function(inputs);
+    if constexpr (detail::has_function<D>) return definition_.function(inputs);
     return std::nullopt;
   }
 
   [[nodiscard]] std::optional<std::string> native_form([[maybe_unused]] const FunctionInputs& inputs) const override {
-    if constexpr (requires { definition_.native_form(inputs); }) return definition_.native_form(inputs);
+    if constexpr (detail::has_native_form<D>) return definition_.native_form(inputs);
     return std::nullopt;
   }
 
@@ -326,8 +403,8 @@ template <OperatorDefinition D>
                D::attributes());
     for (const Port& port : D::ports()) result.ports.push_back(port);
     for (const TypeRow& row : D::type_rows()) result.type_rows.push_back(row);
-    if constexpr (requires { D::drop_ins(); }) result.drop_ins = D::drop_ins();
-    if constexpr (requires { D::timed_variants; }) result.timed_variants = D::timed_variants;
+    if constexpr (detail::has_drop_ins<D>) result.drop_ins = D::drop_ins();
+    if constexpr (detail::has_timed_variants<D>) result.timed_variants = D::timed_variants;
     return result;
   }();
   return type;

@@ -100,8 +100,10 @@ struct DropInField {
   std::string_view attribute;  ///< The operator's attribute that takes its value; empty for one that is translated.
   AttributeType type = AttributeType::float_number;  ///< Of a translated field; any other has its attribute's.
   std::string_view doc = {};                         ///< Of a translated field.
+  bool is_required = false;                          ///< The other plugin refuses to be made without it.
 };
-/// A plugin of another library that an operator can stand in for.
+/// A plugin of another library that an operator can stand in for. Its fields, their defaults and what they mean are the
+/// other library's.
 struct DropIn {
   std::string_view plugin_name;
   std::string_view version;
@@ -109,7 +111,8 @@ struct DropIn {
   std::string_view doc;
   /// What the operator's attributes are under this name where no field sets them, if not their own defaults.
   std::vector<NamedAttribute> defaults = {};
-  /// From those translated fields that were given to attributes of the operator. Engines keep the attributes.
+  /// From those translated fields that were given to attributes of the operator, which already holds what the other
+  /// fields set. Engines keep the attributes. Called if a translated field was given.
   Status (*translate)(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) = nullptr;
 
   /// Null for an unknown name.
@@ -144,7 +147,8 @@ class Operator {
   [[nodiscard]] virtual std::optional<AttributeValue> get(std::string_view attribute) const = 0;
 
   [[nodiscard]] virtual Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const = 0;
-  /// Whether a type row can be used by this node; the ranks are all that is known when TensorRT asks.
+  /// Whether a type row can be used by this node; the ranks are all that is known when TensorRT asks, and -1 stands for
+  /// one that it has not told yet. The first input's is always known.
   [[nodiscard]] virtual bool accepts(const TypeRow& row, std::span<const int> input_ranks) const = 0;
   /// Everything that must hold at run time: number of ports, formats, ranks, sizes.
   [[nodiscard]] virtual Status check(const Problem& problem) const = 0;

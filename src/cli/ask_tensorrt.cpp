@@ -41,15 +41,20 @@ bool has_own_names(const Model& model) {
   return found;
 }
 
-/// Those that were named, and Graft's own where the model needs it and it is there.
+/// Those that were named, Graft's own where the model needs it and it is there, and where a node nearly has the name of
+/// a plugin that Graft stands in for, that of these names.
 std::vector<std::string> libraries_for(const Model& model, const std::vector<std::string>& named) {
   std::vector<std::string> libraries = named;
   const PluginLibrary own = own_plugin_library();
   const bool is_named = std::any_of(named.begin(), named.end(), [&](const std::string& library) {
     return std::filesystem::path(library).filename() == own.path.filename();
   });
-  if (own.exists && !is_named && (has_own_operators(model) || has_own_names(model)))
-    libraries.push_back(own.path.string());
+  const bool with_names = has_own_names(model);
+  if (own.exists && !is_named && (has_own_operators(model) || with_names)) libraries.push_back(own.path.string());
+  const PluginLibrary stand_ins = own_stand_ins();
+  if (with_names && stand_ins.exists && std::find(named.begin(), named.end(), stand_ins.path.string()) == named.end()) {
+    libraries.push_back(stand_ins.path.string());
+  }
   return libraries;
 }
 

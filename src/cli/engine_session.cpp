@@ -101,6 +101,14 @@ PluginLibrary own_plugin_library() {
   return {.path = folder / "lib" / "libgraft_plugins.so", .exists = false};
 }
 
+PluginLibrary own_stand_ins() {
+  PluginLibrary library = own_plugin_library();
+  library.path.replace_filename("libgraft_stand_ins.so");
+  std::error_code ignored;
+  library.exists = std::filesystem::is_regular_file(library.path, ignored);
+  return library;
+}
+
 void check_libraries(const std::vector<std::string>& libraries) {
   for (const std::string& library : libraries) {
     std::error_code ignored;

@@ -29,6 +29,8 @@ struct PluginLibrary {
   bool exists = false;
 };
 [[nodiscard]] PluginLibrary own_plugin_library();
+/// libgraft_stand_ins.so, beside it.
+[[nodiscard]] PluginLibrary own_stand_ins();
 
 /// Throws Error for a --plugin-lib that is not there.
 void check_libraries(const std::vector<std::string>& libraries);

@@ -98,7 +98,7 @@ Status Operator::set(std::string_view attribute, const AttributeValue& value) {
 
 bool has_rank_of_layout(const TypeRow& row, std::span<const int> input_ranks) {
   for (std::size_t i = 0; i < input_ranks.size(); ++i) {
-    if (row.formats[i].layout != Layout::linear && input_ranks[i] != 4) return false;
+    if (row.formats[i].layout != Layout::linear && input_ranks[i] >= 0 && input_ranks[i] != 4) return false;
   }
   return true;
 }
@@ -174,6 +174,14 @@ Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<
                      std::unique_ptr<Operator>& result) {
   std::vector<NamedAttribute> attributes;
   std::vector<NamedAttribute> to_translate;
+  if (drop_in != nullptr) {
+    for (const DropInField& field : drop_in->fields) {
+      const auto is_it = [&](const NamedAttribute& given) { return given.name == field.name; };
+      if (!field.is_required || std::any_of(fields.begin(), fields.end(), is_it)) continue;
+      return invalid_argument("`" + std::string(field.name) + "` is required and missing: " +
+                              std::string(drop_in->plugin_name) + " has no default for it");
+    }
+  }
   for (const NamedAttribute& given : fields) {
     const DropInField* field = drop_in == nullptr ? nullptr : drop_in->find(given.name);
     if (field == nullptr) {

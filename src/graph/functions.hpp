@@ -63,7 +63,8 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
 std::vector<Node*> attach_functions(Model& model);
 
 /// The inverse, for TensorRT's parser, which then looks for plugins: nodes carry the operator's name, all attributes,
-/// `plugin_version` and `plugin_namespace`; functions of the domain graft are removed. Returns the number of nodes.
+/// `plugin_version` and `plugin_namespace`; functions of the domain graft are removed. Nodes under drop-in names are
+/// adopted first, so that what TensorRT builds holds Graft's names. Returns the number of nodes.
 std::size_t detach_functions(Model& model);
 
 /// Turns nodes under drop-in names (LReLU_TRT) into nodes of the operators that stand in for them. Returns how many.

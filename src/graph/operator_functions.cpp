@@ -148,6 +148,7 @@ std::vector<Node*> attach_functions(Model& model) {
 }
 
 std::size_t detach_functions(Model& model) {
+  adopt_drop_ins(model.graph());
   std::size_t count = 0;
   model.graph().for_each_node([&](Node& node) {
     if (node.domain != onnx_domain) return;
@@ -157,7 +158,7 @@ std::size_t detach_functions(Model& model) {
     node.op_type = std::string(op->type().name);
     node.metadata.erase(std::string(operator_note));
     node.attributes["plugin_version"] = NodeAttribute(AttributeData(std::to_string(op->type().version)));
-    node.attributes["plugin_namespace"] = NodeAttribute(AttributeData(std::string()));
+    node.attributes["plugin_namespace"] = NodeAttribute(AttributeData(std::string(onnx_domain)));
     ++count;
   });
   std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });

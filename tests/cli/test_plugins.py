@@ -8,14 +8,17 @@ from conftest import PLUGIN_LIBRARY, needs_plugin_library
 @needs_plugin_library
 @pytest.mark.parametrize("tensorrt", ["rtx", "lean"])
 def test_every_operator_and_drop_in_is_a_creator_with_its_fields(graft, tensorrt):
-    answer = graft("plugins", PLUGIN_LIBRARY, "--tensorrt", tensorrt, "--json")
+    libraries = [PLUGIN_LIBRARY, pathlib.Path(PLUGIN_LIBRARY).with_name("libgraft_stand_ins.so")]
+    answer = graft("plugins", *libraries, "--tensorrt", tensorrt, "--json")
     assert answer.code == 0, answer.err
-    (library,) = answer.json["plugin_libraries"]
-    found = {c["name"]: {f["name"] for f in c["fields"]} for c in library["creators"]}
-    for op in graft("ops", "--json").json["operators"]:
-        assert {a["name"] for a in op["attributes"]} <= found[op["name"]]
-        for drop_in in op["drop_ins"]:
-            assert {f["name"] for f in drop_in["fields"]} <= found[drop_in["name"]]
+    own, stand_ins = (
+        {(c["namespace"], c["name"]): {f["name"] for f in c["fields"]} for c in library["creators"]}
+        for library in answer.json["plugin_libraries"]
+    )
+    operators = graft("ops", "--json").json["operators"]
+    assert own == {("graft", op["name"]): {a["name"] for a in op["attributes"]} for op in operators}
+    drop_ins = [drop_in for op in operators for drop_in in op["drop_ins"]]
+    assert stand_ins == {("", drop_in["name"]): {f["name"] for f in drop_in["fields"]} for drop_in in drop_ins}
 
 
 @needs_plugin_library

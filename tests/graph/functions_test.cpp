@@ -209,7 +209,7 @@ TEST_P(EveryOperator, AttachedAndDetachedAgain) {
   EXPECT_EQ(detached.op_type, type.name);
   EXPECT_TRUE(again.functions.empty());
   EXPECT_EQ(detached.string_or("plugin_version", ""), "1");
-  EXPECT_EQ(detached.string_or("plugin_namespace", "none"), "");
+  EXPECT_EQ(detached.string_or("plugin_namespace", "none"), "graft");
   EXPECT_NE(make_operator(detached), nullptr);
   detached.attributes.erase("plugin_version");
   detached.attributes.erase("plugin_namespace");

@@ -113,21 +113,6 @@ Model network_of(const OperatorCase& test, const Variation& variation) {
   return model;
 }
 
-void rename_to(Node& node, const DropIn& drop_in, const OperatorType& type) {
-  node.op_type = std::string(drop_in.plugin_name);
-  node.attributes["plugin_version"] = NodeAttribute(AttributeData(std::string(drop_in.version)));
-  std::set<std::string_view> renamed;
-  for (const DropInField& field : drop_in.fields) {
-    if (field.attribute.empty() || field.attribute == field.name || !renamed.insert(field.attribute).second) continue;
-    node.attributes[std::string(field.name)] =
-        NodeAttribute(node.attributes.find(field.attribute)->second.value().value());
-  }
-  for (const std::string_view attribute : renamed) {
-    const bool is_field = drop_in.find(attribute) != nullptr && type.find_attribute(attribute) != nullptr;
-    if (!is_field) node.attributes.erase(node.attributes.find(attribute));
-  }
-}
-
 /// "x=2x32x5x7..2x32x5x7..4x32x10x14"; empty where nothing is dynamic.
 std::string profile_of(const Extents& extents) {
   std::string smallest;
@@ -171,14 +156,6 @@ class Writer {
       Model model = network_of(test, variation);
       detach_functions(model);
       add(model, test, "plugin", variation, type.name, std::to_string(type.version));
-      for (const DropIn& drop_in : type.drop_ins) {
-        Model named = network_of(test, variation);
-        detach_functions(named);
-        named.graph().for_each_node([&](Node& node) {
-          if (node.name == "the_node") rename_to(node, drop_in, type);
-        });
-        add(named, test, "plugin", variation, drop_in.plugin_name, drop_in.version);
-      }
       Model with_function = network_of(test, variation);
       if (attach_functions(with_function).empty()) {
         add(with_function, test, "function", variation, type.name, std::to_string(type.version));
@@ -201,30 +178,19 @@ class Writer {
                        {"shapes", variation.is_dynamic ? profile_of(test.inputs[0].extents) : ""}});
   }
 
-  /// Every name with the fields of a few cases, for tests that create plugins without a network.
+  /// The fields of a few cases, for tests that create plugins without a network.
   void write_creators(const OperatorCases& all) {
-    std::vector<const DropIn*> names{nullptr};
-    for (const DropIn& drop_in : all.type->drop_ins) names.push_back(&drop_in);
-    for (const DropIn* drop_in : names) {
-      Json sets = Json::array();
-      for (const OperatorCase* test : chosen_cases(all)) {
-        Json fields = Json::object();
-        for (const AttributeInfo& info : all.type->attributes) {
-          std::string name(info.name);
-          if (drop_in != nullptr) {
-            for (const DropInField& field : drop_in->fields) {
-              if (field.attribute == info.name) name = std::string(field.name);
-            }
-          }
-          fields[name] = {{"type", to_string(info.type)}, {"value", to_json(*test->op->get(info.name))}};
-        }
-        if (std::find(sets.begin(), sets.end(), fields) == sets.end()) sets.push_back(std::move(fields));
+    Json sets = Json::array();
+    for (const OperatorCase* test : chosen_cases(all)) {
+      Json fields = Json::object();
+      for (const AttributeInfo& info : all.type->attributes) {
+        fields[std::string(info.name)] = {{"type", to_string(info.type)},
+                                          {"value", to_json(*test->op->get(info.name))}};
       }
-      creators_.push_back(
-          {{"name", drop_in == nullptr ? all.type->name : drop_in->plugin_name},
-           {"version", drop_in == nullptr ? std::to_string(all.type->version) : std::string(drop_in->version)},
-           {"sets", std::move(sets)}});
+      if (std::find(sets.begin(), sets.end(), fields) == sets.end()) sets.push_back(std::move(fields));
     }
+    creators_.push_back(
+        {{"name", all.type->name}, {"version", std::to_string(all.type->version)}, {"sets", std::move(sets)}});
   }
 
   std::filesystem::path folder_;

@@ -37,7 +37,7 @@ class Registry final : public nvinfer1::StubIPluginRegistry {
   }
   nvinfer1::IPluginCreatorInterface* getCreator(const char* name, const char* version,
                                                 const char* space) noexcept override {
-    return loaded_ && std::string_view(space).empty() ? library().find(name, version) : nullptr;
+    return loaded_ && std::string_view(space) == "graft" ? library().find(name, version) : nullptr;
   }
 
  private:

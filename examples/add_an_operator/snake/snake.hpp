@@ -26,8 +26,8 @@ struct Snake : graft::Elementwise {
     const T sine = sin(T(alpha) * x);
     return x + sine * sine / T(alpha);
   }
-  static graft::Function function(graft::DType dtype) {
-    return graft::function_in_f32(name, dtype,
+  static std::optional<graft::Function> function(const graft::FunctionInputs& inputs) {
+    return graft::function_in_f32(name, inputs.dtype,
                                   "a = Constant<value_float=@alpha>()\n"
                                   "angle = Mul(a, x32)\n"
                                   "sine = Sin(angle)\n"

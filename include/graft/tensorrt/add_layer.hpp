@@ -99,11 +99,15 @@ template <OperatorDefinition D>
                                                                const std::string& name = std::string(D::name)) {
   const std::string plugin_name(D::name);
   const std::string version = std::to_string(D::version);
-  auto* found = registry.getCreator(plugin_name.c_str(), version.c_str(), "");
+  const std::string space(onnx_domain);
+  auto* found = registry.getCreator(plugin_name.c_str(), version.c_str(), space.c_str());
+  if (found == nullptr)
+    found = registry.getCreator(plugin_name.c_str(), version.c_str(), "");  // a library of one's own
   if (found == nullptr) {
     throw Error(Error::Kind::missing_tool,
                 "TensorRT's plugin registry has no creator `" + plugin_name + "` of version " + version +
-                    ". Load the plugin library before the network is written: "
+                    " in the namespace `" + space +
+                    "`. Load the plugin library before the network is written: "
                     "builder->getPluginRegistry().loadLibrary(\"libgraft_plugins.so\"). `graft plugins LIBRARY` lists "
                     "what a library offers.");
   }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,6 +80,8 @@ class Session:
         check_damage(path)
         before = {creator_key(creator) for creator in self.registry.all_creators}
         self.events.write({"event": "loading", "library": path})
+        # TensorRT refuses a whole library if one of its names is taken; libgraft_stand_ins.so leaves these out.
+        os.environ["GRAFT_LEAVE_OUT"] = ",".join(sorted({name for name, _, space in before if not space}))
         handle = open_library(library)
         has_entry_point = any(hasattr(handle, name) for name in ENTRY_POINTS)
         if has_entry_point:

@@ -47,7 +47,7 @@ Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldColl
 
 }  // namespace
 
-Creator::Creator(PluginSchema schema) : schema_(std::move(schema)) {
+Creator::Creator(PluginSchema schema, const PluginSchema& own) : schema_(std::move(schema)), own_(own) {
   for (const SchemaField& field : schema_.fields) {
     field_names_.emplace_back(field.name.c_str(), nullptr, field_type(field.type), 1);
   }
@@ -59,7 +59,7 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char* name, const nvinfer1::Plu
   try {
     std::unique_ptr<Operator> op;
     const Status status = make_operator(schema_, fields, op);
-    if (status.ok()) return std::make_unique<Plugin>(schema_, std::move(op)).release();  // TensorRT owns it from here
+    if (status.ok()) return std::make_unique<Plugin>(own_, std::move(op)).release();  // TensorRT owns it from here
     const std::string layer = name == nullptr || *name == '\0' ? "" : " for `" + std::string(name) + "`";
     log_error(("graft plugin " + schema_.name + " " + schema_.version + layer + ": " + status.message()).c_str());
   } catch (const std::exception& error) {  // memory may have run out, so nothing is put together here
@@ -73,18 +73,47 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char* name, const nvinfer1::Plu
 const nvinfer1::PluginFieldCollection* Creator::getFieldNames() noexcept { return &field_collection_; }
 const char* Creator::getPluginName() const noexcept { return schema_.name.c_str(); }
 const char* Creator::getPluginVersion() const noexcept { return schema_.version.c_str(); }
-const char* Creator::getPluginNamespace() const noexcept { return ""; }
+const char* Creator::getPluginNamespace() const noexcept { return schema_.space.c_str(); }
 
-const std::vector<nvinfer1::IPluginCreatorInterface*>& creators() {
-  static std::deque<Creator> owned;  // a deque never moves its elements
-  static const std::vector<nvinfer1::IPluginCreatorInterface*> pointers = [] {
-    std::vector<nvinfer1::IPluginCreatorInterface*> result;
-    for (const OperatorType* type : operators()) {
-      for (PluginSchema& schema : schemas_of(*type)) result.push_back(&owned.emplace_back(std::move(schema)));
-    }
+namespace {
+
+/// In the order of operators().
+const std::deque<PluginSchema>& own_schemas(std::string_view space) {
+  static const std::deque<PluginSchema> schemas = [&] {
+    std::deque<PluginSchema> result;
+    for (const OperatorType* type : operators()) result.push_back(own_schema(*type, space));
     return result;
   }();
-  return pointers;
+  return schemas;
+}
+
+/// Filled once, by `fill(owned)`; a deque never moves its elements.
+struct Creators {
+  template <class Fill>
+  explicit Creators(const Fill& fill) {
+    fill(owned);
+    for (Creator& creator : owned) pointers.push_back(&creator);
+  }
+  std::deque<Creator> owned;
+  std::vector<nvinfer1::IPluginCreatorInterface*> pointers;
+};
+
+}  // namespace
+
+const std::vector<nvinfer1::IPluginCreatorInterface*>& creators(std::string_view space) {
+  static const Creators made([&](std::deque<Creator>& owned) {
+    for (const PluginSchema& own : own_schemas(space)) owned.emplace_back(own, own);
+  });
+  return made.pointers;
+}
+
+const std::vector<nvinfer1::IPluginCreatorInterface*>& stand_in_creators(std::string_view space) {
+  static const Creators made([&](std::deque<Creator>& owned) {
+    for (const PluginSchema& own : own_schemas(space)) {
+      for (PluginSchema& schema : stand_in_schemas(*own.type)) owned.emplace_back(std::move(schema), own);
+    }
+  });
+  return made.pointers;
 }
 
 }  // namespace graft::tensorrt

@@ -1,18 +1,35 @@
-// The two functions that TensorRT looks for when it loads a plugin library. Compiled into each such library.
+// The functions that a plugin library shows: the two that TensorRT looks for when it loads one, and the one that a
+// library of stand-ins asks for its creators. Compiled into each plugin library, with the namespace of its plugins.
+#include "adapters/tensorrt/exports.hpp"
+
 #include "adapters/tensorrt/creator.hpp"
 #include "adapters/tensorrt/logger.hpp"
 
-#define GRAFT_EXPORT extern "C" __attribute__((visibility("default")))
+namespace {
 
-GRAFT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) { graft::tensorrt::set_logger_finder(finder); }
-
-GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
+nvinfer1::IPluginCreatorInterface* const* list_of(
+    const std::vector<nvinfer1::IPluginCreatorInterface*>& (*creators)(std::string_view),
+    std::int32_t& count) noexcept {
   try {
-    const auto& creators = graft::tensorrt::creators();
-    count = static_cast<std::int32_t>(creators.size());
-    return creators.data();
+    const auto& list = creators(GRAFT_PLUGIN_NAMESPACE);
+    count = static_cast<std::int32_t>(list.size());
+    return list.data();
   } catch (...) {  // only memory can run out here; TensorRT takes an empty list as a failure to load
     count = 0;
     return nullptr;
   }
+}
+
+}  // namespace
+
+GRAFT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) { graft::tensorrt::set_logger_finder(finder); }
+
+GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
+  return list_of(graft::tensorrt::creators, count);
+}
+
+GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graftStandIns(nvinfer1::ILoggerFinder* finder,
+                                                                     std::int32_t& count) {
+  if (finder != nullptr) graft::tensorrt::set_logger_finder(finder);
+  return list_of(graft::tensorrt::stand_in_creators, count);
 }

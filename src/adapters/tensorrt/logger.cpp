@@ -9,11 +9,7 @@ namespace {
 
 std::atomic<nvinfer1::ILoggerFinder*> logger_finder{nullptr};
 
-}  // namespace
-
-void set_logger_finder(nvinfer1::ILoggerFinder* finder) noexcept { logger_finder = finder; }
-
-void log_error(const char* message) noexcept {
+void log(nvinfer1::ILogger::Severity severity, const char* message) noexcept {
   nvinfer1::ILoggerFinder* finder = logger_finder;
   nvinfer1::ILogger* logger = nullptr;
   try {
@@ -22,10 +18,18 @@ void log_error(const char* message) noexcept {
     logger = nullptr;
   }
   if (logger != nullptr) {
-    logger->log(nvinfer1::ILogger::Severity::kERROR, message);
+    logger->log(severity, message);
   } else {
     std::fprintf(stderr, "%s\n", message);
   }
 }
+
+}  // namespace
+
+void set_logger_finder(nvinfer1::ILoggerFinder* finder) noexcept { logger_finder = finder; }
+
+void log_error(const char* message) noexcept { log(nvinfer1::ILogger::Severity::kERROR, message); }
+
+void log_warning(const char* message) noexcept { log(nvinfer1::ILogger::Severity::kWARNING, message); }
 
 }  // namespace graft::tensorrt

@@ -1,14 +1,14 @@
 // The one TensorRT plugin: any Operator behind the IPluginV3 interfaces.
 #include "adapters/tensorrt/plugin.hpp"
 
-#include <link.h>
-
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <string_view>
 #include <utility>
 
 #include "adapters/tensorrt/convert.hpp"
+#include "adapters/tensorrt/loaded_library.hpp"
 #include "adapters/tensorrt/logger.hpp"
 #include "core/hash.hpp"
 
@@ -33,25 +33,14 @@ class Tensors {
     return {};
   }
 
-  [[nodiscard]] Problem problem() const {
-    const std::span<const TensorDesc> all(descs_.data(), input_count_ + output_count_);
-    return {all.first(input_count_), all.subspan(input_count_)};
-  }
+  [[nodiscard]] std::span<const TensorDesc> all() const { return {descs_.data(), input_count_ + output_count_}; }
+  [[nodiscard]] Problem problem() const { return {all().first(input_count_), all().subspan(input_count_)}; }
 
  private:
   std::array<TensorDesc, TypeRow::max_ports> descs_;
   std::size_t input_count_ = 0;
   std::size_t output_count_ = 0;
 };
-
-bool is_loaded(std::string_view library) {
-  const auto has_name = [](dl_phdr_info* info, std::size_t /*size*/, void* wanted) -> int {
-    const std::string_view path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-    const std::string_view file = path.substr(path.rfind('/') + 1);
-    return file.starts_with(*static_cast<const std::string_view*>(wanted)) ? 1 : 0;
-  };
-  return dl_iterate_phdr(has_name, &library) != 0;
-}
 
 /// TensorRT-RTX 1.7 takes int8 in groups of 32 channels wherever a plugin offers that, and writes it as linear in
 /// between: each plugin gets a kernel before it and one behind it that do nothing but move elements, also where two
@@ -79,6 +68,27 @@ Status read_range(const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t i
   return tensors.read(descs.data(), input_count, descs.data() + input_count, output_count);
 }
 
+bool is_fixed(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count) {
+  return std::all_of(descs, descs + count, [](const nvinfer1::DynamicPluginTensorDesc& desc) {
+    const nvinfer1::Dims& dims = desc.desc.dims;
+    return std::all_of(dims.d, dims.d + std::max(dims.nbDims, 0), [](std::int64_t extent) { return extent >= 0; });
+  });
+}
+
+/// " alpha = 0.1"; a long value, the weights of a layer, as its hash.
+std::string attribute_text(const AttributeInfo& info, const AttributeValue& value) {
+  constexpr std::size_t longest = 64;
+  std::string text = to_string(value);
+  if (text.size() > longest) text = "#" + std::to_string(hash_of(text));
+  return " " + std::string(info.name) + "=" + text;
+}
+
+std::vector<nvinfer1::PluginTensorDesc> descs_of(const nvinfer1::DynamicPluginTensorDesc* descs, std::size_t count) {
+  std::vector<nvinfer1::PluginTensorDesc> result;
+  for (std::size_t i = 0; i < count; ++i) result.push_back(descs[i].desc);
+  return result;
+}
+
 /// Runs `body`, which returns a Status, and turns failures and exceptions into a log line and `on_failure`.
 template <class Result, class Body>
 Result guarded(const PluginSchema& schema, const char* call, Result on_success, Result on_failure,
@@ -93,6 +103,21 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
     log_error("graft plugin: an unknown exception");
   }
   return on_failure;
+}
+
+/// Bounds of sizes need not be sizes that occur together, so what an operator refuses of them is no failure.
+void warn_of_bounds(const PluginSchema& schema, const Operator& op, const nvinfer1::DynamicPluginTensorDesc* in,
+                    std::size_t inputs, const nvinfer1::DynamicPluginTensorDesc* out, std::size_t outputs) {
+  for (const auto bound : {&nvinfer1::DynamicPluginTensorDesc::min, &nvinfer1::DynamicPluginTensorDesc::max}) {
+    Tensors tensors;
+    Status status = read_range(in, inputs, out, outputs, bound, tensors);
+    if (status.ok()) status = op.check(tensors.problem());
+    if (status.ok()) continue;
+    const char* which = bound == &nvinfer1::DynamicPluginTensorDesc::min ? "smallest" : "largest";
+    log_warning(("graft plugin " + schema.name + " " + schema.version + ": the " + which +
+                 " sizes of the profile would be refused at inference, if they occur together: " + status.message())
+                    .c_str());
+  }
 }
 
 }  // namespace
@@ -118,6 +143,7 @@ nvinfer1::IPluginV3* Plugin::clone() noexcept {
   guarded(schema_, "clone", success, failure, [&]() -> Status {
     auto made = std::make_unique<Plugin>(schema_, operator_->clone());
     made->input_count_ = input_count_;
+    made->prepared_ = prepared_;
     made->fitting_ = fitting_;
     made->variant_ = variant_;
     made->tactic_ = tactic_;
@@ -130,28 +156,29 @@ nvinfer1::IPluginV3* Plugin::clone() noexcept {
 
 const char* Plugin::getPluginName() const noexcept { return schema_.name.c_str(); }
 const char* Plugin::getPluginVersion() const noexcept { return schema_.version.c_str(); }
-const char* Plugin::getPluginNamespace() const noexcept { return ""; }
+const char* Plugin::getPluginNamespace() const noexcept { return schema_.space.c_str(); }
 std::int32_t Plugin::getNbOutputs() const noexcept { return static_cast<std::int32_t>(schema_.type->output_count()); }
 
 std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in, std::int32_t input_count,
                                      const nvinfer1::DynamicPluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "configurePlugin", success, failure, [&]() -> Status {
+    const auto inputs = static_cast<std::size_t>(input_count);
+    const auto outputs = static_cast<std::size_t>(output_count);
+    if (Status status = adopt_scales(descs_of(in, inputs), descs_of(out, outputs)); !status.ok()) return status;
     Tensors tensors;
-    // Both ends of the range: a window that does not fit the smallest image would otherwise be found at inference.
-    for (const auto end : {&nvinfer1::DynamicPluginTensorDesc::min, &nvinfer1::DynamicPluginTensorDesc::max}) {
-      if (Status status = read_range(in, static_cast<std::size_t>(input_count), out,
-                                     static_cast<std::size_t>(output_count), end, tensors);
+    if (is_fixed(in, input_count) && is_fixed(out, output_count)) {
+      if (Status status = read_range(in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::max, tensors);
           !status.ok()) {
         return status;
       }
       if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
+    } else {
+      warn_of_bounds(schema_, *operator_, in, inputs, out, outputs);
     }
-    input_count_ = static_cast<std::size_t>(input_count);
+    input_count_ = inputs;
     tactics_.clear();
     if (!schema_.type->timed_variants) return {};
-    if (Status status =
-            read_range(in, static_cast<std::size_t>(input_count), out, static_cast<std::size_t>(output_count),
-                       &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
+    if (Status status = read_range(in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
         !status.ok()) {
       return status;
     }
@@ -160,6 +187,59 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in
     }
     return {};
   });
+}
+
+const char* Plugin::getTimingCacheID() noexcept {
+  const bool is_made = guarded(schema_, "getTimingCacheID", true, false, [&]() -> Status {
+    timing_cache_id_ = "graft " GRAFT_VERSION " " + schema_.name + " " + schema_.version;
+    for (const AttributeInfo& info : schema_.type->attributes) {
+      timing_cache_id_ += attribute_text(info, operator_->get(info.name).value());
+    }
+    return {};
+  });
+  return is_made ? timing_cache_id_.c_str() : nullptr;
+}
+
+const char* Plugin::getMetadataString() noexcept {
+  const bool is_made = guarded(schema_, "getMetadataString", true, false, [&]() -> Status {
+    metadata_ = schema_.space + "::" + schema_.name + " " + schema_.version;
+    for (const AttributeInfo& info : schema_.type->attributes) {
+      const AttributeValue value = operator_->get(info.name).value();
+      if (value != info.default_value) metadata_ += attribute_text(info, value);
+    }
+    return {};
+  });
+  return is_made ? metadata_.c_str() : nullptr;
+}
+
+Status Plugin::adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
+                            std::span<const nvinfer1::PluginTensorDesc> outputs) {
+  const OperatorType& type = *schema_.type;
+  std::vector<std::string> names;  // of what is adopted; reserved, as the attributes point into it
+  std::vector<NamedAttribute> adopted;
+  names.reserve(inputs.size() + outputs.size());
+  for (std::size_t i = 0; i < inputs.size() + outputs.size(); ++i) {
+    const nvinfer1::PluginTensorDesc& desc = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
+    // -1 where there is none, and 1 for every i8 tensor of a strongly typed network (seen in TensorRT-RTX 1.7).
+    if (desc.type != nvinfer1::DataType::kINT8 || !(desc.scale > 0) || desc.scale == 1) continue;
+    const std::size_t port = i < inputs.size() ? i : type.input_count() + i - inputs.size();
+    if (port >= type.ports.size()) continue;
+    const std::string& name = names.emplace_back(std::string(type.ports[port].name) + "_scale");
+    const AttributeInfo* info = type.find_attribute(name);
+    if (info == nullptr || operator_->get(name) != info->default_value) continue;
+    const bool is_list = info->type == AttributeType::float_numbers;
+    adopted.push_back({name, is_list ? AttributeValue(std::vector{desc.scale}) : AttributeValue(desc.scale)});
+  }
+  if (adopted.empty()) return {};
+  for (std::size_t port = inputs.size(); port < type.input_count(); ++port) {
+    const std::string name = std::string(type.ports[port].name) + "_scale";
+    const AttributeInfo* info = type.find_attribute(name);
+    if (info == nullptr || operator_->get(name) != info->default_value) continue;
+    return unsupported("implicit quantization gives no scale for `" + std::string(type.ports[port].name) +
+                       "`, which is an attribute here; give `" + name +
+                       "`, quantize the model explicitly (`graft quantize`), or keep this layer in f16 or f32");
+  }
+  return operator_->set(adopted);
 }
 
 std::int32_t Plugin::getNbTactics() noexcept { return static_cast<std::int32_t>(tactics_.size()); }
@@ -219,8 +299,10 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
                                        std::int32_t input_count, std::int32_t /*output_count*/) noexcept {
   bool supported = false;
   guarded(schema_, "supportsFormatCombination", success, failure, [&]() -> Status {
-    std::vector<int> ranks;
-    for (std::int32_t i = 0; i < input_count; ++i) ranks.push_back(in_out[i].desc.dims.nbDims);
+    std::vector<int> ranks(static_cast<std::size_t>(input_count), -1);  // what lies beyond `position` holds nothing
+    for (std::int32_t i = 0; i <= position && i < input_count; ++i) {
+      ranks[static_cast<std::size_t>(i)] = in_out[i].desc.dims.nbDims;
+    }
     for (const TypeRow& row : schema_.type->type_rows) {
       bool matches =
           operator_->accepts(row, ranks) && (row.formats[0].layout != Layout::chw32 || offers_groups_of_channels());
@@ -257,20 +339,24 @@ std::size_t Plugin::getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* in
 std::int32_t Plugin::onShapeChange(const nvinfer1::PluginTensorDesc* in, std::int32_t input_count,
                                    const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept {
   return guarded(schema_, "onShapeChange", success, failure, [&]() -> Status {
+    const auto inputs = static_cast<std::size_t>(input_count);
+    const auto outputs = static_cast<std::size_t>(output_count);
     Tensors tensors;
-    if (Status status =
-            tensors.read(in, static_cast<std::size_t>(input_count), out, static_cast<std::size_t>(output_count));
-        !status.ok()) {
-      return status;
-    }
+    if (Status status = tensors.read(in, inputs, out, outputs); !status.ok()) return status;
+    const std::span<const TensorDesc> all = tensors.all();
+    if (inputs == input_count_ && std::equal(all.begin(), all.end(), prepared_.begin(), prepared_.end())) return {};
+    prepared_.clear();
+    if (Status status = adopt_scales({in, inputs}, {out, outputs}); !status.ok()) return status;
     if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
-    input_count_ = static_cast<std::size_t>(input_count);
+    input_count_ = inputs;
     fitting_.clear();
     for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
       if (variant.fits.ok() && runs_on_current_device(variant.compute).ok()) fitting_.emplace_back(variant.name);
     }
     choose_variant();
-    return operator_->prepare_cuda(tensors.problem());
+    if (Status status = operator_->prepare_cuda(tensors.problem()); !status.ok()) return status;
+    prepared_.assign(all.begin(), all.end());
+    return {};
   });
 }
 

@@ -4,6 +4,7 @@
 #include <NvInferRuntime.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,15 @@ namespace graft::tensorrt {
 
 /// Errors go to TensorRT's logger, and the call returns TensorRT's failure code. Calls CUDA in onShapeChange (the
 /// device's capability, copies of what attributes supply) and in enqueue; nowhere while an engine is built.
+///
+/// Scales of i8 tensors are attributes. Under implicit quantization, which a model without them gets from TensorRT 10's
+/// calibration, TensorRT gives a scale with each i8 tensor: an attribute that still has its default takes it.
 class Plugin final : public nvinfer1::IPluginV3,
                      public nvinfer1::IPluginV3OneCore,
                      public nvinfer1::IPluginV3OneBuild,
                      public nvinfer1::IPluginV3OneRuntime {
  public:
-  /// `schema` outlives the plugin: it belongs to a creator, and TensorRT keeps those until the library is unloaded.
+  /// `schema`, the operator's own, outlives the plugin: the library keeps it until it is unloaded.
   Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op);
 
   // IPluginV3
@@ -56,6 +60,10 @@ class Plugin final : public nvinfer1::IPluginV3,
   /// Each fitting variant is a tactic if the operator wants its variants timed.
   std::int32_t getNbTactics() noexcept override;
   std::int32_t getValidTactics(std::int32_t* tactics, std::int32_t count) noexcept override;
+  /// Graft's version, the operator and all attributes: what else decides how long a tactic takes, TensorRT adds.
+  const char* getTimingCacheID() noexcept override;
+  /// The attributes that differ from their defaults, for TensorRT's inspector and log.
+  const char* getMetadataString() noexcept override;
 
   // IPluginV3OneRuntime
   std::int32_t setTactic(std::int32_t tactic) noexcept override;
@@ -69,14 +77,19 @@ class Plugin final : public nvinfer1::IPluginV3,
 
  private:
   void choose_variant();
+  [[nodiscard]] Status adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
+                                    std::span<const nvinfer1::PluginTensorDesc> outputs);
 
   const PluginSchema& schema_;
   std::unique_ptr<Operator> operator_;
   std::size_t input_count_;           // what the network gives; enqueue is not told
-  std::vector<std::string> fitting_;  // the variants for the shapes of the last onShapeChange, best first
+  std::vector<TensorDesc> prepared_;  // what the last onShapeChange was told; also called when only addresses change
+  std::vector<std::string> fitting_;  // the variants for these, best first
   std::string variant_;               // chosen of them ahead of enqueue, by onShapeChange and setTactic in either order
   std::int32_t tactic_ = 0;           // what TensorRT's timing chose; 0 for the first variant that fits
   std::vector<std::int32_t> tactics_;
+  std::string timing_cache_id_;
+  std::string metadata_;
   std::vector<AttributeValue> serialized_values_;
   std::vector<nvinfer1::PluginField> serialized_fields_;
   nvinfer1::PluginFieldCollection serialized_{};

@@ -189,7 +189,7 @@ nvinfer1::PluginTensorDesc to_plugin_desc(const TensorDesc& desc) {
   for (int axis = 0; axis < desc.extents.rank(); ++axis) result.dims.d[axis] = desc.extents[axis];
   result.type = to_tensorrt(desc.dtype);
   result.format = to_tensorrt(desc.layout);
-  result.scale = 1;
+  result.scale = 1;  // as TensorRT-RTX has it in a strongly typed network
   return result;
 }
 
@@ -363,7 +363,8 @@ nvinfer1::IPluginCreatorV3One* PluginLibrary::find(const std::string& name, cons
 std::vector<std::string> PluginLibrary::take_log() { return logger_->take(); }
 
 BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
-                         std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts) {
+                         std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts,
+                         nvinfer1::IPluginCreatorV3One* at_runtime) {
   const PluginPointer original = create_to_build(creator, fields);
   const PluginPointer plugin(original->clone());
   require(plugin != nullptr, "clone", "returned null");
@@ -401,7 +402,7 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   result.workspace = build.getWorkspaceSize(in_out.data(), input_count, out, output_count);
 
   result.serialized = serialize(*plugin);
-  const PluginPointer again = create_to_run(creator, result.serialized);
+  const PluginPointer again = create_to_run(at_runtime == nullptr ? creator : *at_runtime, result.serialized);
   require(serialize(*again) == result.serialized, "getFieldsToSerialize",
           "a plugin re-created from its fields serialises to other values");
   return result;

@@ -63,9 +63,11 @@ struct BuiltPlugin {
 /// every dimension symbolic), clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize,
 /// getFieldsToSerialize; then re-creation from the serialised fields, which must serialise to the same. Makes no CUDA
 /// call and needs no GPU. `output_layouts` are asked for; empty takes those of the first input.
-/// Throws Error naming the call that failed or broke a rule.
+/// Throws Error naming the call that failed or broke a rule. `at_runtime` is the creator that re-creates the plugin, if
+/// another one has the name that the plugin says it has.
 [[nodiscard]] BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFields& fields,
-                                       std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts = {});
+                                       std::span<const TensorDesc> inputs, std::span<const Layout> output_layouts = {},
+                                       nvinfer1::IPluginCreatorV3One* at_runtime = nullptr);
 
 struct RunOptions {
   std::size_t misalign = 0;  ///< Bytes by which every tensor is moved off its 256-byte alignment.

@@ -1,7 +1,8 @@
-// Under which name, version and fields a plugin is found: an operator's own, and those of its drop-ins.
+// Under which name, version, namespace and fields a plugin is found: an operator's own, and those of its drop-ins.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graft/operator.hpp"
@@ -17,6 +18,7 @@ struct SchemaField {
 struct PluginSchema {
   std::string name;
   std::string version;
+  std::string space;  ///< The plugin namespace.
   const OperatorType* type = nullptr;
   const DropIn* drop_in = nullptr;  ///< Null for the operator's own schema.
   std::vector<SchemaField> fields;
@@ -24,8 +26,10 @@ struct PluginSchema {
   [[nodiscard]] const SchemaField* find(const char* field) const;
 };
 
-/// The operator's own schema first. A drop-in has its own fields and, under Graft's names, every attribute that none of
-/// them covers, so that x_scale and y_scale can be given to it too.
-[[nodiscard]] std::vector<PluginSchema> schemas_of(const OperatorType& type);
+/// The operator's own, with a field for each attribute: what engines hold. `space` is the plugin namespace, `graft` for
+/// Graft's own operators.
+[[nodiscard]] PluginSchema own_schema(const OperatorType& type, std::string_view space = onnx_domain);
+/// One for each drop-in, with the fields that its owner gave it, in the empty namespace.
+[[nodiscard]] std::vector<PluginSchema> stand_in_schemas(const OperatorType& type);
 
 }  // namespace graft::tensorrt

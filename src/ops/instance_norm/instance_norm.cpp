@@ -8,14 +8,10 @@ namespace {
 
 constexpr std::size_t scale_port = 1;
 
-/// NVIDIA's `relu` is a leaky one, whose slope is `alpha`.
+/// NVIDIA's `relu` is on where it is above 0, and a leaky one, whose slope is `alpha`.
 Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
   for (const auto& [name, value] : fields) {
-    const auto relu = std::get<std::int64_t>(value);
-    if (relu != 0 && relu != 1) {
-      return invalid_argument("attribute `relu`: found " + std::to_string(relu) + ", allowed is 0 or 1");
-    }
-    attributes.push_back({"activation", std::string(relu == 1 ? "leaky_relu" : "none")});
+    attributes.push_back({"activation", std::string(std::get<std::int64_t>(value) > 0 ? "leaky_relu" : "none")});
   }
   return {};
 }
@@ -89,10 +85,10 @@ std::vector<DropIn> InstanceNorm::drop_ins() {
                                    {.name = "relu",
                                     .attribute = {},
                                     .type = AttributeType::integer,
-                                    .doc = "1: a leaky ReLU of slope alpha follows"},
+                                    .doc = "above 0: a leaky ReLU of slope alpha follows"},
                                    {"alpha", "alpha"}},
-                        .doc = "NVIDIA's plugin of TensorRT 5 to 10",
-                        .defaults = {{"alpha", 0.F}},
+                        .doc = "NVIDIA's plugin of TensorRT 5 to 11",
+                        .defaults = {{"epsilon", 0.F}, {"alpha", 0.F}},
                         .translate = translate});
   }
   return versions;

@@ -31,7 +31,10 @@ struct LeakyReLU : Elementwise {
     return "y = LeakyRelu<alpha=@alpha>(x)";
   }
   static std::vector<DropIn> drop_ins() {
-    return {{"LReLU_TRT", "1", {{"negSlope", "alpha"}}, "NVIDIA's plugin of TensorRT 5 to 10, removed in 11.0"},
+    return {{"LReLU_TRT",
+             "1",
+             {{.name = "negSlope", .attribute = "alpha", .is_required = true}},
+             "NVIDIA's plugin of TensorRT 5 to 10, removed in 11.0"},
             {"LeakyReluPlugin",
              "1",
              {{"alpha", "alpha"}, {"negSlope", "alpha"}},

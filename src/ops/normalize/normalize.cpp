@@ -9,8 +9,31 @@
 namespace graft {
 namespace {
 
-/// nbWeights is the length of the weights, which say it themselves.
-Status translate(std::span<const NamedAttribute> /*fields*/, std::vector<NamedAttribute>& /*attributes*/) { return {}; }
+/// As NVIDIA's plugin (plugin/normalizePlugin and plugin/common/kernels/normalizeLayer.cu of TensorRT 10.14) has it:
+/// nbWeights counts lists of weights, of which there is one. With acrossSpatial and a factor for each channel it
+/// divides by the factors (scalChannelKernel), everywhere else it multiplies.
+Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
+  for (const auto& [name, value] : fields) {
+    if (const auto count = std::get<std::int64_t>(value); count != 1) {
+      return invalid_argument("attribute `nbWeights`: found " + std::to_string(count) +
+                              ", allowed is 1: the number of lists of weights");
+    }
+  }
+  const auto is_set = [&](std::string_view wanted) {
+    return std::any_of(attributes.begin(), attributes.end(), [&](const NamedAttribute& given) {
+      const auto* number = std::get_if<std::int64_t>(&given.value);
+      return given.name == wanted && number != nullptr && *number != 0;
+    });
+  };
+  if (!is_set("across_spatial") || is_set("channel_shared")) return {};
+  for (auto& [name, value] : attributes) {
+    if (name != "weights") continue;
+    if (auto* factors = std::get_if<std::vector<float>>(&value)) {
+      for (float& factor : *factors) factor = 1 / factor;
+    }
+  }
+  return {};
+}
 
 /// "1, 2, 3"
 std::string axes_from_1(int end) {
@@ -85,15 +108,18 @@ std::optional<Function> Normalize::function(const FunctionInputs& inputs) const 
 std::vector<DropIn> Normalize::drop_ins() {
   return {{.plugin_name = "Normalize_TRT",
            .version = "1",
-           .fields = {{"weights", "weights"},
+           .fields = {{.name = "weights", .attribute = "weights", .is_required = true},
                       {"acrossSpatial", "across_spatial"},
                       {"channelShared", "channel_shared"},
                       {.name = "nbWeights",
                        .attribute = {},
                        .type = AttributeType::integer,
-                       .doc = "ignored: the weights have a length"},
+                       .doc = "1: the number of lists of weights",
+                       .is_required = true},
                       {"eps", "epsilon"}},
-           .doc = "NVIDIA's plugin of TensorRT 5 to 10, removed in 11.0",
+           .doc = "NVIDIA's plugin of TensorRT 5 to 10, removed in 11.0; with acrossSpatial and a factor for each "
+                  "channel it divides by the factors",
+           .defaults = {{"epsilon", 0.F}},
            .translate = translate}};
 }
 

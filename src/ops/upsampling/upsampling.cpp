@@ -200,7 +200,8 @@ std::vector<DropIn> Upsampling::drop_ins() {
       if (field.name == "scaleFactor") {
         attributes.push_back({"scales", std::vector{static_cast<float>(std::get<std::int64_t>(field.value))}});
       } else if (field.name == "scale") {
-        attributes.push_back({"scales", std::vector{std::get<float>(field.value)}});
+        const float scale = std::get<float>(field.value);
+        attributes.push_back({"scales", std::vector{scale, scale}});  // of the last two axes, which are all for N,C,H,W
       } else if (std::get<std::int64_t>(field.value) != 0) {
         attributes.push_back({"coordinate_mode", std::string("align_corners")});
       }
@@ -216,8 +217,12 @@ std::vector<DropIn> Upsampling::drop_ins() {
            .translate = translate},
           {.plugin_name = "ResizeNearest_TRT",
            .version = "1",
-           .fields = {{"scale", "", AttributeType::float_number, "factor of all spatial axes"}},
-           .doc = "NVIDIA's plugin of TensorRT 5 to 10",
+           .fields = {{.name = "scale",
+                       .attribute = {},
+                       .type = AttributeType::float_number,
+                       .doc = "factor of the last two axes",
+                       .is_required = true}},
+           .doc = "NVIDIA's plugin of TensorRT 5 to 11, for N,C,H,W",
            .defaults = {{"mode", std::string("nearest")},
                         {"coordinate_mode", std::string("asymmetric")},
                         {"nearest_mode", std::string("floor")}},

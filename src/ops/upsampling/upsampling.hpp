@@ -47,9 +47,8 @@ struct Upsampling {
       "torch.nn.functional.interpolate, ONNX Resize; cubic: Keys 1981, Cubic Convolution Interpolation for Digital "
       "Image Processing";
   static constexpr auto why_plugin =
-      "TensorRT's Resize has no int8 input and output and rounds coordinates to float; plugins named UpsamplePlugin "
-      "and "
-      "ResizeNearest_TRT are no part of TensorRT 11";
+      "TensorRT's Resize has no int8 input and output and rounds coordinates to float; UpsamplePlugin is no part of "
+      "TensorRT";
   static constexpr int max_spatial = 3;
   static constexpr std::int64_t largest_size = std::int64_t{1} << 30;  ///< Products of two stay within 64 bits.
 

@@ -167,3 +167,9 @@ def graft_library() -> pathlib.Path:
     if not library.is_file():
         pytest.skip(f"{library} was not built")
     return library
+
+
+@pytest.fixture(scope="session")
+def stand_ins(graft_library: pathlib.Path) -> pathlib.Path:
+    """The library beside it with the names of other libraries' plugins."""
+    return graft_library.with_name("libgraft_stand_ins.so")

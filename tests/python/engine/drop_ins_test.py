@@ -1,4 +1,4 @@
-# Unmodified ONNX files with plugin nodes of other libraries: they build with Graft's library and fail without it.
+# Unmodified ONNX files with plugin nodes of other libraries: they build with Graft's libraries and fail without them.
 from __future__ import annotations
 
 import pathlib
@@ -33,7 +33,7 @@ NODES: list[tuple[str, str, dict[str, Any], tuple[int, ...]]] = [
     (
         "Normalize_TRT",
         "1",
-        {"weights": ramp(4), "acrossSpatial": 0, "channelShared": 0, "nbWeights": 4, "eps": 1e-10},
+        {"weights": ramp(4), "acrossSpatial": 0, "channelShared": 0, "nbWeights": 1, "eps": 1e-10},
         IMAGE,
     ),
     ("SPP_TRT", "1", {"levels": [4, 2, 1], "mode": "max"}, (2, 84)),
@@ -52,7 +52,24 @@ NODES: list[tuple[str, str, dict[str, Any], tuple[int, ...]]] = [
     ("ResizeNearest_TRT", "1", {"scale": 2.0}, (2, 4, 20, 24)),
     ("CONVOLUTION", "1", {**CONVOLUTION, "kernel_weights": ramp(6 * 4 * 9), "bias_weights": ramp(6)}, (2, 6, 5, 6)),
 ]
+OPERATORS = {
+    "LReLU_TRT": "LeakyReLU",
+    "LeakyReluPlugin": "LeakyReLU",
+    "l2norm_helper": "L2NormHelper",
+    "Normalize_TRT": "Normalize",
+    "SPP_TRT": "SpatialPyramidPooling",
+    "InstanceNormalization_TRT": "InstanceNorm",
+    "ReflectPad": "Padding",
+    "UpsamplePlugin": "Upsampling",
+    "ResizeNearest_TRT": "Upsampling",
+    "CONVOLUTION": "Convolution",
+}
 NAMES = [f"{name}_{version}_{i}" for i, (name, version, _, _) in enumerate(NODES)]
+
+
+@pytest.fixture
+def libraries(graft_library: pathlib.Path, stand_ins: pathlib.Path) -> tuple[object, ...]:
+    return "--plugin-library", graft_library, "--plugin-library", stand_ins
 
 
 def write(path: pathlib.Path, node: tuple[str, str, dict[str, Any], tuple[int, ...]], shape: Any, dtype: int) -> None:
@@ -65,8 +82,8 @@ def write(path: pathlib.Path, node: tuple[str, str, dict[str, Any], tuple[int, .
 
 @pytest.mark.usefixtures("rtx")
 @pytest.mark.parametrize("node", NODES, ids=NAMES)
-def test_an_unmodified_file_builds_with_the_library_alone(
-    tmp_path: pathlib.Path, graft_library: pathlib.Path, node: tuple[str, str, dict[str, Any], tuple[int, ...]]
+def test_an_unmodified_file_builds_and_its_engine_names_graft(
+    tmp_path: pathlib.Path, libraries: tuple[object, ...], node: tuple[str, str, dict[str, Any], tuple[int, ...]]
 ) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     write(model, node, IMAGE, TensorProto.FLOAT)
@@ -74,29 +91,32 @@ def test_an_unmodified_file_builds_with_the_library_alone(
     assert without.code == 1
     assert node[0] in without.error["message"]
     assert not engine.exists()
-    built = drive("build", model, "--output", engine, "--target", "sm89", "--plugin-library", graft_library).result
+    built = drive("build", model, "--output", engine, "--target", "sm89", *libraries).result
     (layer,) = built["network"]["plugins"]
-    assert (layer["name"], layer["version"]) == node[:2]
+    assert (layer["name"], layer["version"], layer["namespace"]) == (OPERATORS[node[0]], "1", "graft")
+    content = engine.read_bytes()
+    assert OPERATORS[node[0]].encode() in content
+    assert node[0].encode() not in content
     assert tuple(layer["outputs"][0]["shape"]) == node[3]
 
 
 @pytest.mark.usefixtures("rtx")
 @pytest.mark.parametrize("node", NODES, ids=NAMES)
 def test_it_builds_in_f16_with_any_image_size(
-    tmp_path: pathlib.Path, graft_library: pathlib.Path, node: tuple[str, str, dict[str, Any], tuple[int, ...]]
+    tmp_path: pathlib.Path, libraries: tuple[object, ...], node: tuple[str, str, dict[str, Any], tuple[int, ...]]
 ) -> None:
     model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
     write(model, node, ANY_SIZE, TensorProto.FLOAT16)
-    options = ("--target", "sm89", "--shapes", RANGE, "--plugin-library", graft_library)
+    options = ("--target", "sm89", "--shapes", RANGE, *libraries)
     (layer,) = drive("build", model, "--output", engine, *options).result["network"]["plugins"]
     assert layer["outputs"][0]["dtype"] == "f16"
 
 
 @pytest.mark.usefixtures("rtx")
-def test_weights_are_kept_in_the_engine(tmp_path: pathlib.Path, graft_library: pathlib.Path) -> None:
+def test_weights_are_kept_in_the_engine(tmp_path: pathlib.Path, libraries: tuple[object, ...]) -> None:
     """The engine holds each serialised field as plain bytes."""
     for node, field in ((NODES[3], "weights"), (NODES[5], "scales"), (NODES[-1], "kernel_weights")):
         model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
         write(model, node, IMAGE, TensorProto.FLOAT)
-        drive("build", model, "--output", engine, "--target", "sm89", "--plugin-library", graft_library).result  # noqa: B018
+        drive("build", model, "--output", engine, "--target", "sm89", *libraries).result  # noqa: B018
         assert np.array(node[2][field], np.float32).tobytes() in engine.read_bytes()

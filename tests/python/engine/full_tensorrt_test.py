@@ -65,6 +65,36 @@ def test_strongly_typed_network_with_profile(setting: Setting, version: str) -> 
     assert "profile x ((1, 3), (2, 3), (4, 3))" in calls
 
 
+LISTER = """#!{python}
+import ctypes, sys
+import tensorrt_lean as trt
+registry = trt.get_plugin_registry()
+before = {{(c.plugin_namespace, c.name, c.plugin_version) for c in registry.all_creators}}
+registry.load_library(sys.argv[1])
+for c in registry.all_creators:
+    if (c.plugin_namespace, c.name, c.plugin_version) not in before:
+        print((c.plugin_namespace + "::" if c.plugin_namespace else "") + c.name, c.plugin_version)
+"""
+
+
+@pytest.mark.usefixtures("lean")
+@pytest.mark.parametrize(("version", "removed"), [("10.14.0", False), ("11.1.0", True)])
+def test_grafts_libraries_load_beside_the_standard_plugins(
+    setting: Setting, graft_library: pathlib.Path, stand_ins: pathlib.Path, version: str, removed: bool
+) -> None:
+    lister = setting.folder.parent / "lister.py"
+    lister.write_text(LISTER.format(python=sys.executable))
+    lister.chmod(0o755)
+    environment = setting.environment(version) | {"STAND_IN_LISTER": str(lister)}
+    libraries = ["--plugin-library", graft_library, "--plugin-library", stand_ins]
+    result = drive(*setting.arguments, *libraries, environment=environment).result
+    own, others = ({c["name"] for c in library["creators"]} for library in result["plugin_libraries"])
+    assert {"LeakyReLU", "InstanceNorm", "Normalize", "Upsampling"} <= own
+    assert {"l2norm_helper", "SPP_TRT", "ReflectPad"} <= others
+    assert not {"InstanceNormalization_TRT", "ResizeNearest_TRT"} & others
+    assert ("LReLU_TRT" in others) == ("Normalize_TRT" in others) == removed  # free where NVIDIA removed them
+
+
 def test_only_the_gpu_that_is_there(setting: Setting) -> None:
     done = setting.build("--target", "sm89")
     assert done.code == 2

@@ -248,7 +248,7 @@ def test_detached_nodes_are_what_the_parser_looks_up(tmp_path: Path) -> None:
     for node in model.graph.node:
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         assert attributes["plugin_version"] == b"1"
-        assert attributes["plugin_namespace"] == b""
+        assert attributes["plugin_namespace"] == b"graft"
         assert {"x_scale", "y_scale"} <= attributes.keys()
 
 

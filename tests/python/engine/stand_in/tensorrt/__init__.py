@@ -7,6 +7,7 @@ from __future__ import annotations
 import enum
 import os
 import pathlib
+import subprocess
 import time
 
 __version__ = os.environ.get("STAND_IN_VERSION", "10.13.0")
@@ -100,8 +101,38 @@ class Tensor:
         self.formats = mask
 
 
+class Creator:
+    """Of a plugin library; made of a line such as `graft::LeakyReLU 1`."""
+
+    field_names: list[object] = []
+
+    def __init__(self, line: str) -> None:
+        identity, self.plugin_version = line.split()
+        self.plugin_namespace, _, self.name = identity.rpartition("::")
+
+
 class Registry:
-    all_creators: list[object] = []
+    """As TensorRT's: a library of which one plugin is registered already is refused as a whole.
+
+    A library cannot be opened with the interface of another TensorRT, so its creators are listed by the program that
+    STAND_IN_LISTER names.
+    """
+
+    all_creators: list[Creator] = []
+
+    def load_library(self, path: str) -> object | None:
+        listed = subprocess.run([os.environ["STAND_IN_LISTER"], path], capture_output=True, text=True, check=True)
+        creators = [Creator(line) for line in listed.stdout.splitlines()]
+        taken = {(c.plugin_namespace, c.name, c.plugin_version) for c in self.all_creators}
+        record(f"load {pathlib.Path(path).name}")
+        if any((c.plugin_namespace, c.name, c.plugin_version) in taken for c in creators) or not creators:
+            return None
+        self.all_creators.extend(creators)
+        return object()
+
+
+STANDARD_PLUGINS = ["InstanceNormalization_TRT 1", "InstanceNormalization_TRT 2", "InstanceNormalization_TRT 3"]
+STANDARD_PLUGINS += ["ResizeNearest_TRT 1", *(["LReLU_TRT 1", "Normalize_TRT 1"] if IS_TEN else [])]
 
 
 class Layer:
@@ -232,4 +263,5 @@ def get_plugin_registry() -> Registry:
 
 def init_libnvinfer_plugins(logger: ILogger, namespace: str) -> bool:
     record("standard plugins")
+    Registry.all_creators = [Creator(line) for line in STANDARD_PLUGINS]
     return True

@@ -1,0 +1,71 @@
+// A library of stand-ins: creators under the names of other libraries' plugins, made by the plugin library beside it.
+//
+// TensorRT refuses a whole library if one of its names is registered already, so these are not in the plugin library
+// itself, and names that are taken are left out:
+//   - those in the environment variable GRAFT_LEAVE_OUT, separated by commas, if it is set;
+//   - otherwise those of NVIDIA's standard plugins, if their library is in this process.
+// TensorRT's registry is not asked: its binary interface differs between versions.
+#include <NvInferRuntime.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "adapters/tensorrt/exports.hpp"
+#include "adapters/tensorrt/loaded_library.hpp"
+
+namespace {
+
+nvinfer1::ILoggerFinder* logger_finder = nullptr;
+
+/// Read in NVIDIA's sources of releases 10.0 to 11.1; each holds the versions of a name that Graft stands in for.
+constexpr std::array standard_10 = {"InstanceNormalization_TRT", "LReLU_TRT", "Normalize_TRT", "ResizeNearest_TRT"};
+constexpr std::array standard_11 = {"InstanceNormalization_TRT", "ResizeNearest_TRT"};
+
+bool is_listed(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (list.substr(0, end) == name) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+template <class Names>
+bool holds(const Names& names, std::string_view name) {
+  for (const std::string_view each : names) {
+    if (each == name) return true;
+  }
+  return false;
+}
+
+bool is_taken(std::string_view name) {
+  if (const char* list = std::getenv("GRAFT_LEAVE_OUT"); list != nullptr) return is_listed(list, name);
+  if (holds(standard_11, name) && graft::tensorrt::is_loaded("libnvinfer_plugin.so")) return true;
+  return holds(standard_10, name) && graft::tensorrt::is_loaded("libnvinfer_plugin.so.10");
+}
+
+}  // namespace
+
+GRAFT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) { logger_finder = finder; }
+
+/// Asked anew at each load, as what is taken may have changed.
+GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
+  static std::vector<nvinfer1::IPluginCreatorInterface*> free_names;
+  count = 0;
+  try {
+    std::int32_t known = 0;
+    nvinfer1::IPluginCreatorInterface* const* creators = graftStandIns(logger_finder, known);
+    free_names.clear();
+    for (std::int32_t i = 0; i < known; ++i) {
+      const auto* creator = static_cast<const nvinfer1::IPluginCreatorV3One*>(creators[i]);
+      if (!is_taken(creator->getPluginName())) free_names.push_back(creators[i]);
+    }
+  } catch (...) {  // only memory can run out here; TensorRT takes an empty list as a failure to load
+    return nullptr;
+  }
+  count = static_cast<std::int32_t>(free_names.size());
+  return free_names.data();
+}

@@ -1,0 +1,221 @@
+// What TensorRT's contract says of the calls of a plugin, beyond what a well-behaved host happens to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adapters/tensorrt/convert.hpp"
+#include "adapters/tensorrt/logger.hpp"
+#include "adapters/tensorrt/plugin.hpp"
+#include "graft/elementwise.hpp"
+#include "ops/convolution/convolution.hpp"
+#include "ops/leaky_relu/leaky_relu.hpp"
+
+namespace graft::tensorrt {
+
+/// An operator whose only variant counts how often it is asked whether it fits.
+struct Counted : Elementwise {
+  static constexpr auto name = "Counted";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = x";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static inline int questions = 0;
+
+  float first = 0;
+  float second = 0;
+  static constexpr auto attributes() {
+    return with_scales(attribute("first", &Counted::first, ""), attribute("second", &Counted::second, ""));
+  }
+};
+Status run(const Counted& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/,
+           const CpuContext& /*context*/) {
+  return {};
+}
+std::span<const Variant<Counted>> cuda_kernels(const Counted& /*op*/) {
+  static constexpr auto fits = [](const Counted&, const Problem&) {
+    ++Counted::questions;
+    return Status();
+  };
+  static constexpr auto run = [](const Counted&, const Problem&, const Buffers&, const CudaContext&) {
+    return Status();
+  };
+  static const std::array variants{Variant<Counted>{"only", fits, run}};
+  return variants;
+}
+
+namespace {
+
+using nvinfer1::DataType;
+using nvinfer1::DynamicPluginTensorDesc;
+using nvinfer1::PluginTensorDesc;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+nvinfer1::Dims dims(const std::vector<std::int64_t>& extents) {
+  nvinfer1::Dims result{static_cast<std::int32_t>(extents.size()), {}};
+  std::copy(extents.begin(), extents.end(), result.d);
+  return result;
+}
+
+PluginTensorDesc desc(const std::vector<std::int64_t>& extents, DataType type = DataType::kFLOAT, float scale = -1,
+                      nvinfer1::TensorFormat format = nvinfer1::TensorFormat::kLINEAR) {
+  return {dims(extents), type, format, scale};
+}
+
+DynamicPluginTensorDesc fixed(const PluginTensorDesc& desc) { return {desc, desc.dims, desc.dims, desc.dims}; }
+
+/// An operator as a plugin, with the capabilities by hand.
+template <class Definition>
+struct Made {
+  explicit Made(Definition definition = {})
+      : schema(own_schema(operator_type<Definition>())),
+        plugin(schema, std::make_unique<OperatorOf<Definition>>(std::move(definition))) {}
+
+  float number(const char* field) {
+    const auto* kept = plugin.getFieldsToSerialize();
+    for (std::int32_t i = 0; i < kept->nbFields; ++i) {
+      if (std::string_view(kept->fields[i].name) == field) return *static_cast<const float*>(kept->fields[i].data);
+    }
+    ADD_FAILURE() << field;
+    return 0;
+  }
+
+  PluginSchema schema;
+  Plugin plugin;
+};
+
+LeakyReLU leaky(float alpha) {
+  LeakyReLU op;
+  op.alpha = alpha;
+  return op;
+}
+
+Convolution convolution(std::vector<float> weights = {}) {
+  Convolution op;
+  op.num_output = 1;
+  op.kernel = {1, 1};
+  op.kernel_weights = std::move(weights);
+  return op;
+}
+
+/// Collects what plugins log while it lives.
+class Log final : public nvinfer1::ILogger, public nvinfer1::ILoggerFinder {
+ public:
+  Log() { set_logger_finder(this); }
+  ~Log() override { set_logger_finder(nullptr); }
+  void log(Severity severity, const char* message) noexcept override {
+    (severity == Severity::kWARNING ? warnings : errors).emplace_back(message);
+  }
+  nvinfer1::ILogger* findLogger() override { return this; }
+  std::vector<std::string> warnings;
+  std::vector<std::string> errors;
+};
+
+TEST(SupportsFormatCombination, LooksAtNothingBeyondThePosition) {
+  Made<Convolution> made(convolution());
+  constexpr auto hwc8 = nvinfer1::TensorFormat::kHWC8;
+  for (const std::int32_t garbage : {0, -7, 3, 1 << 20}) {
+    std::array<DynamicPluginTensorDesc, 3> in_out{};
+    in_out[0] = fixed(desc({1, 8, 4, 4}, DataType::kHALF, -1, hwc8));
+    for (std::size_t i = 1; i < in_out.size(); ++i) in_out[i].desc.dims.nbDims = garbage;
+    EXPECT_TRUE(made.plugin.supportsFormatCombination(0, in_out.data(), 2, 1)) << garbage;
+    in_out[1] = fixed(desc({4, 8, 1, 1}, DataType::kHALF, -1, hwc8));
+    EXPECT_TRUE(made.plugin.supportsFormatCombination(1, in_out.data(), 2, 1)) << garbage;
+    in_out[1] = fixed(desc({4, 8, 1}, DataType::kHALF, -1, hwc8));  // told now, and no rank of that layout
+    EXPECT_FALSE(made.plugin.supportsFormatCombination(1, in_out.data(), 2, 1)) << garbage;
+  }
+}
+
+TEST(ImplicitQuantization, ScalesOfTensorRTAreTaken) {
+  Made<LeakyReLU> made(leaky(0.1F));
+  const auto in = fixed(desc({1, 3}, DataType::kINT8, 0.5F));
+  const auto out = fixed(desc({1, 3}, DataType::kINT8, 0.25F));
+  ASSERT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
+  EXPECT_EQ(made.number("x_scale"), 0.5F);
+  EXPECT_EQ(made.number("y_scale"), 0.25F);
+  EXPECT_EQ(made.number("alpha"), 0.1F);
+}
+
+TEST(ImplicitQuantization, ScalesOfTheModelStayWhereThereAreSome) {
+  LeakyReLU quantized;
+  quantized.x_scale = 0.1F;
+  Made<LeakyReLU> made(quantized);
+  const auto none = fixed(desc({1, 3}, DataType::kINT8, -1));
+  ASSERT_EQ(made.plugin.configurePlugin(&none, 1, &none, 1), 0);
+  EXPECT_EQ(made.number("x_scale"), 0.1F);
+  EXPECT_EQ(made.number("y_scale"), 1);
+  const auto other = fixed(desc({1, 3}, DataType::kINT8, 2));
+  ASSERT_EQ(made.plugin.configurePlugin(&other, 1, &other, 1), 0);
+  EXPECT_EQ(made.number("x_scale"), 0.1F);
+  EXPECT_EQ(made.number("y_scale"), 2);
+}
+
+TEST(ImplicitQuantization, StronglyTypedNetworksHaveNone) {
+  Made<Convolution> made(convolution({1.F, 2.F}));
+  const auto in = fixed(desc({1, 2, 3, 3}, DataType::kINT8, 1));
+  const auto out = fixed(desc({1, 1, 3, 3}, DataType::kINT8, 1));
+  ASSERT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
+  EXPECT_EQ(made.number("x_scale"), 1);
+}
+
+TEST(ImplicitQuantization, WeightsWithoutAScaleAreRefused) {
+  Log log;
+  Made<Convolution> made(convolution({0.1F, 0.2F}));
+  const auto in = fixed(desc({1, 2, 3, 3}, DataType::kINT8, 0.5F));
+  const auto out = fixed(desc({1, 1, 3, 3}, DataType::kINT8, 0.5F));
+  EXPECT_NE(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("gives no scale for `weight`")));
+}
+
+TEST(ConfigurePlugin, BoundsNeedNotBeSizesThatOccur) {
+  Log log;
+  Made<LeakyReLU> made;
+  DynamicPluginTensorDesc in{desc({-1, 3}), dims({1, 3}), dims({8, 3}), dims({2, 3})};
+  DynamicPluginTensorDesc out{desc({-1, 3}), dims({2, 3}), dims({8, 3}), dims({2, 3})};
+  EXPECT_EQ(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
+  EXPECT_THAT(log.errors, IsEmpty());
+  EXPECT_THAT(log.warnings, Contains(HasSubstr("if they occur together")));
+  const auto wrong = fixed(desc({2, 3}));
+  const auto sizes = fixed(desc({2, 4}));
+  EXPECT_NE(made.plugin.configurePlugin(&wrong, 1, &sizes, 1), 0) << "sizes that are known are checked";
+}
+
+TEST(OnShapeChange, WorksAnewOnlyWhereSomethingButAddressesChanged) {
+  Made<Counted> made;
+  const PluginTensorDesc small = desc({2, 3});
+  ASSERT_EQ(made.plugin.onShapeChange(&small, 1, &small, 1), 0);
+  const int asked = Counted::questions;
+  EXPECT_GT(asked, 0);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(made.plugin.onShapeChange(&small, 1, &small, 1), 0);
+  EXPECT_EQ(Counted::questions, asked);
+  const PluginTensorDesc large = desc({4, 3});
+  ASSERT_EQ(made.plugin.onShapeChange(&large, 1, &large, 1), 0);
+  EXPECT_GT(Counted::questions, asked);
+  EXPECT_NE(made.plugin.onShapeChange(&large, 1, &small, 1), 0);
+  EXPECT_NE(made.plugin.onShapeChange(&large, 1, &small, 1), 0) << "a refusal is not remembered as done";
+}
+
+TEST(TimingCacheId, DependsOnTheAttributes) {
+  const std::string plain = Made<LeakyReLU>().plugin.getTimingCacheID();
+  EXPECT_EQ(Made<LeakyReLU>().plugin.getTimingCacheID(), plain);
+  EXPECT_NE(Made<LeakyReLU>(leaky(0.3F)).plugin.getTimingCacheID(), plain);
+  std::vector<float> weights(1000, 1.F);
+  const std::string one = Made<Convolution>(convolution(weights)).plugin.getTimingCacheID();
+  weights.back() = 2;
+  EXPECT_NE(Made<Convolution>(convolution(weights)).plugin.getTimingCacheID(), one);
+  EXPECT_LT(one.size(), 1000U);
+}
+
+TEST(MetadataString, NamesThePluginAndWhatDiffersFromItsDefaults) {
+  EXPECT_STREQ(Made<LeakyReLU>().plugin.getMetadataString(), "graft::LeakyReLU 1");
+  EXPECT_STREQ(Made<LeakyReLU>(leaky(0.5F)).plugin.getMetadataString(), "graft::LeakyReLU 1 alpha=0.5");
+}
+
+}  // namespace
+}  // namespace graft::tensorrt

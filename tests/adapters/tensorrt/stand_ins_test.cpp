@@ -1,0 +1,211 @@
+// The library of stand-ins: names, fields and defaults are their owners', and what it makes is Graft's own plugin.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "adapters/tensorrt/convert.hpp"
+#include "adapters/tensorrt/plugin_host.hpp"
+#include "adapters/tensorrt/schema.hpp"
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+
+namespace graft::tensorrt {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::filesystem::path stand_ins() {
+  return std::filesystem::path(std::getenv("GRAFT_PLUGIN_LIBRARY")).replace_filename("libgraft_stand_ins.so");
+}
+
+PluginLibrary& library() {
+  static PluginLibrary loaded(stand_ins());
+  return loaded;
+}
+
+std::string name_of(const nvinfer1::IPluginCreatorInterface& creator) {
+  const auto& named = static_cast<const nvinfer1::IPluginCreatorV3One&>(creator);
+  return std::string(named.getPluginName()) + " " + named.getPluginVersion();
+}
+
+/// What the library offers when it is loaded now.
+std::set<std::string> names_offered() {
+  void* handle = dlopen(stand_ins().c_str(), RTLD_NOW | RTLD_LOCAL);
+  using GetCreators = nvinfer1::IPluginCreatorInterface* const* (*)(std::int32_t&);
+  const auto get_creators = reinterpret_cast<GetCreators>(dlsym(handle, "getCreators"));
+  std::int32_t count = 0;
+  nvinfer1::IPluginCreatorInterface* const* list = get_creators(count);
+  std::set<std::string> names;
+  for (std::int32_t i = 0; i < count; ++i) names.insert(name_of(*list[i]));
+  dlclose(handle);
+  return names;
+}
+
+PluginLibrary& own_library() {
+  static PluginLibrary own(std::getenv("GRAFT_PLUGIN_LIBRARY"));
+  return own;
+}
+
+/// One library logs for both, where TensorRT has one logger; whichever of the two was loaded last gets it.
+std::vector<std::string> take_log() {
+  std::vector<std::string> lines = library().take_log();
+  for (std::string& line : own_library().take_log()) lines.push_back(std::move(line));
+  return lines;
+}
+
+/// The creator of the operator that stands in for a plugin.
+nvinfer1::IPluginCreatorV3One* own_creator(std::string_view stand_in) {
+  for (const OperatorType* type : operators()) {
+    for (const DropIn& drop_in : type->drop_ins) {
+      if (drop_in.plugin_name == stand_in)
+        return own_library().find(std::string(type->name), std::to_string(type->version));
+    }
+  }
+  return nullptr;
+}
+
+/// What an engine would hold of a plugin; the fields under Graft's names.
+std::map<std::string, SerializedField> made_by(const char* name, const char* version, const PluginFields& fields,
+                                               const TensorDesc& input) {
+  std::map<std::string, SerializedField> result;
+  auto& creator = *library().find(name, version);
+  for (SerializedField& field : build_plugin(creator, fields, {&input, 1}, {}, own_creator(name)).serialized) {
+    const std::string key = field.name;
+    result.emplace(key, std::move(field));
+  }
+  return result;
+}
+
+std::vector<float> floats(const SerializedField& field) {
+  std::vector<float> result(static_cast<std::size_t>(field.length));
+  std::memcpy(result.data(), field.bytes.data(), field.bytes.size());
+  return result;
+}
+
+std::string text(const SerializedField& field) {
+  return {reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size()};
+}
+
+const TensorDesc image{DType::f32, Layout::linear, {2, 3, 4, 6}};
+const std::vector<float> factors{0.5F, 2.F, 4.F};
+
+TEST(StandIns, HaveTheirOwnersNamesAndFieldsInTheEmptyNamespace) {
+  std::set<std::string> expected;
+  for (const OperatorType* type : operators()) {
+    for (const DropIn& drop_in : type->drop_ins) {
+      expected.insert(std::string(drop_in.plugin_name) + " " + std::string(drop_in.version));
+      auto* creator = library().find(std::string(drop_in.plugin_name), std::string(drop_in.version));
+      ASSERT_NE(creator, nullptr) << drop_in.plugin_name;
+      EXPECT_STREQ(creator->getPluginNamespace(), "");
+      const auto* fields = creator->getFieldNames();
+      ASSERT_EQ(fields->nbFields, static_cast<std::int32_t>(drop_in.fields.size())) << drop_in.plugin_name;
+      for (std::int32_t i = 0; i < fields->nbFields; ++i) {
+        EXPECT_EQ(fields->fields[i].name, drop_in.fields[static_cast<std::size_t>(i)].name);
+      }
+    }
+  }
+  EXPECT_EQ(names_offered(), expected);
+}
+
+TEST(StandIns, MakePluginsThatEnginesKnowUnderGraftsName) {
+  const float slope = 0.3F;
+  const nvinfer1::PluginField field{"negSlope", &slope, nvinfer1::PluginFieldType::kFLOAT32, 1};
+  const nvinfer1::PluginFieldCollection collection{1, &field};
+  const std::unique_ptr<nvinfer1::IPluginV3> plugin(
+      library().find("LReLU_TRT")->createPlugin("layer", &collection, nvinfer1::TensorRTPhase::kBUILD));
+  ASSERT_NE(plugin, nullptr);
+  const auto& core =
+      *static_cast<nvinfer1::IPluginV3OneCore*>(plugin->getCapabilityInterface(nvinfer1::PluginCapabilityType::kCORE));
+  EXPECT_STREQ(core.getPluginName(), "LeakyReLU");
+  EXPECT_STREQ(core.getPluginVersion(), "1");
+  EXPECT_STREQ(core.getPluginNamespace(), "graft");
+}
+
+TEST(StandIns, LeaveOutTheNamesThatAreTaken) {
+  ASSERT_EQ(setenv("GRAFT_LEAVE_OUT", "InstanceNormalization_TRT,LReLU_TRT,Somebody", 1), 0);
+  const std::set<std::string> left = names_offered();
+  ASSERT_EQ(unsetenv("GRAFT_LEAVE_OUT"), 0);
+  EXPECT_EQ(left.size() + 4, names_offered().size());
+  for (const char* name : {"InstanceNormalization_TRT 1", "InstanceNormalization_TRT 3", "LReLU_TRT 1"}) {
+    EXPECT_THAT(left, Not(Contains(std::string(name))));
+  }
+  EXPECT_THAT(left, Contains(std::string("Normalize_TRT 1")));
+}
+
+// The expectations below are what NVIDIA's public sources do: plugin/ in github.com/NVIDIA/TensorRT, release/10.14.
+
+TEST(StandIns, DemandTheFieldsThatTheirOwnersDemand) {
+  const struct {
+    const char* plugin;
+    const char* version;
+    PluginFields fields;
+    const char* message;
+  } refused[] = {
+      {"LReLU_TRT", "1", {}, "`negSlope` is required and missing"},
+      {"ResizeNearest_TRT", "1", {}, "`scale` is required and missing"},
+      {"Normalize_TRT", "1", {{"weights", factors}}, "`nbWeights` is required and missing"},
+      {"Normalize_TRT", "1", {{"nbWeights", std::int64_t{1}}}, "`weights` is required and missing"},
+      {"Normalize_TRT", "1", {{"weights", factors}, {"nbWeights", std::int64_t{3}}}, "`nbWeights`: found 3"},
+      {"InstanceNormalization_TRT",
+       "2",
+       {{"scales", factors}, {"bias", factors}, {"activation", std::string("relu")}},
+       "`activation` is unknown"},
+      {"LReLU_TRT", "1", {{"negSlope", 0.1F}, {"x_scale", 0.1F}}, "`x_scale` is unknown"},
+      {"LReLU_TRT", "1", {{"negSlope", std::numeric_limits<float>::quiet_NaN()}}, "`negSlope`"},
+      {"l2norm_helper", "1", {{"op_type", std::int64_t{2}}}, "`op_type`: found 2"},
+      {"LeakyReluPlugin", "1", {{"alpha", 0.1F}, {"negSlope", 0.2F}}, "`alpha`: found both"},
+  };
+  for (const auto& [plugin, version, fields, message] : refused) {
+    SCOPED_TRACE(message);
+    take_log();
+    EXPECT_THROW(static_cast<void>(made_by(plugin, version, fields, image)), Error);
+    EXPECT_THAT(take_log(), Contains(HasSubstr(message)));
+  }
+}
+
+TEST(StandIns, InstanceNormalizationsDefaultsAreZero) {
+  const PluginFields given{{"scales", factors}, {"bias", factors}};
+  const auto plain = made_by("InstanceNormalization_TRT", "1", given, image);
+  EXPECT_THAT(floats(plain.at("epsilon")), ElementsAre(0));
+  EXPECT_EQ(text(plain.at("activation")), "none");
+}
+
+TEST(StandIns, InstanceNormalizationsReluIsOnAboveZero) {
+  for (const auto& [relu, activation] : {std::pair(-1, "none"), {0, "none"}, {1, "leaky_relu"}, {2, "leaky_relu"}}) {
+    const auto made = made_by("InstanceNormalization_TRT", "3",
+                              {{"scales", factors}, {"bias", factors}, {"relu", std::int64_t{relu}}}, image);
+    EXPECT_EQ(text(made.at("activation")), activation) << relu;
+    EXPECT_THAT(floats(made.at("alpha")), ElementsAre(0));
+  }
+}
+
+TEST(StandIns, ResizeNearestScalesTheLastTwoAxes) {
+  const auto made = made_by("ResizeNearest_TRT", "1", {{"scale", 2.F}}, image);
+  EXPECT_THAT(floats(made.at("scales")), ElementsAre(2, 2));
+  const TensorDesc volume{DType::f32, Layout::linear, {1, 2, 3, 4, 5}};
+  EXPECT_THROW(static_cast<void>(made_by("ResizeNearest_TRT", "1", {{"scale", 2.F}}, volume)), Error);
+}
+
+TEST(StandIns, NormalizeDividesByAFactorForEachChannelAcrossSpace) {
+  PluginFields fields{{"weights", factors}, {"nbWeights", std::int64_t{1}}};
+  const auto by_pixel = made_by("Normalize_TRT", "1", fields, image);
+  EXPECT_THAT(floats(by_pixel.at("weights")), ElementsAre(0.5F, 2, 4));
+  EXPECT_THAT(floats(by_pixel.at("epsilon")), ElementsAre(0));
+  fields["acrossSpatial"] = std::int64_t{1};
+  EXPECT_THAT(floats(made_by("Normalize_TRT", "1", fields, image).at("weights")), ElementsAre(2, 0.5F, 0.25F));
+  fields["channelShared"] = std::int64_t{1};
+  fields["weights"] = std::vector{8.F};
+  EXPECT_THAT(floats(made_by("Normalize_TRT", "1", fields, image).at("weights")), ElementsAre(8));
+}
+
+}  // namespace
+}  // namespace graft::tensorrt

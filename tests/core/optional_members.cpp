@@ -1,0 +1,64 @@
+// A definition whose optional members have the documented signatures, but for the one that is named WRONG_... .
+// Compiled by tests of their own: without WRONG_... it compiles, with it the compiler says what the member has to be.
+#include "graft/elementwise.hpp"
+
+namespace {
+
+struct Definition : graft::Elementwise {
+  static constexpr auto name = "Definition";
+  static constexpr int version = 1;
+  static constexpr auto doc = "y = x";
+  static constexpr auto source = "a test";
+  static constexpr auto why_plugin = "a test";
+  static constexpr auto attributes() { return with_scales(); }
+
+#ifdef WRONG_ACCEPTS
+  [[nodiscard]] bool accepts(int) const { return true; }
+#else
+  [[nodiscard]] bool accepts(const graft::TypeRow&, std::span<const int>) const { return true; }
+#endif
+#ifdef WRONG_CHECK
+  [[nodiscard]] graft::Status check(const graft::Problem&) { return {}; }  // not const
+#else
+  [[nodiscard]] graft::Status check(const graft::Problem&) const { return {}; }
+#endif
+#ifdef WRONG_WORKSPACE
+  [[nodiscard]] std::size_t workspace() const { return 0; }
+#else
+  [[nodiscard]] std::size_t workspace(const graft::Problem&) const { return 0; }
+#endif
+#ifdef WRONG_FUNCTION
+  static graft::Function function(graft::DType) { return {}; }
+#else
+  static graft::Function function(const graft::FunctionInputs&) { return {}; }
+#endif
+#ifdef WRONG_NATIVE_FORM
+  [[nodiscard]] std::string native_form() const { return {}; }
+#else
+  [[nodiscard]] std::string native_form(const graft::FunctionInputs&) const { return {}; }
+#endif
+#ifdef WRONG_DROP_INS
+  [[nodiscard]] std::vector<graft::DropIn> drop_ins() const { return {}; }  // not static
+#else
+  static std::vector<graft::DropIn> drop_ins() { return {}; }
+#endif
+#ifdef WRONG_TIMED_VARIANTS
+  static constexpr const void* timed_variants() { return nullptr; }
+#else
+  static constexpr bool timed_variants = true;
+#endif
+#ifdef WRONG_CHECK_ATTRIBUTES
+  [[nodiscard]] bool check_attributes() const { return true; }
+#else
+  [[nodiscard]] graft::Status check_attributes() const { return {}; }
+#endif
+};
+
+[[maybe_unused]] graft::Status run(const Definition&, const graft::Problem&, const graft::Buffers&,
+                                   const graft::CpuContext&) {
+  return {};
+}
+
+[[maybe_unused]] const graft::OperatorOf<Definition> made;
+
+}  // namespace
