@@ -1,0 +1,196 @@
+# soak.py - every network of a folder many times through graft: run, convert and verify, with ONNX Runtime as judge.
+"""Usage: python bench/networks/soak.py FOLDER [--only PATTERN ...] [--jobs N] [--graft PROGRAM] [--record RESULT.json]
+
+FOLDER is what bench/networks/export.py made: NAME.onnx with NAME.npz. For each network:
+
+- `graft run` ten times, each in a process of its own: all results are bitwise equal, and equal to ONNX Runtime's;
+- `graft convert` and `graft verify` of the original against the result, three times with different seeds: each says
+  "the same", and the converted network is equal to the original in ONNX Runtime, which is how a false verdict is told
+  from a true one.
+
+Prints a row for each network as it ends, then what failed with the message; RESULT.json has it all. Needs numpy, onnx
+and onnxruntime. Exit code 1 if anything is not as it must be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import fnmatch
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnxruntime
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Of the largest element of an output. Both runtimes add up in f32, each in its own order, through up to 200 layers.
+ALLOWED = 1e-3
+# Where ONNX Runtime with and without its own rewrites differs by more, this many times that difference.
+OF_ITS_OWN = 10
+
+
+def reference(model: pathlib.Path, inputs: dict[str, np.ndarray], optimized: bool) -> dict[str, np.ndarray]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    wanted = {value.name for value in session.get_inputs()}
+    return dict(zip(names, session.run(names, {k: v for k, v in inputs.items() if k in wanted}), strict=True))
+
+
+def distance(found: np.ndarray, wanted: np.ndarray) -> float:
+    """Of the largest element; infinite for another shape or type, for other integers, and for a NaN on one side."""
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return float("inf")
+    if wanted.dtype.kind != "f":
+        return 0.0 if np.array_equal(found, wanted) else float("inf")
+    finite = np.isfinite(wanted)
+    if not np.array_equal(found[~finite], wanted[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
+        return float("inf")
+    largest = float(np.abs(wanted[finite]).max(initial=0))
+    worst = float(np.abs(found[finite].astype("float64") - wanted[finite]).max(initial=0))
+    return worst / largest if largest else worst
+
+
+def furthest(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> float:
+    """Outputs in order: a conversion may not rename them, but says so itself where it must."""
+    if found.keys() != wanted.keys():
+        return float("inf")
+    return max((distance(found[name], wanted[name]) for name in wanted), default=0.0)
+
+
+class Soak:
+    def __init__(self, given: argparse.Namespace):
+        self.given = given
+
+    def graft(self, *command: object) -> tuple[int, str, float]:
+        started = time.perf_counter()
+        done = subprocess.run([self.given.graft, *map(str, command)], capture_output=True, text=True, check=False)
+        text = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        return done.returncode, text, time.perf_counter() - started
+
+    def soak(self, model: pathlib.Path) -> dict:
+        started = time.perf_counter()
+        row: dict = {"network": model.stem, "problems": []}
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                self.judge(model, pathlib.Path(folder), row)
+        except Exception as failed:  # one network must not end the others' soak
+            row["problems"].append(f"judge: {type(failed).__name__}: {str(failed)[:500]}")
+        row["seconds"] = round(time.perf_counter() - started, 1)
+        return row
+
+    def judge(self, model: pathlib.Path, folder: pathlib.Path, row: dict) -> None:
+        with np.load(model.with_suffix(".npz")) as archive:
+            inputs = {name: archive[name] for name in archive.files}
+        wanted = reference(model, inputs, optimized=False)
+        own = furthest(reference(model, inputs, optimized=True), wanted)
+        row["onnxruntime_to_itself"] = own
+        allowed = max(ALLOWED, OF_ITS_OWN * own)
+        self.judge_runs(model, folder, row, wanted, allowed)
+        self.judge_verdicts(model, folder, row, inputs, wanted, allowed)
+
+    def judge_runs(self, model, folder, row, wanted, allowed) -> None:
+        first: dict[str, np.ndarray] | None = None
+        row["equal_runs"], row["distance"] = 0, 0.0
+        for repeat in range(self.given.repeats):
+            result = folder / "out.npz"
+            code, text, _ = self.graft("run", model, "--input", model.with_suffix(".npz"), "-o", result)
+            if code != 0:
+                row["problems"].append(f"run {repeat + 1}: exit {code}: {text}")
+                return
+            with np.load(result) as archive:
+                found = {name: archive[name] for name in archive.files}
+            if first is None:
+                first = found
+            differing = [name for name in found if found[name].tobytes() != first[name].tobytes()]
+            if differing:
+                row["problems"].append(f"run {repeat + 1}: not bitwise equal to run 1: {', '.join(differing)}")
+            else:
+                row["equal_runs"] += 1
+            worst = furthest(found, wanted)
+            row["distance"] = max(row["distance"], worst)
+            if not worst <= allowed:
+                row["problems"].append(f"run {repeat + 1}: {worst:.3g} off ONNX Runtime; allowed is {allowed:.3g}")
+                return
+
+    def judge_verdicts(self, model, folder, row, inputs, wanted, allowed) -> None:
+        row["same_verdicts"] = 0
+        converted = folder / "converted.onnx"
+        for attempt in range(self.given.verdicts):
+            code, text, seconds = self.graft("convert", model, "-o", converted)
+            row["convert_seconds"] = round(seconds, 1)
+            if code not in (0, 1) or not converted.exists():
+                row["problems"].append(f"convert {attempt + 1}: exit {code}: {text}")
+                return
+            worst = furthest(reference(converted, inputs, optimized=False), wanted)
+            row["converted_distance"] = worst
+            if not worst <= allowed:
+                row["problems"].append(f"convert {attempt + 1}: {worst:.3g} off the original in ONNX Runtime")
+            code, text, seconds = self.graft("verify", model, converted, "--seeds", attempt + 1)
+            row["verify_seconds"] = round(seconds, 1)
+            if code == 0:
+                row["same_verdicts"] += 1
+            else:
+                row["problems"].append(f"verify {attempt + 1}: exit {code}: {text}")
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1e}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="names, with * and ?")
+    parser.add_argument("--jobs", type=int, default=1, help="networks at a time (1)")
+    parser.add_argument("--repeats", type=int, default=10, help="of graft run (10)")
+    parser.add_argument("--verdicts", type=int, default=3, help="times convert and verify run (3)")
+    parser.add_argument("--largest", type=float, default=float("inf"), help="leave out larger files, in MB")
+    parser.add_argument("--graft", default=str(ROOT / "build" / "bin" / "graft"))
+    parser.add_argument("--record", type=pathlib.Path, help="write every figure and message as JSON")
+    given = parser.parse_args()
+    models = [
+        path
+        for path in sorted(given.folder.glob("*.onnx"), key=lambda path: path.stat().st_size)
+        if any(fnmatch.fnmatch(path.stem, pattern) for pattern in given.only)
+        and path.with_suffix(".npz").exists()
+        and path.stat().st_size <= given.largest * 1e6
+    ]
+    if not models:
+        parser.error(f"{given.folder}: no NAME.onnx with NAME.npz that --only and --largest allow")
+    soak = Soak(given)
+    rows = []
+    print(f"{'network':58} {'runs':>5} {'distance':>9} {'same':>5} {'converted':>9} {'s':>6}  verdict")
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(soak.soak, model) for model in models]):
+            row = done.result()
+            rows.append(row)
+            print(
+                f"{row['network']:58} {row.get('equal_runs', 0):>2}/{given.repeats:<2} {number(row.get('distance')):>9} "
+                f"{row.get('same_verdicts', 0):>3}/{given.verdicts} {number(row.get('converted_distance')):>9} "
+                f"{row['seconds']:>6}  {'FAILED' if row['problems'] else 'good'}",
+                flush=True,
+            )
+            if given.record:
+                ordered = sorted(rows, key=lambda entry: entry["network"])
+                given.record.write_text(json.dumps(ordered, indent=1) + "\n")
+    failed = [row for row in rows if row["problems"]]
+    for row in sorted(failed, key=lambda entry: entry["network"]):
+        print(f"\n{row['network']}")
+        for problem in row["problems"]:
+            print("  " + problem.replace("\n", "\n    "))
+    print(f"\n{len(rows) - len(failed)} of {len(rows)} networks are good")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
