@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <openvino/op/add.hpp>
 #include <openvino/op/constant.hpp>
 #include <openvino/op/convert.hpp>
@@ -11,30 +15,29 @@
 #include <openvino/op/gather.hpp>
 #include <openvino/op/gather_elements.hpp>
 #include <openvino/op/gather_nd.hpp>
-#include <openvino/op/greater.hpp>
-#include <openvino/op/greater_eq.hpp>
-#include <openvino/op/less.hpp>
-#include <openvino/op/logical_or.hpp>
+#include <openvino/op/gru_sequence.hpp>
+#include <openvino/op/lstm_sequence.hpp>
 #include <openvino/op/matmul.hpp>
-#include <openvino/op/maximum.hpp>
-#include <openvino/op/minimum.hpp>
 #include <openvino/op/mod.hpp>
-#include <openvino/op/multiply.hpp>
+#include <openvino/op/op.hpp>
+#include <openvino/op/parameter.hpp>
 #include <openvino/op/power.hpp>
-#include <openvino/op/reduce_logical_or.hpp>
 #include <openvino/op/reshape.hpp>
-#include <openvino/op/result.hpp>
+#include <openvino/op/rnn_sequence.hpp>
 #include <openvino/op/scatter_elements_update.hpp>
 #include <openvino/op/shape_of.hpp>
 #include <openvino/op/slice.hpp>
-#include <openvino/op/squeeze.hpp>
-#include <openvino/op/subtract.hpp>
 #include <openvino/op/util/arithmetic_reduction.hpp>
 #include <openvino/op/util/gather_base.hpp>
 #include <openvino/op/util/gather_nd_base.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 #include <openvino/op/util/scatter_elements_update_base.hpp>
+#include <set>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace graft {
 namespace {
@@ -78,12 +81,24 @@ std::string fault_of(const Node& node) {
 
 using Out = ov::Output<ov::Node>;
 
+/// f32 holds every integer up to here.
+constexpr std::int64_t exact_in_f32 = 1 << 24;
+
+struct Guard {
+  std::string node;  ///< "'gather' (GatherND)".
+  bool by_index = false;
+};
+
+std::string describe(const ov::Node& node) {
+  return fmt::format("'{}' ({})", node.get_friendly_name(), node.get_type_name());
+}
+
 Out integer(const ov::element::Type& type, std::int64_t value) {
   return ov::op::v0::Constant::create(type, ov::Shape{1}, {value})->output(0);
 }
 
 /// What an index has to be below; of the shape of the last dimension of the indices, or of one element.
-Out limits_of(const ov::Node& node, const ov::element::Type& type) {
+Out limits_of(const ov::Node& node) {
   using namespace ov::op;  // NOLINT(google-build-using-namespace)
   const auto shape = std::make_shared<v3::ShapeOf>(node.input_value(0), ov::element::i64);
   const Out indices = node.input_value(1);
@@ -105,32 +120,97 @@ Out limits_of(const ov::Node& node, const ov::element::Type& type) {
     }
     part = std::make_shared<v8::Gather>(shape, axis, zero);
   }
-  return std::make_shared<v0::Convert>(part, type);
+  return part;
 }
 
-/// Whether one element is true.
-Out any_of(const Out& flags) {
-  using namespace ov::op;  // NOLINT(google-build-using-namespace)
-  const auto flat = std::make_shared<v1::Reshape>(flags, integer(ov::element::i64, -1), false);
-  return std::make_shared<v1::ReduceLogicalOr>(flat, integer(ov::element::i64, 0), false);
+template <class Number>
+std::span<const Number> numbers_of(const ov::Tensor& tensor) {
+  return {tensor.data<const Number>(), tensor.get_size()};
 }
 
-/// In place of the indices: those brought into range. Returns whether one was outside.
-Out guard_index(ov::Node& node) {
-  using namespace ov::op;  // NOLINT(google-build-using-namespace)
+/// Passes its first input through, and throws where it is not what the node that it guards computes rightly. A node in
+/// the flow of the data, not an output of the model beside it: what a further output is computed from lives to the end
+/// of the run, and across an If the plugin then gives the same memory to two tensors.
+class GuardNode : public ov::op::Op {
+ public:
+  OPENVINO_OP("Guard", "graft");
+
+  GuardNode() = default;
+  /// All inputs are i32, which is what the plugin makes of every integer.
+  GuardNode(const ov::OutputVector& inputs, Guard guard) : Op(inputs), guard_(std::move(guard)) {
+    constructor_validate_and_infer_types();
+  }
+
+  void validate_and_infer_types() override {
+    set_output_type(0, get_input_element_type(0), get_input_partial_shape(0));
+  }
+  std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& inputs) const override {
+    return std::make_shared<GuardNode>(inputs, guard_);
+  }
+  bool visit_attributes(ov::AttributeVisitor& visitor) override {
+    visitor.on_attribute("node", guard_.node);
+    return true;
+  }
+  bool has_evaluate() const override { return true; }
+  /// A constant that fails stays for the run, which names the node.
+  bool constant_fold(ov::OutputVector& outputs, const ov::OutputVector& inputs) override {
+    try {
+      return Op::constant_fold(outputs, inputs);
+    } catch (const ov::Exception&) {
+      return false;
+    }
+  }
+
+  bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override {
+    const bool good = guard_.by_index ? within(numbers_of<std::int32_t>(inputs[0]), numbers_of<std::int32_t>(inputs[1]))
+                                      : std::all_of(inputs.begin(), inputs.end(), exact);
+    if (!good) {
+      OPENVINO_THROW(guard_.node, ": ",
+                     guard_.by_index
+                         ? "an index lies outside of the tensor"
+                         : "the CPU engine calculates such integers in f32, where those beyond 2^24 are rounded");
+    }
+    outputs[0].set_shape(inputs[0].get_shape());
+    inputs[0].copy_to(outputs[0]);
+    return true;
+  }
+
+ private:
+  /// The limits repeat along the indices' last dimension.
+  static bool within(std::span<const std::int32_t> indices, std::span<const std::int32_t> limits) {
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const std::int64_t limit = limits[i % limits.size()];
+      if (indices[i] < -limit || indices[i] >= limit) return false;
+    }
+    return true;
+  }
+
+  static bool exact(const ov::Tensor& integers) {
+    const std::span<const std::int32_t> numbers = numbers_of<std::int32_t>(integers);
+    return std::all_of(numbers.begin(), numbers.end(),
+                       [](std::int32_t number) { return number >= -exact_in_f32 && number <= exact_in_f32; });
+  }
+
+  Guard guard_;
+};
+
+Out in_i32(const Out& integers) {
+  if (integers.get_element_type() == ov::element::i32) return integers;
+  return std::make_shared<ov::op::v0::Convert>(integers, ov::element::i32);
+}
+
+/// The first of the tensors, guarded, in its own type.
+Out guarded(const ov::OutputVector& tensors, Guard guard) {
+  ov::OutputVector inputs;
+  for (const Out& tensor : tensors) inputs.push_back(in_i32(tensor));
+  const Out checked = std::make_shared<GuardNode>(inputs, std::move(guard));
+  const ov::element::Type type = tensors.front().get_element_type();
+  return type == ov::element::i32 ? checked : std::make_shared<ov::op::v0::Convert>(checked, type)->output(0);
+}
+
+void guard_index(ov::Node& node) {
   const Out indices = node.input_value(1);
-  const ov::element::Type type = indices.get_element_type();
-  const Out high = limits_of(node, type);
-  const auto low = std::make_shared<v1::Multiply>(high, integer(type, -1));
-  const auto below = std::make_shared<v1::Less>(indices, low);
-  const auto above = std::make_shared<v1::GreaterEqual>(indices, high);
-  Out outside = any_of(std::make_shared<v1::LogicalOr>(below, above));
-  const auto last = std::make_shared<v1::Subtract>(high, integer(type, 1));
-  Out bounded = std::make_shared<v1::Minimum>(std::make_shared<v1::Maximum>(indices, low), last);
-  // The limits have one dimension, and a single index none.
-  if (indices.get_partial_shape().rank() == 0) bounded = std::make_shared<v0::Squeeze>(bounded);
-  node.input(1).replace_source_output(bounded);
-  return outside;
+  node.input(1).replace_source_output(guarded({indices, limits_of(node)}, {describe(node), true}));
 }
 
 bool has_guarded_indices(const ov::Node& node) {
@@ -142,9 +222,6 @@ bool has_guarded_indices(const ov::Node& node) {
   return has_indices && ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(1)) == nullptr;
 }
 
-/// f32 holds every integer up to here.
-constexpr std::int64_t exact_in_f32 = 1 << 24;
-
 /// Integers that the plugin calculates in f32. Additions, products and comparisons are exact.
 bool calculates_integers_in_f32(const ov::Node& node) {
   const bool in_f32 = ov::is_type<ov::op::v1::Divide>(&node) || ov::is_type<ov::op::v1::Mod>(&node) ||
@@ -155,40 +232,66 @@ bool calculates_integers_in_f32(const ov::Node& node) {
          (type == ov::element::i32 || type == ov::element::i64 || type == ov::element::u32 || type == ov::element::u64);
 }
 
-Out is_large(const Out& integers) {
-  using namespace ov::op;  // NOLINT(google-build-using-namespace)
-  const ov::element::Type type = integers.get_element_type();
-  const auto above = std::make_shared<v1::Greater>(integers, integer(type, exact_in_f32));
-  if (!type.is_signed()) return any_of(above);
-  const auto below = std::make_shared<v1::Less>(integers, integer(type, -exact_in_f32));
-  return any_of(std::make_shared<v1::LogicalOr>(below, above));
-}
-
-/// Whether a term or the result is too large to be right.
-Out guard_size(ov::Node& node) {
-  Out any = is_large(node.output(0));
+/// The terms and the result.
+void guard_size(ov::Node& node) {
+  const Out result = node.output(0);
+  const std::set<ov::Input<ov::Node>> readers = result.get_target_inputs();
+  ov::OutputVector tensors{result};
   const bool is_reduction = ov::is_type<ov::op::util::ArithmeticReduction>(&node);
   const std::size_t terms = is_reduction ? 1 : node.get_input_size();
-  for (std::size_t i = 0; i < terms; ++i) {
-    any = std::make_shared<ov::op::v1::LogicalOr>(any, is_large(node.input_value(i)));
-  }
-  return any;
+  for (std::size_t i = 0; i < terms; ++i) tensors.push_back(node.input_value(i));
+  const Out checked = guarded(tensors, {describe(node), false});
+  for (ov::Input<ov::Node> reader : readers) reader.replace_source_output(checked);
 }
 
-void guard_in(ov::Model& model, std::vector<Guard>* guards) {
+/// Whether the tensor's numbers are the same for all inputs of one shape.
+bool follows_from_shapes(const Out& tensor) {
+  std::vector<const ov::Node*> rest{tensor.get_node()};
+  std::set<const ov::Node*> seen;
+  while (!rest.empty()) {
+    const ov::Node* node = rest.back();
+    rest.pop_back();
+    if (!seen.insert(node).second || ov::is_type<ov::op::v0::ShapeOf>(node) || ov::is_type<ov::op::v3::ShapeOf>(node))
+      continue;
+    if (ov::is_type<ov::op::v0::Parameter>(node)) return false;
+    for (std::size_t i = 0; i < node->get_input_size(); ++i) rest.push_back(node->get_input_node_ptr(i));
+  }
+  return true;
+}
+
+/// With a dynamic shape the plugin takes every sequence of a batch for as long as the longest.
+void refuse_lengths(const ov::Node& node, const std::string& source) {
+  std::size_t lengths = 2;
+  if (ov::is_type<ov::op::v5::LSTMSequence>(&node)) {
+    ++lengths;
+  } else if (!ov::is_type<ov::op::v5::GRUSequence>(&node) && !ov::is_type<ov::op::v5::RNNSequence>(&node)) {
+    return;
+  }
+  const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(lengths));
+  bool is_given = constant == nullptr && !follows_from_shapes(node.input_value(lengths));
+  if (constant != nullptr) {
+    const auto values = constant->cast_vector<std::int64_t>();
+    is_given = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end();
+  }
+  if (!is_given || node.get_input_partial_shape(0).is_static()) return;
+  throw Error(
+      fmt::format("{}: {}: the CPU engine, OpenVINO 2026.4, ignores `sequence_lens` where the batch or the "
+                  "length of the sequences is dynamic; give the model's inputs fixed shapes",
+                  source, describe(node)));
+}
+
+/// The sizes of integers are looked at in the main graph alone.
+void guard_in(ov::Model& model, const std::string& source, bool is_main) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
+    refuse_lengths(*node, source);
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
-      for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) guard_in(*body, nullptr);
+      for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) guard_in(*body, source, false);
     }
-    const bool by_index = has_guarded_indices(*node);
-    if (!by_index && (guards == nullptr || !calculates_integers_in_f32(*node))) continue;
-    const Out failed = by_index ? guard_index(*node) : guard_size(*node);
-    if (guards == nullptr) continue;
-    model.add_results({std::make_shared<ov::op::v0::Result>(failed)});
-    guards->push_back({fmt::format("'{}' ({})", node->get_friendly_name(), node->get_type_name()),
-                       by_index
-                           ? "an index lies outside of the tensor"
-                           : "the CPU engine calculates such integers in f32, where those beyond 2^24 are rounded"});
+    if (has_guarded_indices(*node)) {
+      guard_index(*node);
+    } else if (is_main && calculates_integers_in_f32(*node)) {
+      guard_size(*node);
+    }
   }
 }
 
@@ -203,11 +306,9 @@ void refuse_known_faults(const Model& model) {
   });
 }
 
-std::vector<Guard> add_guards(ov::Model& model) {
-  std::vector<Guard> guards;
-  guard_in(model, &guards);
-  if (!guards.empty()) model.validate_nodes_and_infer_types();
-  return guards;
+void add_guards(ov::Model& model, const std::string& source) {
+  guard_in(model, source, true);
+  model.validate_nodes_and_infer_types();
 }
 
 }  // namespace graft

@@ -1,10 +1,8 @@
 // What stands between Graft and the known faults of OpenVINO's CPU plugin.
 #pragma once
 
-#include <memory>
 #include <openvino/core/model.hpp>
 #include <string>
-#include <vector>
 
 #include "graph/model.hpp"
 
@@ -13,15 +11,10 @@ namespace graft {
 /// Throws Error naming the first node that OpenVINO 2026.4 takes and calculates wrongly.
 void refuse_known_faults(const Model& model);
 
-/// An output of one boolean behind the model's own: whether the operator met what it does not calculate.
-struct Guard {
-  std::string name;  ///< Of the operator: "'gather' (GatherND)".
-  std::string why;
-};
-
-/// GatherND and ScatterElements of the plugin read and write wherever an index points: brings their indices into range.
-/// Quotients, remainders, powers, matrix products and reductions of integers are calculated in f32. Adds an output for
-/// each of either in the main graph, in this order.
-[[nodiscard]] std::vector<Guard> add_guards(ov::Model& model);
+/// GatherND and ScatterElements of the plugin read and write wherever an index points. Quotients, remainders, powers,
+/// matrix products and reductions of integers are calculated in f32. Puts a node before each of the first and behind
+/// each of the others in the main graph, whose evaluation throws ov::Exception, naming the operator, where an index
+/// lies outside or an integer is too large. Throws Error naming a recurrence whose lengths the plugin ignores.
+void add_guards(ov::Model& model, const std::string& source);
 
 }  // namespace graft
