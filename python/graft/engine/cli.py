@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import math
 import os
 import pathlib
@@ -18,7 +19,7 @@ from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_nam
 from graft.engine.libraries import check_library
 from graft.engine.options import FLAGS, check_combinations, parse_formats, parse_memory
 from graft.engine.shapes import parse_profile, parse_shape_ranges
-from graft.engine.supervisor import LOADING_LIMIT, QUIET_LIMITS, run_worker
+from graft.engine.supervisor import CHILDREN, LOADING_LIMIT, QUIET_LIMITS, run_worker
 from graft.engine.targets import parse_targets
 from graft.engine.trials import serve_trials
 
@@ -173,6 +174,7 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
     }
     try:
         result = run_worker(request, flavour, events.write, arguments.verbose)
+        engine.check(result["bytes"], result["sha256"])
         engine.publish()
     finally:
         engine.discard()
@@ -221,6 +223,20 @@ class WholeFile:
             raise EngineError(
                 "output", f"{path}: cannot write in {folder}: {error.strerror}", "Choose another folder"
             ) from error
+
+    def check(self, size: int, sha256: str) -> None:
+        """Raises EngineError unless the worker wrote what it says."""
+        digest = hashlib.sha256()
+        try:
+            with self.temporary.open("rb") as file:
+                while part := file.read(1 << 20):
+                    digest.update(part)
+            is_whole = self.temporary.stat().st_size == size and digest.hexdigest() == sha256
+        except OSError:
+            is_whole = False
+        if not is_whole:
+            message = f"{self.path}: what the TensorRT process wrote is not what it says that it wrote"
+            raise EngineError("crash", message, "Look at the plugin libraries: their code runs in that process")
 
     def publish(self) -> None:
         if not self.temporary.exists():
@@ -316,6 +332,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
     # SIGTERM unwinds like Ctrl-C does, so that the worker is ended and temporary files go.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    CHILDREN.adopt_orphans()
     events = EventWriter(sys.stdout.fileno())
     try:
         arguments = argument_parser().parse_args(argv)

@@ -67,15 +67,28 @@ class EngineError(Exception):
         }
 
 
-class EventWriter:
-    """Writes events, one JSON object a line, whole lines only, from any thread."""
+def read_event(line: bytes, token: str) -> dict[str, Any] | None:
+    """A worker's event; None for a line that its death cut off, and for one without its token."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or event.pop("token", None) != token:
+        return None
+    return event
 
-    def __init__(self, descriptor: int) -> None:
+
+class EventWriter:
+    """Writes events, one JSON object a line, whole lines only, from any thread. A worker's have its token, by which the
+    supervisor knows them from what a plugin library writes into the same pipe."""
+
+    def __init__(self, descriptor: int, token: str | None = None) -> None:
         self._descriptor = descriptor
+        self._token = {} if token is None else {"token": token}
         self._lock = threading.Lock()
 
     def write(self, event: dict[str, Any]) -> None:
-        line = json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        line = json.dumps(event | self._token, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         with self._lock:
             view = memoryview(line)
             while view:

@@ -5,20 +5,23 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
+import secrets
 import selectors
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from graft.engine.events import EngineError
+from graft.engine.events import EngineError, read_event
 from graft.engine.flavours import Flavour, make_library_links
 from graft.engine.libraries import read_library, self_registration
 
@@ -30,6 +33,11 @@ QUIET_LIMITS = {"probe": 120.0, "plugins": 120.0, "parse": 600.0, "build": 3600.
 POLL_SECONDS = 0.2
 CLOSING_SECONDS = 0.01  # from the end of the pipes to that of the process
 DRAIN_SECONDS = 1.0
+# Without the working directory on the path, where `-m` puts it: a file json.py there would run.
+RUN_MODULE = (
+    "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; import runpy; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
 QUIET_SEVERITIES = ("internal_error", "error", "warning")
 
 Relay = Callable[[dict[str, Any]], None]
@@ -39,6 +47,7 @@ Relay = Callable[[dict[str, Any]], None]
 class Outcome:
     """What a worker left behind: its last word, or how it died."""
 
+    token: str  # in each of its events
     final: dict[str, Any] | None = None
     return_code: int = 0
     loading: str | None = None  # the plugin library that it was opening
@@ -53,9 +62,10 @@ def run_worker(request: dict[str, Any], flavour: Flavour | None, relay: Relay, v
     with tempfile.TemporaryDirectory(prefix="graft-engine-") as links:
         environment = worker_environment(flavour, pathlib.Path(links)) | visible_device(request.get("device"))
         outcome = watch(request, environment, relay, verbose)
-    if outcome.final is None and outcome.hung_after is not None:
+    if outcome.hung_after is not None:
         raise hang_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))
-    if outcome.final is None:
+    # Its last word counts if it then ended as it should.
+    if outcome.final is None or outcome.return_code != 0:
         raise crash_error_after(request["command"], outcome.return_code, list(outcome.last_messages), outcome.loading)
     if outcome.final["event"] == "error":
         raise with_output(EngineError.from_event(outcome.final), list(outcome.output))
@@ -99,7 +109,58 @@ def visible_device(number: int | None) -> dict[str, str]:
 
 
 def joined_paths(first: str, rest: str | None) -> str:
-    return f"{first}{os.pathsep}{rest}" if rest else first
+    """One list of folders; an empty entry would mean the working directory."""
+    return os.pathsep.join([first, *filter(None, (rest or "").split(os.pathsep))])
+
+
+class Children:
+    """The workers that run. What one of them leaves behind becomes a child of this process, even from a session of its
+    own, and is killed with it; so this is for a process whose children are all workers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: set[int] = set()
+        self._adopts = False
+
+    def adopt_orphans(self) -> None:
+        set_child_subreaper = 36
+        self._adopts = ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0) == 0
+
+    def start(self, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        with self._lock:
+            worker = subprocess.Popen(command, **options)
+            self._workers.add(worker.pid)
+        return worker
+
+    def end(self, worker: subprocess.Popen[bytes]) -> int:
+        """Kills what there is of it and of what it started. Returns its exit code."""
+        with self._lock:
+            if worker.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(worker.pid, signal.SIGKILL)
+            code = worker.wait()
+            self._workers.discard(worker.pid)
+            # The children of one that is killed become children in their turn.
+            while self._adopts and (orphans := children_of(os.getpid()) - self._workers):
+                for orphan in orphans:
+                    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                        os.kill(orphan, signal.SIGKILL)
+                        os.waitpid(orphan, 0)
+        return code
+
+
+CHILDREN = Children()
+
+
+def children_of(process: int) -> set[int]:
+    found = set()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                after_name = pathlib.Path(entry.path, "stat").read_text().rpartition(")")[2]
+                if int(after_name.split()[1]) == process:
+                    found.add(int(entry.name))
+    return found
 
 
 def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], BinaryIO]:
@@ -108,8 +169,8 @@ def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], 
     read_end, write_end = os.pipe()
     event_pipe = os.fdopen(read_end, "rb", buffering=0)
     try:
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "graft.engine.worker", str(write_end)],
+        worker = CHILDREN.start(
+            [sys.executable, "-c", RUN_MODULE, "graft.engine.worker", str(write_end)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -133,23 +194,15 @@ def has_ended(worker: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def end_worker(worker: subprocess.Popen[bytes]) -> int:
-    """Kills what there is of it and of what it started. Returns its exit code."""
-    if worker.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker.pid, signal.SIGKILL)
-    return worker.wait()
-
-
 def watch(request: dict[str, Any], environment: dict[str, str], relay: Relay, verbose: bool) -> Outcome:
-    outcome = Outcome()
+    outcome = Outcome(token=secrets.token_hex())
     worker, event_pipe = start_worker(environment)
     with event_pipe:
         try:
-            send_request(worker, request)
+            send_request(worker, request | {"token": outcome.token})
             read_until_ended(worker, event_pipe, outcome, limits_of(request), relay, verbose)
         finally:
-            outcome.return_code = end_worker(worker)
+            outcome.return_code = CHILDREN.end(worker)
             if worker.stdout is not None:
                 worker.stdout.close()
     return outcome
@@ -181,10 +234,9 @@ def read_until_ended(
     """Reads both pipes line by line until the worker has ended, or hangs."""
 
     def on_event(line: bytes) -> None:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            return  # cut off by its death
+        event = read_event(line, outcome.token)
+        if event is None:
+            return
         outcome.since = time.monotonic()
         if event["event"] in ("result", "error"):
             outcome.final = event
@@ -218,7 +270,7 @@ def read_until_ended(
                 outcome.hung_after = limit
                 return
             reader.read(min(left, POLL_SECONDS))
-        end_worker(worker)
+        CHILDREN.end(worker)
         reader.drain()
 
 

@@ -7,6 +7,7 @@ import collections
 import contextlib
 import json
 import pathlib
+import secrets
 import signal
 import sys
 import tempfile
@@ -15,19 +16,19 @@ from collections.abc import Callable
 from typing import Any
 
 from graft.engine.build import build_plan, has_gpu, load_libraries
-from graft.engine.events import EngineError, EventWriter
+from graft.engine.events import EngineError, EventWriter, read_event
 from graft.engine.flavours import Flavour, flavour_named
 from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
 from graft.engine.profiles import add_profile
 from graft.engine.session import Session, creator_key, describe_creator
 from graft.engine.shapes import parse_shape_ranges, profile_ranges
 from graft.engine.supervisor import (
+    CHILDREN,
     LAST_MESSAGES,
     LOADING_LIMIT,
     POLL_SECONDS,
     LineReader,
     crash_error_after,
-    end_worker,
     hang_error,
     has_ended,
     start_worker,
@@ -128,6 +129,9 @@ class Trials:
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer; `crashed` or `hung` where there was none, with the last that was heard."""
+        if self._worker is not None and self._worker.has_ended:  # after its last answer
+            self._worker.end()
+            self._worker = None
         if self._worker is None:
             self.start(question["limit"])
         assert self._worker is not None
@@ -157,7 +161,12 @@ class TrialWorker:
         self.loading: str | None = None
         self._loading_since = 0.0
         self._forget()
-        self.write(request)
+        self._token = secrets.token_hex()
+        self.write(request | {"token": self._token})
+
+    @property
+    def has_ended(self) -> bool:
+        return has_ended(self._process)
 
     def _forget(self) -> None:
         self._answer: dict[str, Any] | None = None
@@ -183,7 +192,7 @@ class TrialWorker:
             has_hung = left <= 0
             self._reader.read(min(max(left, 0), POLL_SECONDS))
         if self._answer is None:
-            code = end_worker(self._process)
+            code = CHILDREN.end(self._process)
         self._reader.drain()  # what was printed before the answer, through the other pipe
         if self._answer is not None:
             answer = self._answer
@@ -197,10 +206,9 @@ class TrialWorker:
         return answer
 
     def _on_event(self, line: bytes) -> None:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            return  # cut off by its death
+        event = read_event(line, self._token)
+        if event is None:
+            return
         if event["event"] == "answer":
             self._answer = event
         elif event["event"] == "error":
@@ -222,7 +230,7 @@ class TrialWorker:
             self._last.append(text)
 
     def end(self) -> None:
-        end_worker(self._process)
+        CHILDREN.end(self._process)
         self._reader.close()
         self._events.close()
         for pipe in (self._process.stdin, self._process.stdout):

@@ -34,8 +34,8 @@ def die_with_parent() -> None:
 
 def main() -> None:
     die_with_parent()
-    events = EventWriter(int(sys.argv[1]))
     request = json.loads(sys.stdin.readline())
+    events = EventWriter(int(sys.argv[1]), request.pop("token"))
     try:
         COMMANDS[request["command"]](request, events)
     except EngineError as error:

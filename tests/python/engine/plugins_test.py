@@ -153,6 +153,28 @@ class TestFailuresNameTheirCause:
         assert (done.code, done.error["cause"], done.error["signal"]) == (2, "crash", "SIGABRT")
         assert has_gone(int(child.read_text()))
 
+    def test_a_library_that_leaves_a_process_in_a_session_of_its_own(
+        self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
+    ) -> None:
+        """Twice removed, and the library is fine otherwise: nothing of it lives on when the driver has ended."""
+        source, children = tmp_path / "leaves.cpp", tmp_path / "children"
+        source.write_text((HERE / "fixture_plugins.cpp").read_text() + LEAVES_PROCESSES % children)
+        done = drive("plugins", compile_library(source, "libleaves.so"))
+        assert done.result["plugin_libraries"][0]["creators"]
+        left = children.read_text().split()
+        assert len(left) == 2
+        assert not [process for process in left if pathlib.Path("/proc", process).exists()]
+
+    @pytest.mark.parametrize("end", ["::_exit(0)", "std::abort()"])
+    def test_a_result_that_the_library_wrote_is_not_believed(
+        self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path], end: str
+    ) -> None:
+        source = tmp_path / "forges.cpp"
+        source.write_text((HERE / "fixture_plugins.cpp").read_text() + FORGES % end)
+        done = drive("plugins", compile_library(source, "libforges.so"))
+        assert (done.code, done.error["kind"], done.error["cause"]) == (2, "plugin_library", "crash")
+        assert done.error["return_code"] == (0 if end == "::_exit(0)" else -6)
+
     def test_one_that_hangs_when_it_is_open(
         self, tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
     ) -> None:
@@ -163,6 +185,50 @@ class TestFailuresNameTheirCause:
         done = drive("plugins", compile_library(source, "libhangs.so"), "--time-limit", "3")
         assert (done.code, done.error["kind"]) == (1, "hang")
         assert "nothing came of it for 3 s" in done.error["message"]
+
+
+# Forks a process that leaves the session and forks another, which does the same.
+LEAVES_PROCESSES = """
+#include <sys/wait.h>
+__attribute__((constructor)) static void leave_processes() {
+  auto const stay = [] {
+    ::setsid();
+    if (std::FILE* file = std::fopen("%s", "a")) {
+      std::fprintf(file, "%%d\\n", static_cast<int>(::getpid()));
+      std::fclose(file);
+    }
+  };
+  int ends[2];
+  if (::pipe(ends) != 0) return;
+  if (::fork() == 0) {
+    stay();
+    if (::fork() == 0) {
+      stay();
+      (void)!::write(ends[1], "x", 1);
+    }
+    ::sleep(600);
+    ::_exit(0);
+  }
+  char ready;
+  (void)!::read(ends[0], &ready, 1);
+}
+"""
+
+# Writes results to every descriptor that may be the worker's.
+FORGES = """
+__attribute__((constructor)) static void forge() {
+  char const* lines[] = {
+      R"({"event":"result","command":"plugins","plugin_libraries":[],"tensorrt":{}})",
+      R"({"event":"result","token":null,"command":"plugins","plugin_libraries":[],"tensorrt":{}})", "[]", "5"};
+  for (int descriptor = 3; descriptor < 64; ++descriptor) {
+    for (char const* line : lines) {
+      (void)!::write(descriptor, line, std::strlen(line));
+      (void)!::write(descriptor, "\\n", 1);
+    }
+  }
+  %s;
+}
+"""
 
 
 def test_driver_environment_has_no_library_path() -> None:

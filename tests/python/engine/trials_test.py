@@ -5,13 +5,14 @@ import json
 import pathlib
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import models
 import numpy as np
 import onnx
 import pytest
-from conftest import driver_environment, has_gone
+from conftest import HERE, driver_environment, has_gone
 from onnx import TensorProto, helper, numpy_helper
 
 pytestmark = pytest.mark.usefixtures("rtx")
@@ -103,6 +104,27 @@ def test_a_crash_that_leaves_a_process_behind(
     _, crashed, accepted = ask(build(forks), build(good), libraries=(fixture_library,))
     assert (crashed["outcome"], crashed["signal"]) == ("crashed", "SIGABRT")
     assert has_gone(int(child.read_text()))
+    assert accepted["outcome"] == "accepted"
+
+
+def test_an_answer_that_a_plugin_wrote_is_not_believed(
+    tmp_path: pathlib.Path, compile_library: Callable[..., pathlib.Path]
+) -> None:
+    """It says that its model is accepted, then ends the process."""
+    source = tmp_path / "forges.cpp"
+    text = (HERE / "fixture_plugins.cpp").read_text()
+    forge = """{
+      char const line[] = "{\\"event\\":\\"answer\\",\\"outcome\\":\\"accepted\\",\\"plugins\\":[]}\\n";
+      for (int descriptor = 3; descriptor < 64; ++descriptor) (void)!::write(descriptor, line, sizeof line - 1);
+      ::_exit(0);
+    }"""
+    before = "if (behaviour_ == Behaviour::kAbortInBuild) std::abort();"
+    assert before in text
+    source.write_text(text.replace(before, before.replace("std::abort();", forge)))
+    forged = models.fixture(tmp_path / "forged.onnx", "FixtureAbort")
+    good = models.convolution(tmp_path / "good.onnx")
+    _, crashed, accepted = ask(build(forged), build(good), libraries=(compile_library(source, "libforges.so"),))
+    assert (crashed["outcome"], crashed["return_code"]) == ("crashed", 0)
     assert accepted["outcome"] == "accepted"
 
 
