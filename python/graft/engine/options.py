@@ -152,7 +152,8 @@ def lacks(session: Session, option: str, what: str) -> EngineError:
     return EngineError(
         "option",
         f"{option}: {session.version} does not have it (no {what})",
-        "Leave it out, or build with a TensorRT that has it: --tensorrt full or rtx",
+        "Leave it out, or build with a TensorRT that has it"
+        + (": --tensorrt full" if session.flavour.name == "rtx" else ""),
     )
 
 
