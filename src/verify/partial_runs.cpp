@@ -85,7 +85,8 @@ void PartialRuns::measure_sizes(const std::vector<const Value*>& values, const T
     for (std::size_t i = 0; i < open.size(); ++i) {
       constexpr std::int64_t bytes_of_f32 = 4;
       std::int64_t bytes = bytes_of_f32;
-      for (const std::int64_t size : *dims.at(names[i]).ints()) bytes *= std::max<std::int64_t>(size, 1);
+      const auto sizes = dims.at(names[i]).ints();
+      for (const std::int64_t size : *sizes) bytes *= std::max<std::int64_t>(size, 1);
       sizes_[open[i]] = bytes;
     }
   } catch (const Error& refused) {
