@@ -24,11 +24,13 @@ bool is_flattened(const Value& value) {
   });
 }
 
-/// Whether `count` windows are one of the usual ways to divide a size.
+/// Whether `count` windows are one of the usual ways to divide a size. Windows of 2 and 3 halve images everywhere.
 bool divides(std::int64_t size, std::int64_t count, std::int64_t kernel, std::int64_t stride) {
   const std::int64_t ceiling = (size + count - 1) / count;
   const std::int64_t floor = size / count;
-  return count > 1 && (kernel == ceiling || kernel == floor) && (stride == ceiling || stride == floor);
+  constexpr std::int64_t largest_usual = 3;
+  return count > 1 && kernel > largest_usual && (kernel == ceiling || kernel == floor) &&
+         (stride == ceiling || stride == floor);
 }
 
 std::optional<std::string> frozen_window(const Node& node, const Model& declared) {

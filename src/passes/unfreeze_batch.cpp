@@ -280,7 +280,8 @@ void unfreeze_batch(Rewriter& rewriter) {
   }
   for (const Frozen& one : frozen) unfreeze(model.graph(), one);
   rewriter.record(std::move(nodes), replacement, reason, proof);
-  rewriter.warn(fmt::format("{}; they follow the batch now ({})", what, proof));
+  rewriter.warn(rewriter.options().prove ? fmt::format("{}; in the result they follow the batch ({})", what, proof)
+                                         : what + "; `graft convert` lets them follow the batch");
 }
 
 }  // namespace graft
