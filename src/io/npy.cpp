@@ -250,6 +250,7 @@ using Archive = std::unique_ptr<zip_t, ZipCloser>;
 
 /// `bytes` must outlive it.
 Archive open_archive(std::string_view bytes, const std::string& name) {
+  if (bytes.empty()) fail(name, "the file is empty");  // which libzip takes for an archive without entries
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);

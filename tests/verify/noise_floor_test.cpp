@@ -225,7 +225,7 @@ constexpr const char* opened_normalization =
 TEST(NoiseFloor, ProofsAllowWhatRoundingMakesOfTheOriginal) {
   const std::string constants =
       "ones = Constant<value=float([1.0, 1.0, 1.0])>()\nzeros = Constant<value=float([0.0, 0.0, 0.0])>()\n";
-  const std::string offset = "c = Constant<value=float(1000.0)>()\nx1 = Add(x, c)\n";
+  const std::string offset = "c = Constant<value=float(100000.0)>()\nx1 = Add(x, c)\n";
   const auto shifted = [&](std::string nodes) {
     for (const std::string_view read : {"ReduceMean<axes=[2, 3]>(x)", "Sub(x, m)"}) {
       const std::size_t at = nodes.find(read);
