@@ -1,7 +1,9 @@
-// graft plugins: the creators and fields in a TensorRT plugin library, as a real plugin registry sees them.
+// graft plugins: the creators and fields in TensorRT plugin libraries, as a real plugin registry sees them.
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/engine_session.hpp"
 #include "cli/program.hpp"
@@ -10,7 +12,7 @@ namespace graft::cli {
 namespace {
 
 struct Arguments {
-  std::string library;
+  std::vector<std::string> libraries;
   std::string tensorrt = "auto";
   std::string time_limit;
 };
@@ -25,7 +27,9 @@ std::string fields_text(const nlohmann::json& creator) {
 }
 
 Exit plugins(const Console& console, const Arguments& arguments) {
-  std::vector<std::string> question{"plugins", arguments.library, "--tensorrt", arguments.tensorrt};
+  std::vector<std::string> question{"plugins"};
+  question.insert(question.end(), arguments.libraries.begin(), arguments.libraries.end());
+  question.insert(question.end(), {"--tensorrt", arguments.tensorrt});
   if (!arguments.time_limit.empty()) question.insert(question.end(), {"--time-limit", arguments.time_limit});
   const nlohmann::json answer = ask_engine_driver(console, question);
   std::size_t count = 0;
@@ -41,15 +45,13 @@ Exit plugins(const Console& console, const Arguments& arguments) {
       ++count;
     }
   }
-  console.print(fmt::format("{}: {} in the registry of {}", arguments.library, count_text(count, "creator"),
-                            tensorrt_text(answer["tensorrt"])));
+  console.print(fmt::format("{}: {} in the registry of {}", fmt::join(arguments.libraries, ", "),
+                            count_text(count, "creator"), tensorrt_text(answer["tensorrt"])));
   if (count != 0) {
     console.print();
     console.print(table);
   }
-  console.result({{"library", arguments.library},
-                  {"tensorrt", answer["tensorrt"]},
-                  {"plugin_libraries", answer["plugin_libraries"]}});
+  console.result({{"tensorrt", answer["tensorrt"]}, {"plugin_libraries", answer["plugin_libraries"]}});
   return Exit::done;
 }
 
@@ -60,7 +62,7 @@ void add_plugins(Program& program) {
   CLI::App* command = program.add_command(
       "plugins", "the creators and fields in any TensorRT plugin library, as a real plugin registry sees them",
       "graft plugins build/lib/libgraft_plugins.so", [arguments](const Console& c) { return plugins(c, *arguments); });
-  command->add_option("LIBRARY", arguments->library, "a shared library with TensorRT plugins")->required();
+  command->add_option("LIBRARY", arguments->libraries, "shared libraries with TensorRT plugins")->required();
   command->add_option("--tensorrt", arguments->tensorrt, "whose registry: auto, rtx, full, lean (auto)")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"auto", "rtx", "full", "lean"}));

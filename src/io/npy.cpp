@@ -299,7 +299,9 @@ class Entry {
  public:
   Entry(zip_t* archive, zip_uint64_t index, const std::string& name)
       : name_(name), file_(zip_fopen_index(archive, index, 0)) {
-    if (file_ == nullptr) fail(name, zip_strerror(archive));
+    zip_stat_t entry;
+    if (file_ == nullptr || zip_stat_index(archive, index, 0, &entry) != 0) fail(name, zip_strerror(archive));
+    if ((entry.valid & ZIP_STAT_SIZE) != 0) size_ = entry.size;
   }
 
   NpyArray read() {
@@ -309,8 +311,8 @@ class Entry {
     start += read_some(end - start.size());
     NpyArray array;
     const Layout layout = parse_layout(start, name_, array);
-    // In pieces: the header may claim more than there is.
-    array.data.reserve(layout.bytes);
+    // In pieces: the header may claim more than there is, in the archive's directory or at all.
+    array.data.reserve(std::min(layout.bytes, size_));
     while (array.data.size() < layout.bytes) {
       const std::string piece = read_some(std::min(largest_piece, layout.bytes - array.data.size()));
       if (piece.empty()) fail_size(name_, array.data.size());
@@ -341,6 +343,7 @@ class Entry {
 
   const std::string& name_;
   std::unique_ptr<zip_file_t, ZipCloser> file_;
+  std::size_t size_ = 0;  // as the directory, which check_total_size has judged, says
 };
 
 }  // namespace

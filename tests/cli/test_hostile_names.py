@@ -42,7 +42,7 @@ def commands(model, folder):
         ["convert", DIGITS, "-o", folder / "o.onnx", "--rules", rules, "-v"],
         ["convert", DIGITS, "-o", folder / named("none") / "o.onnx"],
         ["verify", model, model],
-        ["run", model, "-i", named("in") + "=none.npy", "-o", folder / "o.npz", "-v"],
+        ["run", model, "-i", named("in") + "=" + named("none.npy"), "-o", folder / "o.npz", "-v"],
         ["run", DIGITS, "-i", named("image=x.npy"), "-o", folder / "o.npz"],
         ["quantize", model, "-o", folder / "q.onnx", "--precision", "f16", "--explain"],
         ["build", model, "-o", folder / "e", "--plugin-lib", named("lib")],

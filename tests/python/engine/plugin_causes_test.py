@@ -205,7 +205,7 @@ def test_the_name_of_an_onnx_operator(tmp_path: pathlib.Path, unnamed: pathlib.P
 
 def test_a_value_that_the_plugin_refuses(tmp_path: pathlib.Path, graft_library: pathlib.Path) -> None:
     """Under another domain Graft does not know the operator for its own, whose attributes it would check itself."""
-    wrong = node("mode", "L2Normalize", "acme", axes=[1], epsilon=1e-12, epsilon_mode="maxi")
+    wrong = node("mode", "L2Normalize", "acme", plugin_namespace="graft", axes=[1], epsilon=1e-12, epsilon_mode="maxi")
     verdicts = ask(tmp_path / "m.onnx", [wrong], graft_library)
     check(verdicts["mode"], "refused", "field_value", ["refused the values", 'found "maxi"'])
 
