@@ -66,17 +66,14 @@ ConvertReport convert_in_memory(Model& model) {
   return convert(model, options);
 }
 
-/// What `graft convert` chooses for the node of Graft that gives a value, by the name of the value.
-std::map<std::string, const OperatorChoice*> choices_by_output(const Model& converted, const ConvertReport& report) {
-  std::map<std::string, const OperatorChoice*> by_node;
-  for (const OperatorChoice& choice : report.choices) by_node.emplace(choice.node, &choice);
-  std::map<std::string, const OperatorChoice*> by_output;
+/// Why a plugin gives a value of what `graft convert` made, by the name of the value.
+std::map<std::string, std::string> plugin_reasons(const Model& converted) {
+  std::map<std::string, std::string> reasons;
   converted.graph().for_each_node([&](const Node& node) {
-    const auto choice = by_node.find(describe(node));
-    if (choice == by_node.end() || node.output() == nullptr) return;
-    by_output.emplace(node.output()->name, choice->second);
+    const auto reason = node.metadata.find(reason_note);
+    if (reason != node.metadata.end() && node.output() != nullptr) reasons.emplace(node.output()->name, reason->second);
   });
-  return by_output;
+  return reasons;
 }
 
 struct Prospect {
@@ -95,12 +92,11 @@ Prospect prospect_of(const Console& console, const Model& model) {
         fmt::format("`graft convert` refuses the model, so nothing is said of what it would make: {}", error.what()));
   }
   Prospect prospect{.forecast = {}, .nodes = converted.graph().node_count()};
-  const auto choices = choices_by_output(converted, report);
+  const std::map<std::string, std::string> reasons = plugin_reasons(converted);
   std::map<std::string, std::string> plugins;  // of nodes whose output a plugin gives then: why a plugin
   model.graph().for_each_node([&](const Node& node) {
-    const auto choice = node.output() == nullptr ? choices.end() : choices.find(node.output()->name);
-    if (choice == choices.end() || choice->second->kind != OperatorChoice::Kind::plugin) return;
-    plugins.emplace(describe(node), choice->second->reason);
+    const auto reason = node.output() == nullptr ? reasons.end() : reasons.find(node.output()->name);
+    if (reason != reasons.end()) plugins.emplace(describe(node), reason->second);
   });
   for (const Rewrite& rewrite : report.rewrites) {
     std::string what = rewrite.pass == "remove_dead"
