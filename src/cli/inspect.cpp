@@ -20,6 +20,7 @@
 #include "graft/error.hpp"
 #include "graph/faults.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/plugin_reason.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/pipeline.hpp"
 
