@@ -406,7 +406,8 @@ NpzArrays parse_npz(std::string_view bytes, const std::string& name_of_file) {
     const char* entry = zip_get_name(archive.get(), index, 0);
     if (entry == nullptr) fail(name_of_file, zip_strerror(archive.get()));
     std::string name = entry;
-    const std::string shown = name_of_file + ": " + name;
+    std::string shown = name_of_file;
+    shown.append(": ").append(name);
     if (!name.ends_with(suffix)) fail(shown, "an .npz archive holds .npy files only");
     NpyArray array = Entry(archive.get(), index, shown).read();
     name.resize(name.size() - suffix.size());

@@ -28,8 +28,8 @@ GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t&
   return list_of(graft::tensorrt::creators, count);
 }
 
-GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graftStandIns(nvinfer1::ILoggerFinder* finder,
-                                                                     std::int32_t& count) {
+GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graft_stand_ins(nvinfer1::ILoggerFinder* finder,
+                                                                       std::int32_t& count) {
   if (finder != nullptr) graft::tensorrt::set_logger_finder(finder);
   return list_of(graft::tensorrt::stand_in_creators, count);
 }

@@ -12,5 +12,5 @@ GRAFT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder);
 GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t& count);
 /// The creators under the names of other libraries' plugins, for the library of stand-ins beside a plugin library,
 /// which hands over the logger that it was given.
-GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graftStandIns(nvinfer1::ILoggerFinder* finder,
-                                                                     std::int32_t& count);
+GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* graft_stand_ins(nvinfer1::ILoggerFinder* finder,
+                                                                       std::int32_t& count);

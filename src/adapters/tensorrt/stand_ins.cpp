@@ -57,7 +57,7 @@ GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t&
   count = 0;
   try {
     std::int32_t known = 0;
-    nvinfer1::IPluginCreatorInterface* const* creators = graftStandIns(logger_finder, known);
+    nvinfer1::IPluginCreatorInterface* const* creators = graft_stand_ins(logger_finder, known);
     free_names.clear();
     for (std::int32_t i = 0; i < known; ++i) {
       const auto* creator = static_cast<const nvinfer1::IPluginCreatorV3One*>(creators[i]);
