@@ -326,7 +326,7 @@ void say_origin(const Console& console, const Origin& origin) {
 }
 
 std::string count_of_proofs(const ConvertReport& report) {
-  const std::string text = count_text(report.proofs_run - report.spot_checks, "proof");
+  std::string text = count_text(report.proofs_run - report.spot_checks, "proof");
   if (report.spot_checks + report.proofs_alike == 0) return text;
   return fmt::format("{}, {} and {} alike", text, count_text(report.spot_checks, "spot check"), report.proofs_alike);
 }
