@@ -1,6 +1,7 @@
 // Hooks of the address sanitizer's allocator.
 #include "tests/fuzz/counting.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -64,5 +65,15 @@ Counting::Counting(std::size_t most, std::size_t most_at_once) {
 }
 
 Counting::~Counting() { counting = false; }
+
+std::size_t memory_limit(std::size_t file_size) {
+  constexpr std::size_t floor = std::size_t{128} << 20U;
+  return std::max(4 * file_size, floor);
+}
+
+std::size_t single_limit(std::size_t file_size) {
+  constexpr std::size_t floor = std::size_t{16} << 20U;
+  return std::max(4 * file_size, floor);
+}
 
 }  // namespace graft::fuzz

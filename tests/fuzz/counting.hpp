@@ -15,4 +15,11 @@ class Counting {
   ~Counting();
 };
 
+/// What a file of that size may take: 4 times its size, and below that a floor. Nodes and values of a graph are larger
+/// than their few bytes in a file; that is bounded by this floor, and data, which large files consist of, by the
+/// factor.
+[[nodiscard]] std::size_t memory_limit(std::size_t file_size);
+/// The same of one allocation. Its floor is what folding may make of nothing.
+[[nodiscard]] std::size_t single_limit(std::size_t file_size);
+
 }  // namespace graft::fuzz

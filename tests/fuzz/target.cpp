@@ -1,8 +1,6 @@
 // The way of a model's file through Graft, with its memory counted.
 #include "tests/fuzz/target.hpp"
 
-#include <algorithm>
-
 #include "graft/error.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/text.hpp"
@@ -10,16 +8,6 @@
 #include "tests/fuzz/counting.hpp"
 
 namespace graft::fuzz {
-
-std::size_t memory_limit(std::size_t file_size) {
-  constexpr std::size_t floor = std::size_t{128} << 20U;
-  return std::max(4 * file_size, floor);
-}
-
-std::size_t single_limit(std::size_t file_size) {
-  constexpr std::size_t floor = std::size_t{16} << 20U;
-  return std::max(4 * file_size, floor);
-}
 
 void run(std::string_view bytes) {
   try {

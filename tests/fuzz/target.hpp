@@ -1,7 +1,6 @@
 // What is fuzzed: a file of one format on the whole way that `graft convert` goes, within bounds of memory and time.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,12 +26,5 @@ namespace graft::fuzz {
 /// Reads, infers shapes, runs the passes, writes and reads again. Ends the program where the way to the finished model
 /// takes more memory than `memory_limit`, and on any exception but an Error of the file's.
 void run(std::string_view bytes);
-
-/// What a file of that size may take: 4 times its size, and below that a floor. Nodes and values of a graph are larger
-/// than their few bytes in a file; that is bounded by this floor, and data, which large files consist of, by the
-/// factor.
-[[nodiscard]] std::size_t memory_limit(std::size_t file_size);
-/// The same of one allocation. Its floor is what folding may make of nothing.
-[[nodiscard]] std::size_t single_limit(std::size_t file_size);
 
 }  // namespace graft::fuzz
