@@ -6,12 +6,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pathlib
 import time
 from typing import Any
 
 from graft.engine.events import EngineError, EventWriter
-from graft.engine.files import write_file
+from graft.engine.files import file_digest, write_file
 from graft.engine.flavours import cuda_devices, flavour_named
 from graft.engine.layers import layers_of_engine
 from graft.engine.options import (
@@ -131,20 +130,16 @@ def load_libraries(session: Session, request: dict[str, Any]) -> list[dict[str, 
     for path in request["plugin_libraries"]:
         real = os.path.realpath(path)
         if real not in loaded:
-            loaded[real] = {"path": path, "sha256": file_digest(real), "creators": session.load_plugin_library(path)}
+            loaded[real] = {"path": path, "sha256": library_digest(real), "creators": session.load_plugin_library(path)}
     return list(loaded.values())
 
 
-def file_digest(path: str) -> str:
-    """SHA-256, by which a plugin library is told from another build of it; "" for what cannot be read."""
-    digest = hashlib.sha256()
+def library_digest(path: str) -> str:
+    """By which a plugin library is told from another build of it; "" for what cannot be read."""
     try:
-        with pathlib.Path(path).open("rb") as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
+        return file_digest(path)
     except OSError:
         return ""
-    return digest.hexdigest()
 
 
 def set_profiling(session: Session, config: Any, request: dict[str, Any]) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 import os
 import pathlib
@@ -15,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
+from graft.engine.files import file_digest
 from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_named, gpu_seems_present, is_installed
 from graft.engine.libraries import check_library
 from graft.engine.options import FLAGS, check_combinations, parse_formats, parse_memory
@@ -226,12 +226,8 @@ class WholeFile:
 
     def check(self, size: int, sha256: str) -> None:
         """Raises EngineError unless the worker wrote what it says."""
-        digest = hashlib.sha256()
         try:
-            with self.temporary.open("rb") as file:
-                while part := file.read(1 << 20):
-                    digest.update(part)
-            is_whole = self.temporary.stat().st_size == size and digest.hexdigest() == sha256
+            is_whole = self.temporary.stat().st_size == size and file_digest(self.temporary) == sha256
         except OSError:
             is_whole = False
         if not is_whole:

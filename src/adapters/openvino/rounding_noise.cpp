@@ -204,43 +204,6 @@ bool is_exact(const ov::Node& node) {
   return is_one_of(node, names);
 }
 
-/// Sums of products, or of many terms: what goes into them is what is rounded.
-bool adds_up(const ov::Node& node) {
-  static const std::set<std::string_view> names{"Convolution",
-                                                "GroupConvolution",
-                                                "ConvolutionBackpropData",
-                                                "GroupConvolutionBackpropData",
-                                                "MatMul",
-                                                "Einsum",
-                                                "LSTMSequence",
-                                                "GRUSequence",
-                                                "RNNSequence",
-                                                "LSTMCell",
-                                                "GRUCell",
-                                                "RNNCell",
-                                                "ReduceMean",
-                                                "ReduceSum",
-                                                "ReduceL1",
-                                                "ReduceL2",
-                                                "ReduceProd",
-                                                "ReduceLogSumExp",
-                                                "AvgPool",
-                                                "AdaptiveAvgPool",
-                                                "Softmax",
-                                                "LogSoftmax",
-                                                "CumSum",
-                                                "Interpolate",
-                                                "GridSample",
-                                                "NormalizeL2",
-                                                "LRN",
-                                                "GroupNormalization",
-                                                "DeformableConvolution",
-                                                "ROIAlign",
-                                                "ScaledDotProductAttention",
-                                                "Operator"};
-  return is_one_of(node, names);
-}
-
 /// Whether all operands are numbers to calculate with; of the others the first alone is.
 bool takes_numbers_only(const ov::Node& node) {
   static const std::set<std::string_view> names{"Convolution",
@@ -263,6 +226,15 @@ bool takes_numbers_only(const ov::Node& node) {
 bool is_reduction(const ov::Node& node) {
   static const std::set<std::string_view> names{"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceProd"};
   return is_one_of(node, names);
+}
+
+/// Sums of products, or of many terms: what goes into them is what is rounded.
+bool adds_up(const ov::Node& node) {
+  static const std::set<std::string_view> names{"ReduceLogSumExp", "AvgPool", "AdaptiveAvgPool",    "Softmax",
+                                                "LogSoftmax",      "CumSum",  "Interpolate",        "GridSample",
+                                                "NormalizeL2",     "LRN",     "GroupNormalization", "ROIAlign",
+                                                "Operator"};
+  return takes_numbers_only(node) || is_reduction(node) || is_one_of(node, names);
 }
 
 bool is_arithmetic(const ov::Node& node) {
