@@ -69,6 +69,15 @@ std::span<const graft::OperatorType* const> graft::operators() {
   set(${result} "${sources}" PARENT_SCOPE)
 endfunction()
 
+# Where Graft's own sources are: in its checkout, or where an installation put them.
+function(graft_source_root variable)
+  if(PROJECT_NAME STREQUAL "graft")
+    set(${variable} "${PROJECT_SOURCE_DIR}/src" PARENT_SCOPE)
+  else()
+    set(${variable} "${GRAFT_SOURCE_DIR}" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # graft_add_plugin_library(<name> OPERATORS <list>|<target> [NAMESPACE <plugin namespace>])
 #
 # A TensorRT plugin library, lib<name>.so, with a creator for every operator of a list, or of a library target that was
@@ -77,11 +86,7 @@ endfunction()
 # plugins are in the empty one, where TensorRT finds them from a node of any domain.
 function(graft_add_plugin_library name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OPERATORS;NAMESPACE" "")
-  if(PROJECT_NAME STREQUAL "graft")
-    set(root "${PROJECT_SOURCE_DIR}/src")
-  else()
-    set(root "${GRAFT_SOURCE_DIR}")
-  endif()
+  graft_source_root(root)
   if(NOT GRAFT_WITH_CUDA)
     message(FATAL_ERROR "A plugin library needs CUDA's compiler: put nvcc on PATH, or run `make deps` in Graft's checkout.")
   endif()
@@ -111,11 +116,7 @@ endfunction()
 # library's plugin that its operators stand in for, where that name is free. See src/adapters/tensorrt/stand_ins.cpp.
 function(graft_add_stand_ins name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "PLUGINS" "")
-  if(PROJECT_NAME STREQUAL "graft")
-    set(root "${PROJECT_SOURCE_DIR}/src")
-  else()
-    set(root "${GRAFT_SOURCE_DIR}")
-  endif()
+  graft_source_root(root)
   set(export_list "${root}/adapters/tensorrt/stand_ins.map")
   add_library(${name} MODULE "${root}/adapters/tensorrt/stand_ins.cpp")
   target_include_directories(${name} PRIVATE "${root}")
