@@ -89,6 +89,20 @@ def test_verify_says_the_same(convert, name):
 
 
 @pytest.mark.parametrize("plugins", ["auto", "never"])
+def test_layers_are_compared_in_the_order_that_convert_gave_them(convert, plugins):
+    """Layers between the moved transpositions are NCHW, those of the reference NHWC: paddings after an upsampling too,
+    whose dimensions alone were once said to differ."""
+    path, _ = convert("style", plugins)
+    report = graft("verify", GOLDEN / "style.pb", path, "--layers", "--seeds", 1, "--json")
+    assert report["equal"] and report["first_divergence"] is None and report["problems"] == []
+    assert [layer["candidate"] for layer in report["layers"] if layer["incomparable"] or not layer["equal"]] == []
+    paddings = [layer for layer in report["layers"] if layer["op"] == "Pad" and layer["layout"] == "transposed"]
+    assert len(paddings) >= 5
+    for layer in paddings:
+        assert "NCHW in the candidate, NHWC in the reference" in layer["diagnosis"]
+
+
+@pytest.mark.parametrize("plugins", ["auto", "never"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_tensorrt_builds(convert, tmp_path, name, plugins):
     pytest.importorskip("tensorrt_rtx")
