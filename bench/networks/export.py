@@ -13,6 +13,7 @@ import argparse
 import fnmatch
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import warnings
@@ -76,17 +77,47 @@ def torchvision_segmenter(name):
     return Picked(model, ["out"]), {"image": torch.rand(1, 3, size, size)}
 
 
+def spread_scores(model, images):
+    """Untrained scores of a detector are all but equal, and rounding would decide which box comes first: gives the
+    normalizations the statistics of the images, and the scores before their softmax or sigmoid a deviation of 2."""
+    import torch
+
+    model.eval()
+    norms = [module for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        norm.train()
+        norm.momentum = 0.5
+    with torch.no_grad():
+        for _ in range(3):
+            model(images)
+        for norm in norms:
+            norm.eval()
+        scores = [
+            module
+            for key, module in model.named_modules()
+            if key.endswith(("cls_logits", "cls_score"))
+            or re.search(r"classification_head\.module_list\.\d+(\.1)?$", key)
+        ]
+        scores = [module for module in scores if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear))]
+        found = {}
+        hooks = [
+            module.register_forward_hook(lambda module, _, output: found.__setitem__(module, output.std()))
+            for module in scores
+        ]
+        model(images)
+        for hook in hooks:
+            hook.remove()
+        for module, deviation in found.items():
+            module.weight.mul_(2 / deviation)
+
+
 def torchvision_detector(name):
     import torch
     import torchvision
 
     size, options = DETECTORS[name]
     model = torchvision.models.get_model(name, weights=None, weights_backbone=None, **options)
-    # Untrained scores are all but equal, and rounding would decide which box comes first.
-    with torch.no_grad():
-        for key, parameter in model.named_parameters():
-            if key.endswith(("cls_logits.weight", "cls_score.weight")):
-                parameter.mul_(30)
+    spread_scores(model, [torch.rand(3, size, size) for _ in range(4)])
     return model, {"image": [torch.rand(3, size, size)]}
 
 
