@@ -29,14 +29,14 @@ std::string names_of(const NpzArrays& arrays) {
   return names;
 }
 
-/// The array of an archive that an input takes.
-const NpyArray& choose(const NpzArrays& arrays, const std::string& input, const std::string& wanted,
-                       const std::string& what) {
-  const auto found = arrays.find(wanted.empty() ? input : wanted);
-  if (found != arrays.end()) return found->second;
-  if (wanted.empty() && arrays.size() == 1) return arrays.begin()->second;
-  throw Error(fmt::format("{}: the file has no array {}; it has {}\nName one: {}=FILE.npz:ARRAY", what,
-                          wanted.empty() ? input : wanted, names_of(arrays), input));
+/// The array of an archive that an input takes; no other is read.
+NpyArray choose(const NpzFile& archive, const std::string& input, const std::string& wanted, const std::string& what) {
+  const std::string& name = wanted.empty() ? input : wanted;
+  if (archive.contains(name)) return archive.read(name);
+  const std::vector<std::string> names = archive.names();
+  if (wanted.empty() && names.size() == 1) return archive.read(names.front());
+  throw Error(fmt::format("{}: the file has no array {}; it has {}\nName one: {}=FILE.npz:ARRAY", what, name,
+                          fmt::join(names, ", "), input));
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ TensorMap read_tensors(const std::string& option, const std::vector<std::string>
       throw Error(fmt::format("{}: no name or no file\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
     }
     if (is_archive(file)) {
-      add(text, name, choose(read_npz(file), name, array, what));
+      add(text, name, choose(NpzFile(file), name, array, what));
     } else {
       add(text, name, read_npy(file));
     }

@@ -8,6 +8,7 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -275,52 +276,51 @@ Archive new_archive(const std::filesystem::path& path) {
   return archive;
 }
 
-/// What archives may hold: 256 MiB, or 200 times their own size where that is more. Zip makes zeros a thousand times
-/// smaller, so a few megabytes could fill any memory.
-void check_total_size(zip_t* archive, std::size_t file_size, const std::string& name) {
+/// What may be read of an archive: 256 MiB, or 200 times its own size where that is more. Zip makes zeros a thousand
+/// times smaller, so a few megabytes could fill any memory.
+void check_size(std::uint64_t size, std::size_t file_size, const std::string& name) {
   constexpr std::uint64_t always = std::uint64_t{256} << 20U;
   constexpr std::uint64_t factor = 200;
   const std::uint64_t most = std::max(always, factor * file_size);
-  std::uint64_t total = 0;
-  const zip_int64_t count = zip_get_num_entries(archive, 0);
-  for (zip_int64_t i = 0; i < count; ++i) {
-    zip_stat_t entry;
-    if (zip_stat_index(archive, static_cast<zip_uint64_t>(i), 0, &entry) != 0) fail(name, zip_strerror(archive));
-    if ((entry.valid & ZIP_STAT_SIZE) == 0) fail(name, "an entry without a size");
-    if (__builtin_add_overflow(total, entry.size, &total) || total > most) {
-      fail(name, "a file of " + std::to_string(file_size) + " bytes whose arrays take more than " +
-                     std::to_string(most) + "; save them uncompressed, with numpy.savez");
-    }
+  if (size > most) {
+    fail(name, "a file of " + std::to_string(file_size) + " bytes whose arrays take more than " + std::to_string(most) +
+                   "; save them uncompressed, with numpy.savez");
   }
 }
 
-/// An array of an archive, whose header is read before the rest is made room for.
-class Entry {
+constexpr std::string_view array_suffix = ".npy";
+
+/// An array of an archive, whose header is read before the rest is made room for. `size` is the directory's.
+class EntryReader {
  public:
-  Entry(zip_t* archive, zip_uint64_t index, const std::string& name)
-      : name_(name), file_(zip_fopen_index(archive, index, 0)) {
-    zip_stat_t entry;
-    if (file_ == nullptr || zip_stat_index(archive, index, 0, &entry) != 0) fail(name, zip_strerror(archive));
-    if ((entry.valid & ZIP_STAT_SIZE) != 0) size_ = entry.size;
+  EntryReader(zip_t* archive, zip_uint64_t index, std::uint64_t size, const std::string& name)
+      : name_(name), file_(zip_fopen_index(archive, index, 0)), size_(size) {
+    if (file_ == nullptr) fail(name, zip_strerror(archive));
   }
 
-  NpyArray read() {
+  /// Type and shape, no data.
+  NpyArray read_header() {
     std::string start = read_some(version_end);
     const std::size_t end = npy_start(start, name_);
     if (end < start.size()) fail(name_, "its NumPy header is damaged");
     start += read_some(end - start.size());
     NpyArray array;
-    const Layout layout = parse_layout(start, name_, array);
-    // In pieces: the header may claim more than there is, in the archive's directory or at all.
-    array.data.reserve(std::min(layout.bytes, size_));
-    while (array.data.size() < layout.bytes) {
-      const std::string piece = read_some(std::min(largest_piece, layout.bytes - array.data.size()));
+    layout_ = parse_layout(start, name_, array);
+    if (end + layout_.bytes != size_) fail_size(name_, size_ - std::min<std::uint64_t>(end, size_));
+    return array;
+  }
+
+  NpyArray read() {
+    NpyArray array = read_header();
+    array.data.reserve(layout_.bytes);
+    while (array.data.size() < layout_.bytes) {
+      const std::string piece = read_some(std::min(largest_piece, layout_.bytes - array.data.size()));
       if (piece.empty()) fail_size(name_, array.data.size());
       const auto* bytes = reinterpret_cast<const std::byte*>(piece.data());
       array.data.insert(array.data.end(), bytes, bytes + piece.size());
     }
-    if (!read_some(1).empty()) fail_size(name_, layout.bytes + 1);
-    finish(layout, array);
+    if (!read_some(1).empty()) fail_size(name_, layout_.bytes + 1);
+    finish(layout_, array);
     return array;
   }
 
@@ -343,7 +343,8 @@ class Entry {
 
   const std::string& name_;
   std::unique_ptr<zip_file_t, ZipCloser> file_;
-  std::size_t size_ = 0;  // as the directory, which check_total_size has judged, says
+  std::uint64_t size_;
+  Layout layout_;
 };
 
 }  // namespace
@@ -391,30 +392,74 @@ NpyArray read_npy(const std::filesystem::path& path) {
   return parse_npy(MappedFile::open(path)->view(), path.string());
 }
 
-NpzArrays read_npz(const std::filesystem::path& path) {
-  return parse_npz(MappedFile::open(path)->view(), path.string());
+void NpzFile::Closer::operator()(zip* archive) const { zip_discard(archive); }
+
+NpzFile::NpzFile(const std::filesystem::path& path) : NpzFile(MappedFile::open(path), path.string()) {}
+
+NpzFile::NpzFile(std::shared_ptr<const MappedFile> file, std::string name) : NpzFile(file->view(), std::move(name)) {
+  file_ = std::move(file);
 }
 
-NpzArrays parse_npz(std::string_view bytes, const std::string& name_of_file) {
-  constexpr std::string_view suffix = ".npy";
-  const Archive archive = open_archive(bytes, name_of_file);
-  check_total_size(archive.get(), bytes.size(), name_of_file);
-  NpzArrays arrays;
-  const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
+NpzFile::NpzFile(std::string_view bytes, std::string name)
+    : name_(std::move(name)), file_size_(bytes.size()), archive_(open_archive(bytes, name_).release()) {
+  const zip_int64_t count = zip_get_num_entries(archive_.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
-    const auto index = static_cast<zip_uint64_t>(i);
-    const char* entry = zip_get_name(archive.get(), index, 0);
-    if (entry == nullptr) fail(name_of_file, zip_strerror(archive.get()));
-    std::string name = entry;
-    std::string shown = name_of_file;
-    shown.append(": ").append(name);
-    if (!name.ends_with(suffix)) fail(shown, "an .npz archive holds .npy files only");
-    NpyArray array = Entry(archive.get(), index, shown).read();
-    name.resize(name.size() - suffix.size());
-    if (!arrays.emplace(std::move(name), std::move(array)).second) fail(shown, "the archive holds it twice");
+    zip_stat_t stat;
+    if (zip_stat_index(archive_.get(), static_cast<zip_uint64_t>(i), 0, &stat) != 0) {
+      fail(name_, zip_strerror(archive_.get()));
+    }
+    if ((stat.valid & ZIP_STAT_NAME) == 0) fail(name_, "an entry without a name");
+    const std::string_view entry = stat.name;
+    if (!entry.ends_with(array_suffix)) fail(shown(entry), "an .npz archive holds .npy files only");
+    if ((stat.valid & ZIP_STAT_SIZE) == 0) fail(shown(entry), "an entry without a size");
+    const std::string_view array = entry.substr(0, entry.size() - array_suffix.size());
+    if (!entries_.try_emplace(std::string(array), Entry{static_cast<std::uint64_t>(i), stat.size}).second) {
+      fail(shown(entry), "the archive holds it twice");
+    }
   }
+}
+
+std::string NpzFile::shown(std::string_view entry) const { return name_ + ": " + std::string(entry); }
+
+std::vector<std::string> NpzFile::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_) names.push_back(name);
+  return names;
+}
+
+const NpzFile::Entry& NpzFile::find(std::string_view array) const {
+  const auto found = entries_.find(array);
+  if (found == entries_.end()) fail(name_, "there is no array " + std::string(array));
+  return found->second;
+}
+
+NpyArray NpzFile::read_header(std::string_view array) const {
+  const Entry& entry = find(array);
+  const std::string what = shown(std::string(array).append(array_suffix));
+  return EntryReader(archive_.get(), entry.index, entry.size, what).read_header();
+}
+
+NpyArray NpzFile::read(std::string_view array) const {
+  const Entry& entry = find(array);
+  const std::string what = shown(std::string(array).append(array_suffix));
+  check_size(entry.size, file_size_, what);
+  return EntryReader(archive_.get(), entry.index, entry.size, what).read();
+}
+
+NpzArrays NpzFile::read_all() const {
+  std::uint64_t total = 0;
+  for (const auto& [name, entry] : entries_) {
+    if (__builtin_add_overflow(total, entry.size, &total)) total = std::numeric_limits<std::uint64_t>::max();
+  }
+  check_size(total, file_size_, name_);
+  NpzArrays arrays;
+  for (const auto& [name, entry] : entries_) arrays.emplace(name, read(name));
   return arrays;
 }
+
+NpzArrays read_npz(const std::filesystem::path& path) { return NpzFile(path).read_all(); }
+
+NpzArrays parse_npz(std::string_view bytes, const std::string& name) { return NpzFile(bytes, name).read_all(); }
 
 void write_npy(const std::filesystem::path& path, const NpyArray& array) { write_file(path, format_npy(array)); }
 

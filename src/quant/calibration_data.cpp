@@ -39,38 +39,52 @@ TensorData tensor_of(const NpyArray& array, std::vector<std::int64_t> dims, std:
   return tensor;
 }
 
+/// Whether an array may stand for a model's only input, whatever its name.
+bool may_be(const NpyArray& array, const Value& input) {
+  return array.type == input.type && (!input.rank() || std::cmp_equal(array.shape.size(), *input.rank()));
+}
+
+[[noreturn]] void fail_without_array(const std::filesystem::path& path, const Value& input, const NpzArrays& headers,
+                                     const std::vector<const Value*>& inputs) {
+  std::string listed;
+  for (const auto& [name, array] : headers) {
+    listed += fmt::format("{}{} ({} {})", listed.empty() ? "" : ", ", name, to_string(array.type),
+                          fmt::join(array.shape, "x"));
+  }
+  throw Error(fmt::format("{}: there is no array for the input '{}'; the file has {}, the model's inputs are {}",
+                          path.string(), input.name, listed, names_of(inputs)));
+}
+
+/// The array of an archive under the input's name, or, for a model's only input, the only one that fits. Of the others
+/// headers are read at most.
+NpyArray read_array(const std::filesystem::path& path, const NpzFile& archive, const Value& input,
+                    const std::vector<const Value*>& inputs) {
+  if (archive.contains(input.name)) return archive.read(input.name);
+  NpzArrays headers;
+  for (const std::string& name : archive.names()) headers.emplace(name, archive.read_header(name));
+  const auto fits = [&](const auto& entry) { return may_be(entry.second, input); };
+  if (inputs.size() != 1 || std::count_if(headers.begin(), headers.end(), fits) != 1) {
+    fail_without_array(path, input, headers, inputs);
+  }
+  return archive.read(std::find_if(headers.begin(), headers.end(), fits)->first);
+}
+
 /// The arrays of a file under the names of the model's inputs.
 NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const Value*>& inputs) {
   NpzArrays arrays;
-  if (path.extension() == ".npy") {
-    arrays.emplace("array", read_npy(path));
-  } else {
-    arrays = read_npz(path);
+  if (path.extension() == ".npz") {
+    const NpzFile archive(path);
+    for (const Value* input : inputs) arrays.emplace(input->name, read_array(path, archive, *input, inputs));
+    return arrays;
   }
-  NpzArrays taken;
-  for (const Value* input : inputs) {
-    auto found = arrays.find(input->name);
-    if (found == arrays.end() && inputs.size() == 1) {
-      const auto fits = [&](const auto& entry) {
-        return entry.second.type == input->type &&
-               (!input->rank() || std::cmp_equal(entry.second.shape.size(), *input->rank()));
-      };
-      if (std::count_if(arrays.begin(), arrays.end(), fits) == 1)
-        found = std::find_if(arrays.begin(), arrays.end(), fits);
-    }
-    if (found == arrays.end()) {
-      std::string names;
-      for (const auto& [name, array] : arrays) {
-        names += fmt::format("{}{} ({} {})", names.empty() ? "" : ", ", name, to_string(array.type),
-                             fmt::join(array.shape, "x"));
-      }
-      throw Error(fmt::format("{}: there is no array for the input '{}'; the file has {}, the model's inputs are {}",
-                              path.string(), input->name, names, names_of(inputs)));
-    }
-    taken.emplace(input->name, std::move(found->second));
-    arrays.erase(found);
+  NpyArray array = read_npy(path);
+  if (inputs.size() == 1 && may_be(array, *inputs.front())) {
+    arrays.emplace(inputs.front()->name, std::move(array));
+  } else if (!inputs.empty()) {
+    arrays.emplace("array", std::move(array));
+    fail_without_array(path, *inputs.front(), arrays, inputs);
   }
-  return taken;
+  return arrays;
 }
 
 /// The engine names the input that does not fit; which of a thousand files it came from is known here alone.

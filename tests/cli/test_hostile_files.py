@@ -139,6 +139,55 @@ def test_a_directory_of_one_entry_many_times(attack, tmp_path):
     check_refused(attack("run", DIGITS, "-i", path, "-o", tmp_path / "o.npz"), "x.npz")
 
 
+@pytest.fixture(scope="module")
+def archive_of_one_whole_array(tmp_path_factory):
+    """Beside the array 'x': one with the header of a terabyte, one of 512 MiB of zeros, one that is damaged."""
+    path = tmp_path_factory.mktemp("archive") / "x.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("a_claims.npy", npy_header((1 << 38,)) + bytes(64))
+        with archive.open("m_zeros.npy", "w", force_zip64=True) as entry:
+            entry.write(npy_header((1 << 27,)))
+            for _ in range(512):
+                entry.write(bytes(MEGABYTE))
+        with archive.open("x.npy", "w") as entry:
+            np.save(entry, np.arange(128, dtype=np.float32).reshape(2, 1, 8, 8))
+        archive.writestr("z_text.npy", b"no array")
+    with zipfile.ZipFile(path) as archive:
+        damaged = archive.getinfo("z_text.npy").header_offset
+    with path.open("r+b") as file:
+        file.seek(damaged)
+        file.write(bytes(16))
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", DIGITS, "-i", "image={file}:x", "-o", "{folder}/out.npz"),
+        ("verify", DIGITS, DIGITS, "--data", "image={file}:x"),
+        ("quantize", DIGITS, "-o", "{folder}/f16.onnx", "--precision", "f16", "--data", "image={file}:x"),
+        ("quantize", DIGITS, "-o", "{folder}/int8.onnx", "--precision", "int8", "--data", "image={file}:x"),
+    ],
+    ids=["run", "verify", "quantize_f16", "quantize_int8"],
+)
+def test_one_array_of_an_archive_is_read_and_no_other(archive_of_one_whole_array, attack, tmp_path, command):
+    """The others cannot be read: they are damaged, or larger than the memory."""
+    words = [str(word).format(file=archive_of_one_whole_array, folder=tmp_path) for word in command]
+    code, messages, memory = attack(*words)
+    assert code == 0, messages
+    assert memory < MOST_MEMORY
+
+
+def test_of_other_arrays_the_headers_are_read_at_most(archive_of_one_whole_array, attack, tmp_path):
+    """What calibrates names no array: the input's is taken by its name."""
+    path = tmp_path / "calibration.npz"
+    with zipfile.ZipFile(archive_of_one_whole_array) as archive, zipfile.ZipFile(path, "w") as written:
+        written.writestr("image.npy", archive.read("x.npy"))
+        written.writestr("a_claims.npy", archive.read("a_claims.npy"))
+    code, messages, _ = attack("quantize", DIGITS, "-o", tmp_path / "int8.onnx", "--precision", "int8", "--data", path)
+    assert code == 0, messages
+
+
 # ---- Images
 
 

@@ -127,6 +127,19 @@ TEST_F(NpyFiles, RoundTrip) {
   EXPECT_EQ(file_count(), 2U);
 }
 
+TEST_F(NpyFiles, OneArrayOfAnArchive) {
+  const NpyArray a{.type = ElementType::f32, .shape = {2}, .data = std::vector<std::byte>(8, std::byte{7})};
+  write_npz(folder_ / "all.npz", {{"a", a}, {"b", a}});
+  const NpzFile archive(folder_ / "all.npz");
+  EXPECT_EQ(archive.names(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(archive.contains("c"));
+  EXPECT_EQ(archive.read_header("b").shape, a.shape);
+  EXPECT_TRUE(archive.read_header("b").data.empty());
+  EXPECT_EQ(archive.read("b").data, a.data);
+  EXPECT_EQ(archive.read("b").data, a.data);  // as often as one likes
+  EXPECT_THAT([&] { static_cast<void>(archive.read("c")); }, ThrowsMessage<Error>(HasSubstr("no array c")));
+}
+
 TEST_F(NpyFiles, DataBeginsAtAMultipleOf64) {
   const NpyArray array{.type = ElementType::u8, .shape = {1, 2, 3}, .data = std::vector<std::byte>(6)};
   EXPECT_EQ(format_npy(array).size() % 64, 6U);
