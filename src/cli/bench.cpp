@@ -21,6 +21,7 @@
 #include "graft/registry.hpp"
 #if GRAFT_WITH_OPENVINO
 #include "import/read_model.hpp"
+#include "verify/ends.hpp"
 #include "verify/inputs.hpp"
 #endif
 
@@ -181,9 +182,9 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   const Model model = read_model(arguments.model);
   InputOptions options;
   for (const auto& [name, shape] : parse_shapes("--input", arguments.inputs, false)) options.shapes[name] = shape;
-  const TensorMap inputs = make_inputs(model, options);
   CpuModel compiled(model);
-  (void)compiled.run(inputs);
+  TensorMap ignored;
+  const TensorMap inputs = MadeUpInputs().inputs(compiled, model, options, false, ignored);
   constexpr std::size_t most = 100;
   const double limit = arguments.time_limit > 0 ? arguments.time_limit : 5;
   std::vector<double> times;

@@ -420,6 +420,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
     progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
   const LayerReport result = compare_layers(reference, candidate, options);
+  options.ranges.insert(result.narrowed.begin(), result.narrowed.end());
   progress.clear();
   say_files(console, files);
   say_ranges(console, options.ranges);
@@ -483,6 +484,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
                     total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
   const VerifyReport report = verify_models(reference, candidate, options);
+  options.ranges.insert(report.narrowed.begin(), report.narrowed.end());
   progress.clear();
 
   Table table;

@@ -114,6 +114,7 @@ class Chooser {
 
   void make_inputs() {
     say("running the network in f32", 0, 1);
+    InputRanges narrowed;
     if (options_.data) {
       inputs_ = *options_.data;
       CpuModel compiled(prepared_,
@@ -124,12 +125,16 @@ class Chooser {
                         {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
       InputOptions made_up;
       made_up.shapes = options_.shapes;
-      inputs_ = MadeUpInputs().inputs(compiled, prepared_, made_up, true, expected_);
+      MadeUpInputs maker;
+      inputs_ = maker.inputs(compiled, prepared_, made_up, true, expected_);
+      narrowed = maker.narrowed();
     }
     reference_.infer(inputs_);
     for (const auto& [name, tensor] : inputs_) {
-      result_.inputs.push_back(
-          fmt::format("{}: {}[{}]", name, graft::to_string(tensor.type), fmt::join(tensor.dims, ", ")));
+      const auto range = narrowed.find(name);
+      result_.inputs.push_back(fmt::format(
+          "{}: {}[{}]{}", name, graft::to_string(tensor.type), fmt::join(tensor.dims, ", "),
+          range == narrowed.end() ? "" : fmt::format(" of {:g} to {:g}", range->second.lowest, range->second.highest)));
     }
   }
 

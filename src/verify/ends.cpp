@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -140,20 +141,46 @@ std::vector<TensorMap> split_into_runs(const TensorMap& data,
   return parts;
 }
 
+bool MadeUpInputs::narrow(const Model& model, const InputRanges& given) {
+  constexpr std::array<std::pair<double, double>, 3> narrower{{{0, 1}, {1, 1}, {0, 0}}};
+  if (narrowings_ == narrower.size()) return false;
+  const auto [lowest, highest] = narrower[narrowings_];
+  const auto any_integers = inputs_of_any_integers(model);
+  bool found = false;
+  for (const Value* input : fed_inputs(model)) {
+    if (!input->type || !is_integer(*input->type)) continue;
+    if (given.contains(input->name) || any_integers.contains(input->name)) continue;
+    narrowed_[input->name] = {lowest, highest, "the network does not run with larger integers"};
+    found = true;
+  }
+  if (found) ++narrowings_;
+  return found;
+}
+
 TensorMap MadeUpInputs::inputs(CpuModel& compiled, const Model& model, InputOptions options, bool may_grow,
                                TensorMap& expected) {
   constexpr std::array<std::int64_t, 4> sizes{16, 64, 224, 640};
-  for (;; ++size_index_) {
+  const InputRanges given = options.ranges;
+  std::exception_ptr refusal;  // the first one: of the usual numbers and the smallest size
+  for (;;) {
     const bool last = size_index_ + 1 == sizes.size() || !may_grow || symbols_of_inputs(model).empty();
     options.size = sizes[size_index_];
+    options.ranges = given;
+    options.ranges.insert(narrowed_.begin(), narrowed_.end());
     TensorMap inputs = make_inputs(model, options);
     try {
       expected = compiled.run(inputs);
     } catch (const Error&) {
-      if (last) throw;
+      if (!refusal) refusal = std::current_exception();
+      if (narrow(model, given)) continue;
+      if (last) std::rethrow_exception(refusal);
+      narrowings_ = 0;
+      narrowed_.clear();
+      ++size_index_;
       continue;
     }
     if (last || has_empty(inputs) || !has_empty(expected)) return inputs;
+    ++size_index_;
   }
 }
 

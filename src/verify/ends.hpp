@@ -61,7 +61,8 @@ struct EndPair {
                                                      const std::string& option);
 
 /// Made-up inputs with which a model runs. Networks with many strides need large images; small ones make empty tensors,
-/// or are refused. So sizes for symbolic dimensions are tried from small to large, and what worked is used again.
+/// or are refused. So sizes for symbolic dimensions are tried from small to large. Integers that become an index or a
+/// count (a mask whose sums are positions) are tried from 0 to 3, then in narrower ranges. What worked is used again.
 class MadeUpInputs {
  public:
   /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. A size is looked for where it
@@ -69,8 +70,16 @@ class MadeUpInputs {
   [[nodiscard]] TensorMap inputs(CpuModel& compiled, const Model& model, InputOptions options, bool may_grow,
                                  TensorMap& expected);
 
+  /// Those with narrower ranges than usual, without which the model did not run.
+  [[nodiscard]] const InputRanges& narrowed() const { return narrowed_; }
+
  private:
+  /// The next narrower ranges for integers that `given` has no range of. False where there are none.
+  [[nodiscard]] bool narrow(const Model& model, const InputRanges& given);
+
   std::size_t size_index_ = 0;
+  std::size_t narrowings_ = 0;
+  InputRanges narrowed_;
 };
 
 }  // namespace graft

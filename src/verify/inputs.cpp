@@ -143,8 +143,9 @@ TensorData make_tensor(const std::string& name, ElementType type, std::vector<st
     if (fits) choices.push_back(choice);
   }
   const auto range = options.ranges.find(name);
-  if (range != options.ranges.end() &&
-      (options.values == InputValues::normal || options.values == InputValues::uniform)) {
+  const bool spreads = options.values == InputValues::normal || options.values == InputValues::uniform ||
+                       (!real && options.values == InputValues::negative);
+  if (range != options.ranges.end() && spreads) {
     const auto& [lowest, highest, why] = range->second;
     for (double& number : numbers) {
       number = real ? lowest + (highest - lowest) * uniform(generator)

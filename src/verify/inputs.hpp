@@ -31,7 +31,8 @@ struct InputOptions {
   /// Inputs whose integers are from -1000 to 1000 (0 to 1000 of unsigned types), where the type holds that.
   std::set<std::string, std::less<>> wide_integers = {};
   std::vector<double> choices = {};
-  /// Inputs whose numbers are evenly spread over a range, integers too, where `values` is normal or uniform.
+  /// Inputs whose numbers are evenly spread over a range, integers too, where `values` is normal or uniform;
+  /// integers also where it is negative.
   InputRanges ranges = {};
   std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions, by name.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Whole shapes, by input.

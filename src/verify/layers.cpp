@@ -125,7 +125,9 @@ class Layers {
                      CpuOptions{.kernels = options_.reference_kernels, .threads = options_.threads});
     }
     TensorMap ignored;
-    return made_up_.inputs(*whole_, reference_.model(), made_up, run == 0, ignored);
+    TensorMap inputs = made_up_.inputs(*whole_, reference_.model(), made_up, run == 0, ignored);
+    report_.narrowed = made_up_.narrowed();
+    return inputs;
   }
 
   [[nodiscard]] TensorMap for_candidate(const TensorMap& inputs) const { return inputs_for(inputs_, inputs); }

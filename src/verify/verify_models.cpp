@@ -178,6 +178,7 @@ class Verification {
     options.shapes = options_.shapes;
     options.ranges = options_.ranges;
     inputs = made_up_.inputs(reference, reference_, options, run == 0, expected);
+    report_.narrowed = made_up_.narrowed();
   }
 
   [[nodiscard]] std::string input_text(const EndPair& pair, const TensorMap& inputs) {

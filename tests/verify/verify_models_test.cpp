@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "text_model.hpp"
+#include "verify/layers.hpp"
 
 namespace graft {
 namespace {
@@ -13,6 +14,7 @@ using graft_test::model_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::ThrowsMessage;
 
 const Dim batch = Dim::symbol("batch");
 
@@ -152,6 +154,26 @@ TEST(VerifyModels, FindsASizeThatTheModelRunsWith) {
   const VerifyReport report = verify_models(model, model);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 1, 64, 64]"));
+}
+
+/// A mask's sums are positions in a table, as in OPT: a mask of 0 to 3 points behind the table.
+TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
+  const Model model = model_of({{"mask", ElementType::i64, {batch, 12}}, {"table", ElementType::f32, {13, 4}}},
+                               "axis = Constant<value_int=1>()\nsums = CumSum(mask, axis)\nplaces = Mul(sums, mask)\n"
+                               "y = Gather(table, places)",
+                               {"y"});
+  const VerifyReport report = verify_models(model, model);
+  EXPECT_TRUE(report.equal());
+  ASSERT_TRUE(report.narrowed.contains("mask"));
+  EXPECT_EQ(report.narrowed.at("mask").highest, 1);
+  EXPECT_EQ(report.narrowed.size(), 1U);
+  const LayerReport layers = compare_layers(model, model);
+  EXPECT_TRUE(layers.equal());
+  EXPECT_TRUE(layers.narrowed.contains("mask"));
+  VerifyOptions given;
+  given.ranges["mask"] = {.lowest = 0, .highest = 3, .why = ""};
+  EXPECT_THAT([&] { (void)verify_models(model, model, given); },
+              ThrowsMessage<Error>(HasSubstr("an index lies outside of the tensor")));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include "adapters/openvino/element_types.hpp"
 #include "adapters/openvino/guards.hpp"
 #include "adapters/openvino/integer_nodes.hpp"
+#include "adapters/openvino/isolate.hpp"
 #include "adapters/openvino/message.hpp"
 #include "adapters/openvino/prepare.hpp"
 #include "adapters/openvino/reader.hpp"
@@ -160,6 +161,20 @@ bool has_long_chain(const ov::Model& model) {
   return false;
 }
 
+/// One of OpenVINO's transformations that fails is kept from the nodes at which it does: DeReshapeMatMul of 2026.4
+/// throws on some products between two reshapes, which are right without it. The model is changed only then.
+ov::CompiledModel compile(const std::shared_ptr<ov::Model>& model, const ov::AnyMap& properties) {
+  std::set<std::string> isolated;
+  for (;;) {
+    try {
+      return core().compile_model(model, "CPU", properties);
+    } catch (const std::exception& refused) {
+      const std::string type = failed_transformation_root(refused.what());
+      if (type.empty() || !isolated.insert(type).second || !isolate_nodes(*model, type)) throw;
+    }
+  }
+}
+
 std::string joined(const std::vector<Declared>& inputs) {
   std::string names;
   for (const Declared& input : inputs) names += (names.empty() ? "'" : ", '") + input.name + "'";
@@ -263,7 +278,7 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
   if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
   try {
     if (options.noise) add_rounding_noise(*read, options.noise);
-    own.compiled = core().compile_model(read, "CPU", properties);
+    own.compiled = compile(read, properties);
     own.request = own.compiled.create_infer_request();
   } catch (const std::exception& refused) {
     throw Error(own.source + ": the CPU engine cannot compile this model: " + shorten_openvino_message(refused.what()));

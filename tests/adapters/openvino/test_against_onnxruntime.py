@@ -293,6 +293,29 @@ def test_inner_values(tmp_path):
     assert_same(run_graft("functions", path, inputs, tmp_path, *names), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_a_transformation_that_fails_is_kept_away(tmp_path):
+    """OpenVINO's DeReshapeMatMul throws on this half of an attention, as DeBERTa has it."""
+    shape = [2, 4, 12, 8]
+    constants = {"three": np.array([-1, 12, 8]), "four": np.array([-1, 4, 12, 12]), "scale": np.float32(2.83)}
+    save(
+        tmp_path / "model.onnx",
+        [
+            helper.make_node("Reshape", ["q", "three"], ["q3"]),
+            helper.make_node("Reshape", ["k", "three"], ["k3"]),
+            helper.make_node("Div", ["k3", "scale"], ["scaled"]),
+            helper.make_node("Transpose", ["scaled"], ["turned"], perm=[0, 2, 1]),
+            helper.make_node("MatMul", ["q3", "turned"], ["product"]),
+            helper.make_node("Reshape", ["product", "four"], ["y"]),
+        ],
+        [("q", TensorProto.FLOAT, shape), ("k", TensorProto.FLOAT, shape)],
+        [("y", TensorProto.FLOAT, [2, 4, 12, 12])],
+        initializer=[numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    inputs = random_inputs(tmp_path / "model.onnx", seed=6)
+    expected = run_onnxruntime(tmp_path / "model.onnx", inputs)
+    assert_same(run_graft("functions", tmp_path / "model.onnx", inputs, tmp_path), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_a_model_that_cannot_be_read(tmp_path):
     path = tmp_path / "model.onnx"
     save(
