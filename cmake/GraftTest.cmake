@@ -23,12 +23,13 @@ set(GRAFT_TEST_ENVIRONMENT
   "LD_LIBRARY_PATH=${GRAFT_DEPS_DIR}/lib-rtx"
   "UBSAN_OPTIONS=print_stacktrace=1")
 
-# graft_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...])
+# graft_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [LONG <test>...])
 #
+# LONG names tests that take more than half a minute: they start first, since one that starts last has a core for itself.
 # A GoogleTest program in <build>/tests, each of its tests one ctest test. It is listed when ctest runs, not when it is
 # linked, so that a program which needs a GPU can be built where there is none.
 function(graft_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LIBRARIES;LABELS;LONG")
   graft_add_executable(${name} SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES} GTest::gtest_main GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
@@ -44,22 +45,29 @@ function(graft_add_test name)
 foreach(test IN LISTS @name@_TESTS)
   set_tests_properties("${test}" PROPERTIES TIMEOUT @GRAFT_HANG_GUARD@ LABELS "@ARG_LABELS@" ENVIRONMENT "@GRAFT_TEST_ENVIRONMENT@")
 endforeach()
+foreach(test IN ITEMS @ARG_LONG@)
+  set_tests_properties("@name@.${test}" PROPERTIES COST 100)
+endforeach()
 ]=])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
 
-# graft_add_pytest(<name> FILES <file or folder>... [LABELS <label>...] [ENVIRONMENT <NAME=value>...])
+# graft_add_pytest(<name> FILES <file or folder>... [LABELS <label>...] [ENVIRONMENT <NAME=value>...] [COST <seconds>])
 #
-# One ctest test that runs pytest on the files; paths are relative to the calling folder. Left out with sanitizers, whose
+# One ctest test that runs pytest on the files; paths are relative to the calling folder. COST, the processor time that it
+# takes, has the longest start first where ctest has not measured them yet. Left out with sanitizers, whose
 # runtime cannot be loaded into a Python that was built without.
 function(graft_add_pytest name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "FILES;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "COST" "FILES;LABELS;ENVIRONMENT")
   if(GRAFT_SANITIZE)
     return()
+  endif()
+  if(NOT ARG_COST)
+    set(ARG_COST 20)
   endif()
   add_test(NAME ${name}
     COMMAND "${GRAFT_PYTHON}" -m pytest -q -p no:cacheprovider ${ARG_FILES}
     WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES
-    LABELS "${ARG_LABELS}" TIMEOUT ${GRAFT_HANG_GUARD} ENVIRONMENT "${GRAFT_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+    LABELS "${ARG_LABELS}" COST ${ARG_COST} TIMEOUT ${GRAFT_HANG_GUARD} ENVIRONMENT "${GRAFT_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()
