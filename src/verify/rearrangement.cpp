@@ -497,6 +497,16 @@ std::optional<Rearrangement> transposition_between(const Dims& reference, const 
   if (reference == candidate || reference.size() != candidate.size()) return std::nullopt;
   const auto is_candidate = [&](const Dims& dims) { return dims == candidate; };
   if (auto exchanged = exchange_channels(reference, is_candidate)) return exchanged;
+  // Of no elements, and along one axis, every transposition is the same.
+  const auto longer = std::count_if(reference.begin(), reference.end(), [](std::int64_t size) { return size > 1; });
+  if ((product(reference) == 0 || longer < 2) &&
+      std::is_permutation(reference.begin(), reference.end(), candidate.begin(), candidate.end())) {
+    Rearrangement layout;
+    layout.dims = reference;
+    layout.final_dims = candidate;
+    layout.text = fmt::format("reshaped from {} to {}", text_of(reference), text_of(candidate));
+    return layout;
+  }
   std::optional<Rearrangement> only;
   for (Rearrangement& layout : permutations_of(reference, candidate)) {
     if (layout.kind != Rearrangement::Kind::transposed) continue;

@@ -78,6 +78,25 @@ TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   }
 }
 
+/// Where a detector finds nothing, the indices that a moved transposition turns have no elements to show it.
+TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
+  const auto network = [](const std::string& nodes) {
+    return model_of({{"x", ElementType::f32, {6}}}, "found = NonZero(x)\n" + nodes, {"y"});
+  };
+  const Model reference = network("t = Transpose<perm=[1, 0]>(found)\nplaces = Neg(t)\ny = Abs(places)");
+  const Model candidate = network("places = Neg(found)\nturned = Transpose<perm=[1, 0]>(places)\ny = Abs(turned)");
+  for (const double some : {0.0, 1.0}) {
+    LayerOptions options;
+    options.data.push_back({{"x", TensorData::from_numbers(ElementType::f32, {6}, {0, some, 0, some, some, 0})}});
+    const LayerReport report = compare_layers(reference, candidate, options);
+    EXPECT_TRUE(report.equal());
+    EXPECT_FALSE(report.first) << report.first->why;
+    for (const LayerComparison& layer : report.layers) {
+      EXPECT_TRUE(layer.equal()) << layer.candidate << ": " << layer.difference.to_string();
+    }
+  }
+}
+
 TEST(Layers, NoPartnerForAnInputIsAProblem) {
   const Model two = model_of({{"x", ElementType::f32, {2}}, {"z", ElementType::f32, {2}}}, "y = Add(x, z)", {"y"});
   const LayerReport report = compare_layers(model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);
