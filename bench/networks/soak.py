@@ -1,5 +1,6 @@
 # soak.py - every network of a folder many times through graft: run, convert and verify, with ONNX Runtime as judge.
 """Usage: python bench/networks/soak.py FOLDER [--only PATTERN ...] [--jobs N] [--graft PROGRAM] [--record RESULT.json]
+                                      [--resume] [--page PAGE.md]
 
 FOLDER is what bench/networks/export.py made: NAME.onnx with NAME.npz. For each network:
 
@@ -8,8 +9,9 @@ FOLDER is what bench/networks/export.py made: NAME.onnx with NAME.npz. For each 
   "the same", and the converted network is equal to the original in ONNX Runtime, which is how a false verdict is told
   from a true one.
 
-Prints a row for each network as it ends, then what failed with the message; RESULT.json has it all. Needs numpy, onnx
-and onnxruntime. Exit code 1 if anything is not as it must be.
+Prints a row for each network as it ends, then what failed with the message; RESULT.json has it all, of
+earlier runs too; with --resume the networks that are in it are not run again. PAGE.md is a table of RESULT.json. Needs
+numpy, onnx and onnxruntime. Exit code 1 if anything is not as it must be.
 """
 
 from __future__ import annotations
@@ -67,6 +69,75 @@ def furthest(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> flo
     return max((distance(found[name], wanted[name]) for name in wanted), default=0.0)
 
 
+KINDS = {
+    "detector": ("fasterrcnn", "fcos", "keypointrcnn", "maskrcnn", "retinanet", "ssd", "yolos", "rt_detr"),
+    "segmenter": ("deeplabv3", "fcn_", "lraspp", "segformer", "dpt"),
+    "sequence": ("gru", "lstm", "rnn_"),
+    "speech": ("wav2vec2", "whisper"),
+    "language": (
+        "albert",
+        "bart",
+        "bert",
+        "bloom",
+        "deberta",
+        "electra",
+        "gpt",
+        "llama",
+        "mistral",
+        "opt",
+        "qwen2",
+        "squeezebert",
+        "t5",
+    ),
+}
+
+
+def kind_of(network: str) -> str:
+    family = network.partition("_")[2]
+    fitting = (kind for kind, starts in KINDS.items() if any(start in family for start in starts))
+    return next(fitting, "style" if "style" in family else "image")
+
+
+def commit() -> str:
+    """Of the sources that this file belongs to."""
+    done = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def page_of(rows: list[dict], given: argparse.Namespace) -> str:
+    """A table of the networks by kind."""
+    good = sum(not row["problems"] for row in rows)
+    commits = ", ".join(sorted({row["commit"] for row in rows}))
+    lines = [
+        "<!-- Written by bench/networks/soak.py --page from the result of a soak. -->",
+        "# Networks of other people",
+        "",
+        f"{good} of {len(rows)} networks are good, at commit {commits}, beside ONNX Runtime {onnxruntime.__version__}. "
+        "They are exports of torchvision,",
+        "transformers, timm and plain PyTorch with weights from a seed, which `bench/networks/export.py` makes; none is in "
+        "the repository.",
+        "",
+        "*Runs*: processes of `graft run` whose results are bitwise equal; *from ONNX Runtime* is their distance, of an "
+        "output's largest",
+        "element. *The same*: verdicts of `graft verify` after `graft convert`, each with another number of seeds; "
+        "*converted* is how far",
+        "ONNX Runtime finds the converted network from the original.",
+        "",
+        "| kind | network | exporter | runs | from ONNX Runtime | the same | converted | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in sorted(rows, key=lambda row: (kind_of(row["network"]), row["network"])):
+        name, _, exporter = row["network"].rpartition(".")
+        lines.append(
+            f"| {kind_of(row['network'])} | {name} | {exporter} | {row.get('equal_runs', 0)} of {given.repeats} "
+            f"| {number(row.get('distance'))} | {row.get('same_verdicts', 0)} of {given.verdicts} "
+            f"| {number(row.get('converted_distance'))} | {'; '.join(row['problems'])[:200] or 'good'} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 class Soak:
     def __init__(self, given: argparse.Namespace):
         self.given = given
@@ -79,7 +150,7 @@ class Soak:
 
     def soak(self, model: pathlib.Path) -> dict:
         started = time.perf_counter()
-        row: dict = {"network": model.stem, "problems": []}
+        row: dict = {"network": model.stem, "commit": commit(), "problems": []}
         try:
             with tempfile.TemporaryDirectory() as folder:
                 self.judge(model, pathlib.Path(folder), row)
@@ -157,15 +228,21 @@ def main() -> int:
     parser.add_argument("--largest", type=float, default=float("inf"), help="leave out larger files, in MB")
     parser.add_argument("--graft", default=str(ROOT / "build" / "bin" / "graft"))
     parser.add_argument("--record", type=pathlib.Path, help="write every figure and message as JSON")
+    parser.add_argument("--resume", action="store_true", help="leave out networks that the record has")
+    parser.add_argument("--page", type=pathlib.Path, help="write the record as a page")
     given = parser.parse_args()
+    recorded = {}
+    if given.record and given.record.exists():
+        recorded = {row["network"]: row for row in json.loads(given.record.read_text())}
     models = [
         path
         for path in sorted(given.folder.glob("*.onnx"), key=lambda path: path.stat().st_size)
         if any(fnmatch.fnmatch(path.stem, pattern) for pattern in given.only)
         and path.with_suffix(".npz").exists()
         and path.stat().st_size <= given.largest * 1e6
+        and not (given.resume and path.stem in recorded)
     ]
-    if not models:
+    if not models and not (given.resume and recorded):
         parser.error(f"{given.folder}: no NAME.onnx with NAME.npz that --only and --largest allow")
     soak = Soak(given)
     rows = []
@@ -181,8 +258,11 @@ def main() -> int:
                 flush=True,
             )
             if given.record:
-                ordered = sorted(rows, key=lambda entry: entry["network"])
+                recorded[row["network"]] = row
+                ordered = [recorded[name] for name in sorted(recorded)]
                 given.record.write_text(json.dumps(ordered, indent=1) + "\n")
+    if given.page:
+        given.page.write_text(page_of(list(recorded.values()) or rows, given))
     failed = [row for row in rows if row["problems"]]
     for row in sorted(failed, key=lambda entry: entry["network"]):
         print(f"\n{row['network']}")
