@@ -30,7 +30,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/graft" DESTINATION "${CMAKE_INST
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # An operator outside this repository uses the same building blocks, and its library is made of the same adapter.
-foreach(folder ops kernels adapters/tensorrt)
+foreach(folder ops kernels operator_library adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}"
             FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*" PATTERN "stand_ins.*")

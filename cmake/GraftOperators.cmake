@@ -25,7 +25,7 @@ endfunction()
 
 # graft_operator_sources(<result> <list>): sources of every operator on the list. A folder beside the list holds
 # <op>.hpp, <op>_cpu.cpp, with CUDA <op>_cuda.cu and any further .cu, and <op>.cpp where a definition needs one. The
-# registry that defines graft::operators() is generated into the current build folder.
+# registry that defines graft::linked_operators() is generated into the current build folder.
 #
 # Hopper's own instructions exist only in code for sm_90a: files *_sm90a.cu are compiled for it too, with GRAFT_SM90A=1,
 # where the build has code for 90.
@@ -59,7 +59,7 @@ function(graft_operator_sources result list)
 
 #include "graft/registry.hpp"
 @includes@
-std::span<const graft::OperatorType* const> graft::operators() {
+std::span<const graft::OperatorType* const> graft::linked_operators() {
   static const std::array list{
 @entries@  };
   return list;
@@ -78,21 +78,51 @@ function(graft_source_root variable)
   endif()
 endfunction()
 
+# graft_headers_digest(<result>): of the headers that operators are written with. A library of operators and a program that
+# loads it exchange C++ objects, so both have to be made with the same.
+function(graft_headers_digest result)
+  if(PROJECT_NAME STREQUAL "graft")
+    set(folder "${PROJECT_SOURCE_DIR}/include/graft")
+  else()
+    set(folder "${GRAFT_INCLUDE_DIR}/graft")
+  endif()
+  file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp")
+  list(SORT headers)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
+  set(digests "")
+  foreach(header IN LISTS headers)
+    file(SHA256 "${header}" digest)
+    get_filename_component(file "${header}" NAME)
+    string(APPEND digests "${file} ${digest}\n")
+  endforeach()
+  string(SHA256 digest "${digests}")
+  string(SUBSTRING "${digest}" 0 16 digest)
+  set(${result} "${digest}" PARENT_SCOPE)
+endfunction()
+
 # graft_add_plugin_library(<name> OPERATORS <list>|<target> [NAMESPACE <plugin namespace>])
 #
-# A TensorRT plugin library, lib<name>.so, with a creator for every operator of a list, or of a library target that was
-# made from one. It exports getCreators, setLoggerFinder and what graft_add_stand_ins needs, links no TensorRT, and
-# carries its C++ and CUDA runtimes, so that it can be copied to a machine which has TensorRT alone. Without NAMESPACE its
-# plugins are in the empty one, where TensorRT finds them from a node of any domain.
+# A library of operators, lib<name>.so, of a list, or of a library target that was made from one. Two programs load it:
+# TensorRT, as a plugin library with a creator for every operator, and `graft --operators`, which finds reference kernels
+# and functions in it (src/operator_library/exported.hpp). It links no TensorRT, and carries its C++ and CUDA runtimes, so
+# that it can be copied to a machine which has TensorRT alone. Without NAMESPACE its plugins are in the empty one, where
+# TensorRT finds them from a node of any domain. Without CUDA's compiler it has no plugins, and is for `graft` alone.
 function(graft_add_plugin_library name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OPERATORS;NAMESPACE" "")
   graft_source_root(root)
-  if(NOT GRAFT_WITH_CUDA)
-    message(FATAL_ERROR "A plugin library needs CUDA's compiler: put nvcc on PATH, or run `make deps` in Graft's checkout.")
+  graft_headers_digest(digest)
+  add_library(${name} SHARED "${root}/operator_library/exports.cpp")
+  if(GRAFT_WITH_CUDA)
+    target_sources(${name} PRIVATE "${root}/adapters/tensorrt/exports.cpp")
+    target_link_libraries(${name} PRIVATE graft::tensorrt graft::kernels CUDA::cudart_static)
+    set(export_list "${root}/adapters/tensorrt/exports.map")
+  else()
+    message(STATUS "${name}: without CUDA's compiler it has reference kernels for graft's commands, and no TensorRT plugins")
+    target_compile_definitions(${name} PRIVATE GRAFT_WITH_CUDA=0)
+    set(export_list "${root}/operator_library/exports.map")
   endif()
-  add_library(${name} SHARED "${root}/adapters/tensorrt/exports.cpp")
-  target_compile_definitions(${name} PRIVATE GRAFT_PLUGIN_NAMESPACE="${ARG_NAMESPACE}")
-  set(export_list "${root}/adapters/tensorrt/exports.map")
+  target_compile_definitions(${name} PRIVATE
+    GRAFT_PLUGIN_NAMESPACE="${ARG_NAMESPACE}" GRAFT_VERSION="${GRAFT_VERSION}" GRAFT_HEADERS_DIGEST="${digest}")
   if(TARGET ${ARG_OPERATORS})
     target_link_libraries(${name} PRIVATE ${ARG_OPERATORS})
   else()
@@ -104,7 +134,7 @@ function(graft_add_plugin_library name)
     target_link_libraries(${name} PRIVATE Eigen3::Eigen)
   endif()
   target_include_directories(${name} PRIVATE "${root}")
-  target_link_libraries(${name} PRIVATE graft::tensorrt graft::kernels graft::core CUDA::cudart_static)
+  target_link_libraries(${name} PRIVATE graft::core)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
                         CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}")

@@ -1,17 +1,39 @@
-// The operators that are linked into a program or plugin library.
+// The operators of a program or plugin library: those linked into it, and those of libraries that it has loaded.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "graft/operator.hpp"
 
 namespace graft {
 
-/// All of them, in the order of ops.inc. Defined once in each program, by the list that its build names.
+/// Those that are linked in, in the order of ops.inc. Defined once in each program, by the list that its build names.
+[[nodiscard]] std::span<const OperatorType* const> linked_operators();
+
+/// All of them: the linked ones first, then those of add_operator_library.
 [[nodiscard]] std::span<const OperatorType* const> operators();
 
 /// Nothing for an unknown name.
 [[nodiscard]] const OperatorType* find_operator(std::string_view name);
+
+/// Operators that came with a shared library of somebody's own.
+struct OperatorLibrary {
+  std::string file;
+  std::string plugin_namespace;  ///< Of its TensorRT plugins.
+  std::vector<const OperatorType*> operators;
+};
+
+/// Adds a library's operators, or none of them: refuses a name that another operator has already, also as a drop-in.
+/// Called before any model is read: what operators() returned before is not valid any more.
+[[nodiscard]] Status add_operator_library(OperatorLibrary library);
+
+/// In the order in which they were added.
+[[nodiscard]] std::span<const OperatorLibrary> operator_libraries();
+
+/// The library that an operator came with; null for one that is linked in.
+[[nodiscard]] const OperatorLibrary* library_of(const OperatorType& type);
 
 }  // namespace graft

@@ -12,6 +12,7 @@
 #include "cli/engine_session.hpp"
 #include "cli/tensorrt_support.hpp"
 #include "graft/error.hpp"
+#include "graft/registry.hpp"
 #include "graph/atomic_file.hpp"
 #include "graph/faults.hpp"
 #include "graph/functions.hpp"
@@ -41,14 +42,15 @@ bool has_own_names(const Model& model) {
   return found;
 }
 
-/// Those that were named, Graft's own where the model needs it and it is there, and where a node nearly has the name of
-/// a plugin that Graft stands in for, that of these names.
+/// Those that were named, those of --operators, Graft's own where the model needs it and it is there, and where a node
+/// nearly has the name of a plugin that Graft stands in for, that of these names.
 std::vector<std::string> libraries_for(const Model& model, const std::vector<std::string>& named) {
   std::vector<std::string> libraries = named;
   const PluginLibrary own = own_plugin_library();
   const bool is_named = std::any_of(named.begin(), named.end(), [&](const std::string& library) {
     return std::filesystem::path(library).filename() == own.path.filename();
   });
+  for (const OperatorLibrary& library : operator_libraries()) libraries.push_back(library.file);
   const bool with_names = has_own_names(model);
   if (own.exists && !is_named && (has_own_operators(model) || with_names)) libraries.push_back(own.path.string());
   const PluginLibrary stand_ins = own_stand_ins();

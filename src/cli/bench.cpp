@@ -261,6 +261,7 @@ void add_bench(Program& program) {
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
   add_report_option(*command, arguments->report, "bar charts and every figure");
+  program.add_operators_option(*command);
 }
 
 }  // namespace graft::cli

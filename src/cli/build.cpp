@@ -17,6 +17,7 @@
 #include "cli/temporary_folder.hpp"
 #include "cli/trtexec_options.hpp"
 #include "graft/error.hpp"
+#include "graft/registry.hpp"
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
@@ -74,24 +75,39 @@ struct Arguments {
   bool layers = false;
 };
 
-/// A node that becomes a plugin of Graft's.
+/// A node that becomes a plugin of Graft's, or of a library of operators.
 struct PluginNode {
   std::string node;
   std::string why;
+  std::string library;  ///< Empty: Graft's own.
 };
 
 std::map<std::string, PluginNode> plugin_nodes(const Model& model) {
   std::map<std::string, PluginNode> found;
   model.graph().for_each_node([&](const Node& node) {
-    if (!find_operator_for(node)) return;
-    found.emplace(node.name, PluginNode{describe(node), reason_for_plugin(node)});
+    const OperatorMatch match = find_operator_for(node);
+    if (!match) return;
+    const OperatorLibrary* library = library_of(*match.type);
+    found.emplace(node.name,
+                  PluginNode{describe(node), reason_for_plugin(node), library == nullptr ? "" : library->file});
   });
   return found;
 }
 
-/// Those that were named, and Graft's own unless a copy of it is among them.
-std::vector<std::string> plugin_libraries(const Arguments& arguments, bool needs_own) {
+/// Those that were named, those with operators of the nodes, and Graft's own, where it is needed, unless a copy of it
+/// is among them.
+std::vector<std::string> plugin_libraries(const Arguments& arguments, const std::map<std::string, PluginNode>& nodes) {
   std::vector<std::string> libraries = arguments.libraries;
+  bool needs_own = false;
+  for (const auto& entry : nodes) {
+    const PluginNode& node = entry.second;
+    needs_own = needs_own || node.library.empty();
+    const bool is_known = std::any_of(libraries.begin(), libraries.end(), [&](const std::string& library) {
+      std::error_code ignored;
+      return std::filesystem::equivalent(library, node.library, ignored);
+    });
+    if (!node.library.empty() && !is_known) libraries.push_back(node.library);
+  }
   const PluginLibrary own = own_plugin_library();
   const bool is_named = std::any_of(libraries.begin(), libraries.end(), [&](const std::string& library) {
     return std::filesystem::path(library).filename() == own.path.filename();
@@ -193,7 +209,7 @@ Exit build(const Console& console, const Arguments& arguments, const std::vector
   Model model = read_model(arguments.model);
   const std::map<std::string, PluginNode> nodes = plugin_nodes(model);
   const bool with_plugins = arguments.plugins == "auto" && !nodes.empty();
-  const std::vector<std::string> libraries = plugin_libraries(arguments, with_plugins);
+  const std::vector<std::string> libraries = with_plugins ? plugin_libraries(arguments, nodes) : arguments.libraries;
 
   const DeferInterrupts defer;
   std::optional<TemporaryFolder> folder;
@@ -265,6 +281,7 @@ void add_build(Program& program) {
                    "auto: Graft's operators become plugins; never: native layers, from their ONNX functions (auto)")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "never"}));
+  program.add_operators_option(*command);
   command->add_flag("--layers", arguments->layers,
                     "list the engine's layers with their types and the nodes in them, and name what is meant for int8 "
                     "and is not");

@@ -538,6 +538,7 @@ void add_convert(Program& program) {
                                           "  graft convert deploy.prototxt trained.caffemodel -o model.onnx",
                                           [arguments](const Console& c) { return convert_model(c, *arguments); });
   add_model_files(*command, arguments->model);
+  program.add_operators_option(*command);
   command->add_option("-o,--output", arguments->output, "the ONNX model to write")->type_name("FILE")->required();
   add_input_shapes(*command, arguments->model);
   add_kept_outputs(*command, arguments->model);

@@ -378,6 +378,7 @@ void add_inspect(Program& program) {
       "  graft inspect model.onnx --truth parser --plugin-lib libmine.so --reduce smallest.onnx",
       [arguments](const Console& c) { return inspect(c, *arguments); });
   add_model_files(*command, arguments->model);
+  program.add_operators_option(*command);
   add_input_shapes(*command, arguments->model);
   add_kept_outputs(*command, arguments->model);
   command->add_flag("--convert", arguments->convert,

@@ -137,9 +137,11 @@ Json to_json(const OperatorType& type) {
   }
   const auto native =
       type.create()->native_form({.dtype = DType::f32, .count = type.required_input_count(), .rank = usual_rank});
+  const OperatorLibrary* library = library_of(type);
   return {{"name", type.name},
           {"version", type.version},
           {"domain", onnx_domain},
+          {"library", library == nullptr ? Json() : Json(library->file)},
           {"doc", type.doc},
           {"source", type.source},
           {"why_plugin", type.why_plugin},
@@ -158,6 +160,7 @@ void print_list(const Console& console) {
     std::string names;
     for (const DropIn& drop_in : type->drop_ins) names += (names.empty() ? "" : ", ") + drop_in_text(drop_in);
     if (!names.empty()) table.add({"", {"stands in for " + names, Colour::faint}});
+    if (const OperatorLibrary* library = library_of(*type)) table.add({"", {"from " + library->file, Colour::faint}});
   }
   console.print(table);
   console.print();
@@ -218,6 +221,9 @@ void print_one(const Console& console, const OperatorType& type) {
   Table source;
   source.add({std::string(type.source)});
   section("Source", source);
+  Table from;
+  if (const OperatorLibrary* library = library_of(type)) from.add({library->file});
+  section("Library", from);
 }
 
 const OperatorType& find_type(const std::string& name) {
@@ -296,6 +302,7 @@ void add_ops(Program& program) {
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"caffe", "tensorflow"}))
       ->excludes(name);
+  program.add_operators_option(*command);
 }
 
 }  // namespace graft::cli

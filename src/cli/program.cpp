@@ -13,6 +13,7 @@
 #include "core/suggest.hpp"
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
+#include "operator_library/load.hpp"
 
 namespace graft::cli {
 namespace {
@@ -130,6 +131,16 @@ int Program::parse_failure(const CLI::ParseError& error) const {
       fmt::format("{}: {} {}\n{}", name, what, wrong, meant ? fmt::format("Did you mean {}?", *meant) : help));
 }
 
+void Program::add_operators_option(CLI::App& command) {
+  command
+      .add_option(
+          "--operators", operator_libraries_,
+          "shared library with operators of your own, as docs/guide/add_an_operator.md makes one; once for each. "
+          "Loading it runs its code")
+      ->type_name("LIB")
+      ->allow_extra_args(false);
+}
+
 void Program::translate(const std::string& command,
                         std::function<std::vector<std::string>(std::vector<std::string>)> how) {
   translations_[command] = std::move(how);
@@ -159,6 +170,7 @@ int Program::run(int argument_count, char** arguments) {
   }
   try {
     install_interrupt_handlers();
+    load_operator_libraries(operator_libraries_);
     const Exit code = chosen_(console_);
     console_.finish();
     return static_cast<int>(code);

@@ -29,6 +29,9 @@ class Program {
   CLI::App* add_command(const std::string& name, const std::string& description, const std::string& example,
                         std::function<Exit(const Console&)> action);
 
+  /// --operators LIB, as many times as there are libraries. They are loaded before the command's action runs.
+  void add_operators_option(CLI::App& command);
+
   /// `translate` gets what follows the command's name before it is parsed, and returns what is parsed in its place. An
   /// Error that it throws ends the program as one of the command's would.
   void translate(const std::string& command, std::function<std::vector<std::string>(std::vector<std::string>)> how);
@@ -44,6 +47,7 @@ class Program {
   CLI::App app_;
   std::map<std::string, std::function<std::vector<std::string>(std::vector<std::string>)>> translations_;
   Console console_;
+  std::vector<std::string> operator_libraries_;
   std::function<Exit(const Console&)> chosen_;
 };
 

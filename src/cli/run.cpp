@@ -79,6 +79,7 @@ void add_run(Program& program) {
       ->type_name("FILE")
       ->required();
   add_kept_outputs(*command, arguments->model);
+  program.add_operators_option(*command);
   command
       ->add_option("--kernels", arguments->kernels,
                    "how Graft's operators are calculated: functions (as standard operators) or own (their own CPU "

@@ -41,6 +41,8 @@ Judgement judge_operator(const Node& node, const OperatorMatch& match, const For
   if (match.drop_in != nullptr) {
     reason = fmt::format("Graft's {} stands in for {} {}; {}", match.type->name, match.drop_in->plugin_name,
                          match.drop_in->version, reason);
+  } else if (const OperatorLibrary* library = library_of(*match.type)) {
+    reason = fmt::format("from {}; {}", library->file, reason);
   }
   return {Verdict::plugin, reason, "graft build"};
 }

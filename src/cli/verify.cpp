@@ -613,6 +613,7 @@ void add_verify(Program& program) {
           ->type_name("DB")
           ->check(CLI::Number);
   add_report_option(*command, arguments->report, "the candidate, coloured by the error of its tensors");
+  program.add_operators_option(*command);
   command
       ->add_option("--kernels", arguments->kernels,
                    "how the candidate's Graft operators are calculated: functions or own (functions)")

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "graft/define_operator.hpp"
-#include "graft/registry.hpp"
 
 namespace graft {
 namespace {
@@ -222,13 +221,6 @@ Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<
   if (Status status = op->set(attributes); !status.ok()) return {status.code(), in_words_of(drop_in, status.message())};
   result = std::move(op);
   return {};
-}
-
-const OperatorType* find_operator(std::string_view name) {
-  for (const OperatorType* type : operators()) {
-    if (type->name == name) return type;
-  }
-  return nullptr;
 }
 
 }  // namespace graft

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graft/registry.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
@@ -82,7 +83,7 @@ std::size_t adopt_drop_ins(Graph& graph) {
   std::size_t count = 0;
   graph.for_each_node([&](Node& node) {
     const OperatorMatch match = find_operator_for(node);
-    if (match.drop_in == nullptr) return;
+    if (!match || (match.drop_in == nullptr && node.domain == onnx_domain)) return;
     const auto op = make_operator(node);
     node.graph->root().opset_imports.emplace(std::string(onnx_domain), 1);
     node.op_type = std::string(match.type->name);
@@ -158,7 +159,9 @@ std::size_t detach_functions(Model& model) {
     node.op_type = std::string(op->type().name);
     node.metadata.erase(std::string(operator_note));
     node.attributes["plugin_version"] = NodeAttribute(AttributeData(std::to_string(op->type().version)));
-    node.attributes["plugin_namespace"] = NodeAttribute(AttributeData(std::string(onnx_domain)));
+    const OperatorLibrary* library = library_of(op->type());
+    const std::string space = library == nullptr ? std::string(onnx_domain) : library->plugin_namespace;
+    node.attributes["plugin_namespace"] = NodeAttribute(AttributeData(space));
     ++count;
   });
   std::erase_if(model.functions, [](const auto& entry) { return entry.first.domain == onnx_domain; });

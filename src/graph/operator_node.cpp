@@ -41,6 +41,17 @@ std::optional<std::string> wanted_version(const Node& node) {
   return text == nullptr ? std::nullopt : std::optional(*text);
 }
 
+/// The operator of a library of somebody's own that the node names; null where it asks for another version or
+/// namespace.
+const OperatorType* find_library_operator(const Node& node) {
+  const OperatorType* type = operator_libraries().empty() ? nullptr : find_operator(node.op_type);
+  const OperatorLibrary* library = type == nullptr ? nullptr : library_of(*type);
+  if (library == nullptr) return nullptr;
+  const bool is_it = node.string_or("plugin_version", std::to_string(type->version)) == std::to_string(type->version) &&
+                     node.string_or("plugin_namespace", library->plugin_namespace) == library->plugin_namespace;
+  return is_it ? type : nullptr;
+}
+
 /// The numbers of a tensor, as TensorRT's parser hands them to a plugin.
 std::optional<AttributeValue> value_of(const TensorData& tensor, AttributeType wanted) {
   if (wanted == AttributeType::integers || wanted == AttributeType::integer) {
@@ -112,6 +123,7 @@ OperatorMatch find_operator_for(const Node& node) {
     if (const OperatorType* type = find_operator(node.op_type)) return {type, nullptr};
   }
   if (is_standard_operator(node.domain, node.op_type)) return {};
+  if (const OperatorType* type = find_library_operator(node)) return {type, nullptr};
   const auto version = wanted_version(node);
   if (!version) return {};
   for (const OperatorType* type : operators()) {

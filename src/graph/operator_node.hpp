@@ -24,7 +24,9 @@ struct OperatorMatch {
   explicit operator bool() const { return type != nullptr; }
 };
 
-/// The operator a node stands for: in the domain graft by its name or by its metadata `graft.operator`; there and in
+/// The operator a node stands for: in the domain graft by its name or by its metadata `graft.operator`; of a library of
+/// somebody's own by its name in every domain where ONNX has no operator of that name, as TensorRT's parser finds its
+/// plugin, unless the node asks for another `plugin_version` or `plugin_namespace`; in graft and in
 /// the domains that plugin nodes are written in ("", TRT, trt.plugins ...) by the name (and `plugin_version`, if given)
 /// of a plugin that an operator stands in for, unless ONNX itself has an operator of that name in that domain or the
 /// node names a `plugin_namespace`. Empty where there is none.

@@ -13,6 +13,7 @@
 #include "graft/operator.hpp"
 #include "graph/faults.hpp"
 #include "graph/functions.hpp"
+#include "graph/operator_calls.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/shape_rules.hpp"
 
@@ -178,7 +179,7 @@ Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
 void infer_through_functions(Model& model, const OnFault& on_fault) {
   Model flat = model.clone();
   InlineOptions options;
-  options.which = [](const FunctionKey& key) { return key.domain != onnx_domain; };
+  options.which = [](const FunctionKey& key) { return !is_operator_call(key); };
   inline_functions(flat, options);
   ByName of_the_model;
   if (on_fault) collect(model.graph(), of_the_model);

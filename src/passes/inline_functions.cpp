@@ -1,15 +1,15 @@
 // Pass inline_functions: calls of model-local functions that are not Graft's give way to the functions' bodies.
 #include <fmt/format.h>
 
-#include "graft/operator.hpp"
 #include "graph/functions.hpp"
+#include "graph/operator_calls.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
 namespace graft {
 
 void inline_functions_of_exporters(Rewriter& rewriter) {
-  const InlineOptions options{.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }};
+  const InlineOptions options{.which = [](const FunctionKey& key) { return !is_operator_call(key); }};
   const std::size_t calls = inline_functions(rewriter.model(), options);
   if (calls == 0) return;
   rewriter.record(

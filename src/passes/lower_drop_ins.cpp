@@ -1,7 +1,8 @@
 // Pass lower_drop_ins: nodes named after plugins of other libraries (LReLU_TRT, l2norm_helper) become Graft's
-// operators.
+// operators, and those of any domain that name an operator of a loaded library become nodes of that.
 #include <fmt/format.h>
 
+#include "graft/registry.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
 #include "passes/passes.hpp"
@@ -13,8 +14,14 @@ void lower_drop_ins(Rewriter& rewriter) {
   Graph& graph = rewriter.model().graph();
   graph.for_each_node([&](Node& node) {
     const OperatorMatch found = find_operator_for(node);
-    if (found.drop_in == nullptr) return;
+    if (!found || (found.drop_in == nullptr && node.domain == onnx_domain)) return;
     const auto op = make_operator(node);
+    if (const OperatorLibrary* library = library_of(*found.type); library != nullptr && found.drop_in == nullptr) {
+      rewriter.record({describe(node)}, to_text(*op),
+                      fmt::format("{} of domain {} is the operator of {}", op->type().name, node.domain, library->file),
+                      "by definition: the node names the operator");
+      return;
+    }
     rewriter.record({describe(node)}, to_text(*op),
                     fmt::format("{} stands in for the plugin {} {}: {}", op->type().name, found.drop_in->plugin_name,
                                 found.drop_in->version, found.drop_in->doc),

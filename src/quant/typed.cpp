@@ -14,6 +14,7 @@
 
 #include "graft/error.hpp"
 #include "graph/functions.hpp"
+#include "graph/operator_calls.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
 #include "graph/shape_inference.hpp"
@@ -495,7 +496,7 @@ Model prepare_for_types(const Model& model, Precision precision) {
   for (Value* value : std::vector<Value*>(prepared.graph().inputs())) {
     if (value->initializer) prepared.graph().set_is_input(*value, false);
   }
-  inline_functions(prepared, {.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }});
+  inline_functions(prepared, {.which = [](const FunctionKey& key) { return !is_operator_call(key); }});
   adopt_drop_ins(prepared.graph());
   raise_opset(prepared);
   if (precision == Precision::bf16) {

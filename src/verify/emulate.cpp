@@ -12,6 +12,7 @@
 
 #include "graft/error.hpp"
 #include "graph/functions.hpp"
+#include "graph/operator_calls.hpp"
 #include "graph/opset.hpp"
 #include "graph/shape_inference.hpp"
 #include "verify/compare.hpp"
@@ -241,7 +242,7 @@ Scales int8_scales(const Model& model, const TensorMap& inputs, OperatorKernels 
 Model with_open_functions(const Model& model) {
   Model opened = model.clone();
   raise_opset(opened, std::max(opened.graph().opset(), oldest_opset));
-  inline_functions(opened, {.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }});
+  inline_functions(opened, {.which = [](const FunctionKey& key) { return !is_operator_call(key); }});
   infer_shapes(opened);
   return opened;
 }

@@ -11,6 +11,7 @@
 #include "adapters/openvino/guards.hpp"
 #include "adapters/openvino/integer_arithmetic.hpp"
 #include "graph/functions.hpp"
+#include "graph/operator_calls.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
 #include "graph/shape_inference.hpp"
@@ -117,7 +118,7 @@ PreparedModel prepare(const Model& model, const CpuOptions& options) {
     attach_functions(copy);
     inline_functions(copy);
   } else {
-    inline_functions(copy, {.which = [](const FunctionKey& key) { return key.domain != onnx_domain; }});
+    inline_functions(copy, {.which = [](const FunctionKey& key) { return !is_operator_call(key); }});
   }
   prepared.integers = calculate_integers(copy);
   if (options.round_inside) round_narrow_types(copy);

@@ -25,7 +25,7 @@ std::span<const graft::Variant<DoubledPlus>> cuda_kernels(const DoubledPlus& /*o
 
 }  // namespace graft_test
 
-std::span<const graft::OperatorType* const> graft::operators() {
+std::span<const graft::OperatorType* const> graft::linked_operators() {
   static const std::array list{&graft::operator_type<graft::LeakyReLU>(), &graft::operator_type<graft::L2Normalize>(),
                                &graft::operator_type<graft_test::DoubledPlus>()};
   return list;

@@ -36,7 +36,7 @@ def test_code_is_that_of_its_file(page: Path) -> None:
 
 @PAGES
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", BLOCK.sub("", page.read_text())):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
@@ -63,19 +63,45 @@ def test_commands_work(page: Path, tmp_path: Path) -> None:
     run_commands(page, tmp_path)
 
 
-def test_an_operator_from_outside_works_in_an_engine(tmp_path: Path) -> None:
-    run_commands(ROOT / "docs" / "guide" / "add_an_operator.md", tmp_path)
-    node = onnx.helper.make_node("Snake", ["x"], ["y"], domain="my", alpha=2.0)
-    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3, 4, 5]) for name in "xy"]
-    graph = onnx.helper.make_graph([node], "snake", ends[:1], ends[1:])
+def model_of(folder: Path, name: str, inputs: list[str], outputs: list[str], **attributes: object) -> Path:
+    node = onnx.helper.make_node(name, inputs, outputs, "it", domain="my", **attributes)
+    ends = {
+        each: onnx.helper.make_tensor_value_info(each, onnx.TensorProto.FLOAT, [2, 3, 4, 6] if each in inputs else None)
+        for each in [*inputs, *outputs]
+    }
+    graph = onnx.helper.make_graph([node], name, [ends[i] for i in inputs], [ends[o] for o in outputs])
     opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("my", 1)]
-    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "snake.onnx")
-    result = subprocess.run(
-        [GRAFT, "build", "snake.onnx", "-o", "snake.engine", "--target", "sm89", "--json"]
-        + ["--plugin-lib", "my_build/libmy_plugins.so"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
-    assert "Snake" in json.dumps(json.loads(result.stdout)["network"]["plugins"])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / f"{name}.onnx")
+    return folder / f"{name}.onnx"
+
+
+def graft(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([GRAFT, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_operators_from_outside_work_in_engines_and_on_the_cpu(tmp_path: Path) -> None:
+    run_commands(ROOT / "docs" / "guide" / "add_an_operator.md", tmp_path)
+    for model in [
+        model_of(tmp_path, "Snake", ["x"], ["y"], alpha=2.0),
+        model_of(tmp_path, "Gate", ["x", "gate"], ["y"]),
+        model_of(tmp_path, "SplitSign", ["x"], ["positive", "negative"]),
+        model_of(tmp_path, "PixelUnshuffle", ["x"], ["y"], factor=2),
+    ]:
+        # As a plugin library the file goes to TensorRT as it is; as one of operators it may be converted before.
+        ways = [(model, "--plugin-lib"), (model, "--operators")]
+        for build in ("my_build", "my_cpu_build"):
+            library = f"{build}/libmy_plugins.so"
+            converted = tmp_path / f"{model.stem}.{build}.onnx"
+            done = graft(tmp_path, "convert", model, "-o", converted, "--operators", library)
+            assert done.returncode == 0, done.stderr
+            done = graft(tmp_path, "verify", model, converted, "--operators", library, "--kernels", "own")
+            assert done.returncode == 0, done.stderr
+            ways.append((converted, "--operators"))
+        for file, option in ways:
+            done = graft(
+                *(tmp_path, "build", file, "-o", "out.engine", "--target", "sm89", "--json"),
+                *(option, "my_build/libmy_plugins.so"),
+            )
+            assert done.returncode == 0, f"{file} {option}: {done.stderr}"
+            plugins = json.loads(done.stdout)["network"]["plugins"]
+            assert [plugin["name"] for plugin in plugins] == [model.stem], f"{file} {option}"

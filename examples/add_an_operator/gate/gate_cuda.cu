@@ -1,0 +1,39 @@
+// CUDA kernel of Gate: a thread for each element, in f32.
+#include "gate/gate.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/vector.cuh"
+
+namespace my {
+namespace {
+
+constexpr int threads = 256;
+
+template <class T>
+__global__ void gate_kernel(const T* x, const T* gate, T* y, std::int64_t count) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  if (i >= count) return;
+  const float share = 1.F / (1.F + expf(-static_cast<float>(gate[i])));
+  y[i] = static_cast<T>(static_cast<float>(x[i]) * share);
+}
+
+graft::Status fits(const Gate& /*op*/, const graft::Problem& /*problem*/) { return {}; }
+
+graft::Status run_scalar(const Gate& /*op*/, const graft::Problem& problem, const graft::Buffers& buffers,
+                         const graft::CudaContext& context) {
+  return graft::dispatch_device(problem.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    const std::int64_t count = problem.inputs[0].extents.element_count();
+    return graft::launch(Gate::name, gate_kernel<T>, {graft::ceil_divide(count, threads), threads}, context,
+                         static_cast<const T*>(buffers.inputs[0]), static_cast<const T*>(buffers.inputs[1]),
+                         static_cast<T*>(buffers.outputs[0]), count);
+  });
+}
+
+}  // namespace
+
+std::span<const graft::Variant<Gate>> cuda_kernels(const Gate& /*op*/) {
+  static constexpr std::array variants{graft::Variant<Gate>{"scalar", fits, run_scalar}};
+  return variants;
+}
+
+}  // namespace my

@@ -1,0 +1,97 @@
+// The operators of a program: linked in, or added by libraries.
+#include "graft/registry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace graft {
+namespace {
+
+struct Registry {
+  std::vector<const OperatorType*> operators{linked_operators().begin(), linked_operators().end()};
+  std::vector<OperatorLibrary> libraries;
+};
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+/// "operator of Graft" or "operator of libmine.so".
+std::string owner_text(const OperatorType& type) {
+  const OperatorLibrary* library = library_of(type);
+  return "operator of " + (library == nullptr ? "Graft" : library->file);
+}
+
+/// What a program cannot work with, whoever made it.
+Status check_type(const OperatorType& type) {
+  const std::string name = type.name.empty() ? "an operator without a name" : "operator " + std::string(type.name);
+  if (type.name.empty() || type.create == nullptr) return invalid_argument(name + " is not a whole definition");
+  if (type.ports.size() > TypeRow::max_ports) {
+    return invalid_argument(name + " has " + std::to_string(type.ports.size()) + " inputs and outputs; allowed are " +
+                            std::to_string(TypeRow::max_ports));
+  }
+  for (const TypeRow& row : type.type_rows) {
+    if (row.count == type.ports.size()) continue;
+    return invalid_argument(name + " has a type row of " + std::to_string(row.count) + " formats for " +
+                            std::to_string(type.ports.size()) + " inputs and outputs");
+  }
+  return {};
+}
+
+bool share_a_drop_in(const OperatorType& a, const OperatorType& b) {
+  return std::any_of(a.drop_ins.begin(), a.drop_ins.end(), [&](const DropIn& mine) {
+    return std::any_of(b.drop_ins.begin(), b.drop_ins.end(), [&](const DropIn& theirs) {
+      return mine.plugin_name == theirs.plugin_name && mine.version == theirs.version;
+    });
+  });
+}
+
+}  // namespace
+
+std::span<const OperatorType* const> operators() { return registry().operators; }
+
+const OperatorType* find_operator(std::string_view name) {
+  for (const OperatorType* type : operators()) {
+    if (type->name == name) return type;
+  }
+  return nullptr;
+}
+
+Status add_operator_library(OperatorLibrary library) {
+  std::vector<const OperatorType*> all = registry().operators;
+  for (const OperatorType* added : library.operators) {
+    if (Status status = check_type(*added); !status.ok()) return status;
+    for (const OperatorType* known : all) {
+      const bool is_own =
+          std::find(library.operators.begin(), library.operators.end(), known) != library.operators.end();
+      const std::string owner = is_own ? "operator of the same library" : owner_text(*known);
+      std::string message = "operator " + std::string(added->name);
+      if (known->name == added->name) {
+        message.append(": an ").append(owner).append(" has that name");
+        return invalid_argument(std::move(message));
+      }
+      if (share_a_drop_in(*known, *added)) {
+        message.append(" stands in for a plugin that ").append(known->name).append(", an ").append(owner);
+        message.append(", stands in for");
+        return invalid_argument(std::move(message));
+      }
+    }
+    all.push_back(added);
+  }
+  registry().libraries.push_back(std::move(library));
+  registry().operators = std::move(all);
+  return {};
+}
+
+std::span<const OperatorLibrary> operator_libraries() { return registry().libraries; }
+
+const OperatorLibrary* library_of(const OperatorType& type) {
+  for (const OperatorLibrary& library : operator_libraries()) {
+    if (std::find(library.operators.begin(), library.operators.end(), &type) != library.operators.end())
+      return &library;
+  }
+  return nullptr;
+}
+
+}  // namespace graft

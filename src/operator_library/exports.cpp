@@ -1,0 +1,18 @@
+// The function through which `graft --operators` finds the operators of a library. Compiled into each of them.
+#include "graft/registry.hpp"
+#include "operator_library/exported.hpp"
+
+const graft::ExportedOperators* graft_operators() noexcept {
+  try {
+    static const graft::ExportedOperators exported{.version = graft::operator_library_version,
+                                                   .headers = GRAFT_HEADERS_DIGEST,
+                                                   .standard_library = graft::standard_library,
+                                                   .graft_version = GRAFT_VERSION,
+                                                   .plugin_namespace = GRAFT_PLUGIN_NAMESPACE,
+                                                   .operators = graft::linked_operators().data(),
+                                                   .count = graft::linked_operators().size()};
+    return &exported;
+  } catch (...) {  // a definition whose drop_ins throw, or no memory
+    return nullptr;
+  }
+}

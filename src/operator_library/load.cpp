@@ -1,0 +1,120 @@
+// Operators from shared libraries: dlopen, and what is checked before an operator is believed to be one.
+#include "operator_library/load.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "operator_library/exported.hpp"
+
+namespace graft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto make_one = "A library of operators is made by graft_add_plugin_library: docs/guide/add_an_operator.md";
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why, const std::string& next) {
+  throw Error("--operators " + file + ": " + why + "\n" + next);
+}
+
+/// The dynamic loader maps a file that was cut short without looking at its size, and dies of SIGBUS.
+void check_is_whole(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) refuse(file, "it cannot be read", "Check the permissions of the file");
+  Elf64_Ehdr header{};
+  const bool has_header = static_cast<bool>(stream.read(reinterpret_cast<char*>(&header), sizeof header));
+  if (!has_header || std::memcmp(&header.e_ident[0], ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN) {
+    refuse(file, "it is no shared library", make_one);
+  }
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return;  // the loader says so
+  std::error_code ignored;
+  const std::uintmax_t size = fs::file_size(file, ignored);
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    stream.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof segment));
+    const bool is_read = static_cast<bool>(stream.read(reinterpret_cast<char*>(&segment), sizeof segment));
+    const bool is_inside =
+        segment.p_type != PT_LOAD || (segment.p_offset <= size && segment.p_filesz <= size - segment.p_offset);
+    if (!is_read || !is_inside) refuse(file, "the file was cut short", "Copy or build it again");
+  }
+}
+
+bool is_text(const char* found, std::string_view expected) { return found != nullptr && found == expected; }
+
+std::string text_of(const char* text) { return text == nullptr ? "unknown" : text; }
+
+/// The library's operators, once it is known that they can be talked to.
+const ExportedOperators& exported_by(const std::string& file, void* library) {
+  void* symbol = ::dlsym(library, "graft_operators");
+  if (symbol == nullptr) {
+    const bool has_plugins =
+        ::dlsym(library, "getCreators") != nullptr || ::dlsym(library, "getPluginCreators") != nullptr;
+    refuse(file, "it has no function graft_operators",
+           has_plugins ? "It is a TensorRT plugin library: name it with --plugin-lib. With operators for the CPU it is "
+                         "made by graft_add_plugin_library of this Graft: docs/guide/add_an_operator.md"
+                       : make_one);
+  }
+  const ExportedOperators* exported = reinterpret_cast<decltype(&graft_operators)>(symbol)();
+  if (exported == nullptr) refuse(file, "it could not list its operators", "Free memory, or build it again");
+  if (exported->version != operator_library_version) {
+    refuse(file,
+           "it speaks version " + std::to_string(exported->version) + " of the interface, this graft " +
+               std::to_string(operator_library_version),
+           "Build it again with the package of this Graft, " GRAFT_VERSION);
+  }
+  if (!is_text(exported->headers, GRAFT_HEADERS_DIGEST)) {
+    refuse(file,
+           "it was built with other headers: those of Graft " + text_of(exported->graft_version) + ", digest " +
+               text_of(exported->headers) + "; this is Graft " GRAFT_VERSION ", digest " GRAFT_HEADERS_DIGEST,
+           "Build it again with the package that belongs to this graft: its `make install`, then find_package(graft)");
+  }
+  if (!is_text(exported->standard_library, standard_library)) {
+    refuse(file,
+           "it was compiled with " + text_of(exported->standard_library) + ", this graft with " + standard_library,
+           "Compile it with the same standard library");
+  }
+  return *exported;
+}
+
+void load(const std::string& file) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (fs::is_directory(status)) refuse(file, "it is a folder", "Give the .so file in it; each library by itself");
+  if (!fs::exists(status)) refuse(file, "no such file", make_one);
+  if (!fs::is_regular_file(status)) refuse(file, "it is no regular file", make_one);
+  check_is_whole(file);
+  // With a name that has no slash the loader would look in the system's folders.
+  const fs::path path = fs::canonical(file);
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe): nothing else loads libraries yet
+    refuse(file, std::string("it cannot be loaded: ") + text_of(reason),
+           "`ldd` lists what it needs; build it on this machine, with the package of this Graft");
+  }
+  const ExportedOperators& exported = exported_by(file, library);
+  for (const OperatorLibrary& known : operator_libraries()) {
+    if (known.file == path) return;
+  }
+  if (exported.operators == nullptr || exported.count == 0) refuse(file, "it has no operators", make_one);
+  const Status added = add_operator_library({.file = path.string(),
+                                             .plugin_namespace = text_of(exported.plugin_namespace),
+                                             .operators = {exported.operators, exported.operators + exported.count}});
+  if (!added.ok()) refuse(file, added.message(), "Give the operator a name of its own, and build the library again");
+}
+
+}  // namespace
+
+void load_operator_libraries(const std::vector<std::string>& files) {
+  for (const std::string& file : files) load(file);
+}
+
+}  // namespace graft

@@ -1,0 +1,296 @@
+# Operators of libraries that are not Graft's: --operators. What they compute is judged by NumPy, by PyTorch's formula for
+# PixelUnshuffle and by ONNX Runtime, which runs what `graft convert` writes without any library.
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from conftest import PLUGIN_LIBRARY, needs_plugin_library, save
+from onnx import TensorProto, helper
+
+LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
+LIBRARY = LIBRARIES / "libmy_operators.so"
+RANDOM = np.random.default_rng(7)
+SHAPE = [2, 3, 4, 6]
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def unshuffled(x, factor):
+    """torch.nn.functional.pixel_unshuffle, as its documentation writes it."""
+    n, c, h, w = x.shape
+    pieces = x.reshape(n, c, h // factor, factor, w // factor, factor)
+    return pieces.transpose(0, 1, 3, 5, 2, 4).reshape(n, c * factor * factor, h // factor, w // factor)
+
+
+# name: inputs, attributes, result of f64 inputs
+OPERATORS = {
+    "Snake": (["x"], {"alpha": 2.0}, lambda x: [x + np.sin(2 * x) ** 2 / 2]),
+    "Gate": (["x", "gate"], {}, lambda x, gate: [x * sigmoid(gate)]),
+    "SplitSign": (["x"], {}, lambda x: [np.maximum(x, 0), np.minimum(x, 0)]),
+    "PixelUnshuffle": (["x"], {"factor": 2}, lambda x: [unshuffled(x, 2)]),
+}
+EVERY = pytest.mark.parametrize("name", OPERATORS)
+
+
+def network(path, name, domain="my", shape=SHAPE, functions=(), **attributes):
+    """The operator between two standard ones."""
+    inputs, usual, results = OPERATORS[name]
+    outputs = [f"y{i}" for i in range(len(results(*[np.zeros(SHAPE)] * len(inputs))))]
+    nodes = [
+        helper.make_node("Abs", [inputs[0]], ["abs"]),
+        helper.make_node("Sub", ["abs", "one"], ["moved"]),
+        helper.make_node(
+            name, ["moved", *inputs[1:]], [f"inner_{o}" for o in outputs], "it", domain=domain, **(usual | attributes)
+        ),
+        *(helper.make_node("Neg", [f"inner_{output}"], [output]) for output in outputs),
+    ]
+    one = onnx.numpy_helper.from_array(np.float32(1), "one")
+    ends = [helper.make_tensor_value_info(output, TensorProto.FLOAT, None) for output in outputs]
+    return save(path, nodes, [(i, shape) for i in inputs], ends, [one], functions=functions, domains=[domain])
+
+
+def feeds_of(name, shape=SHAPE):
+    return {each: RANDOM.normal(size=shape).astype(np.float32) for each in OPERATORS[name][0]}
+
+
+def expected(name, feeds):
+    x, *rest = [feed.astype(np.float64) for feed in feeds.values()]
+    return [-result for result in OPERATORS[name][2](np.abs(x) - 1, *rest)]
+
+
+def arguments_for(folder, feeds):
+    np.savez(folder / "in.npz", **feeds)
+    return ["-i", str(folder / "in.npz")]
+
+
+def compare(results, name, feeds, tolerance=1e-6):
+    for i, wanted in enumerate(expected(name, feeds)):
+        np.testing.assert_allclose(results[f"y{i}"], wanted, rtol=tolerance, atol=tolerance)
+
+
+def run_onnx(path, feeds):
+    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds), strict=True))
+
+
+def with_library(*arguments):
+    return [*arguments, "--operators", LIBRARY]
+
+
+def test_ops_lists_them_beside_grafts_own(graft):
+    own = [each["name"] for each in graft("ops", "--json").json["operators"]]
+    listed = graft(*with_library("ops", "--json")).json["operators"]
+    assert [each["name"] for each in listed] == own + list(OPERATORS)
+    assert {each["library"] for each in listed} == {None, str(LIBRARY.resolve())}
+    one = graft(*with_library("ops", "pixelunshuffle"))
+    assert one.code == 0 and str(LIBRARY.resolve()) in one.out and "factor" in one.out
+    assert graft("ops", "PixelUnshuffle").code == 2
+
+
+@EVERY
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+@pytest.mark.parametrize("domain", ["my", "graft"])
+def test_run_computes_them(graft, tmp_path, name, kernels, domain):
+    model, feeds = network(tmp_path / "m.onnx", name, domain), feeds_of(name)
+    command = ["run", model, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", "--kernels", kernels]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    compare(np.load(tmp_path / "out.npz"), name, feeds)
+    (tmp_path / "out.npz").unlink()
+    assert graft(*command).code == 2
+    assert not (tmp_path / "out.npz").exists()
+
+
+@EVERY
+@pytest.mark.parametrize("plugins", ["auto", "never"])
+def test_convert_writes_what_onnx_runtime_runs(graft, tmp_path, name, plugins):
+    sizes = ["n", 3, "h", "w"]
+    model, feeds = network(tmp_path / "m.onnx", name, shape=sizes), feeds_of(name)
+    out = tmp_path / "out.onnx"
+    answer = graft(*with_library("convert", model, "-o", out, "--plugins", plugins, "--json"))
+    assert answer.code == 0, answer.err
+    compare(run_onnx(out, feeds), name, feeds, 2e-6)
+    written = onnx.load(out)
+    theirs = [node for node in written.graph.node if node.domain == "graft"]
+    if plugins == "never":
+        assert not theirs and not written.functions
+    else:
+        assert [node.op_type for node in theirs] == [name]
+        assert [function.name for function in written.functions] == [name]
+    # What was written carries its function: it needs the library no more, and is the same with it.
+    for more in ([], ["--operators", LIBRARY]):
+        run = graft("run", out, *arguments_for(tmp_path, feeds), "-o", tmp_path / "out.npz", *more)
+        assert run.code == 0, run.err
+        compare(np.load(tmp_path / "out.npz"), name, feeds, 2e-6)
+
+
+@EVERY
+def test_inspect_says_plugin_and_why(graft, tmp_path, name):
+    model = network(tmp_path / "m.onnx", name)
+    (node,) = [n for n in graft(*with_library("inspect", model, "--json")).json["nodes"] if n["node"] == "it"]
+    assert node["verdict"] == "plugin" and str(LIBRARY.resolve()) in node["reason"]
+    assert graft("inspect", model).code == 1
+
+
+def gated(path, fault=0.0):
+    """Gate in standard operators."""
+    nodes = [
+        helper.make_node("Abs", ["x"], ["abs"]),
+        helper.make_node("Sub", ["abs", "one"], ["moved"]),
+        helper.make_node("Sigmoid", ["gate"], ["share"]),
+        helper.make_node("Mul", ["moved", "share"], ["inner"]),
+        helper.make_node("Neg", ["inner"], ["y0"]),
+    ]
+    one = onnx.numpy_helper.from_array(np.float32(1 + fault), "one")
+    return save(path, nodes, [("x", SHAPE), ("gate", SHAPE)], [("y0", SHAPE)], [one])
+
+
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_verify_compares_with_standard_operators(graft, tmp_path, kernels, layers):
+    candidate = network(tmp_path / "m.onnx", "Gate")
+    good, bad = gated(tmp_path / "good.onnx"), gated(tmp_path / "bad.onnx", 0.01)
+    for reference, code in [(good, 0), (bad, 1)]:
+        answer = graft(*with_library("verify", reference, candidate, "--kernels", kernels, *layers))
+        assert answer.code == code, answer.out + answer.err
+
+
+def test_rules_fuse_into_them(graft, tmp_path):
+    """A rule is how an operator from outside is found in a network of standard ones; the proof runs its own kernel."""
+    model, feeds = gated(tmp_path / "m.onnx"), feeds_of("Gate")
+    (tmp_path / "rules.yaml").write_text("- match: y = Mul(x, Sigmoid(g))\n  with: Gate\n  inputs: [x, g]\n")
+    command = ["convert", model, "-o", tmp_path / "out.onnx", "--rules", tmp_path / "rules.yaml"]
+    answer = graft(*with_library(*command))
+    assert answer.code == 0, answer.err
+    assert "Gate" in [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
+    compare(run_onnx(tmp_path / "out.onnx", feeds), "Gate", feeds)
+    assert graft(*command).code == 2
+
+
+def test_a_function_of_the_file_does_not_hide_the_operator(graft, tmp_path):
+    """An exporter may write a function of the name: `convert` keeps the call as the operator, and gives it its own."""
+    body = [helper.make_node("Sigmoid", ["gate"], ["share"]), helper.make_node("Mul", ["x", "share"], ["y"])]
+    function = helper.make_function("my", "Gate", ["x", "gate"], ["y"], body, [helper.make_opsetid("", 17)])
+    model, feeds = network(tmp_path / "m.onnx", "Gate", functions=[function]), feeds_of("Gate")
+    answer = graft(*with_library("convert", model, "-o", tmp_path / "out.onnx"))
+    assert answer.code == 0, answer.err
+    assert [n.op_type for n in onnx.load(tmp_path / "out.onnx").graph.node if n.domain == "graft"] == ["Gate"]
+    compare(run_onnx(tmp_path / "out.onnx", feeds), "Gate", feeds)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "attributes", "message"),
+    [
+        ("PixelUnshuffle", [2, 3, 5, 6], {}, "multiples of 2"),
+        ("PixelUnshuffle", SHAPE, {"factor": 0}, "`factor`"),
+        ("PixelUnshuffle", SHAPE, {"blocksize": 2}, "`blocksize`"),
+        ("Snake", SHAPE, {"alpha": -1.0}, "`alpha`"),
+    ],
+)
+def test_what_the_definition_refuses_is_refused(graft, tmp_path, name, shape, attributes, message):
+    model = network(tmp_path / "m.onnx", name, shape=shape, **attributes)
+    feeds = arguments_for(tmp_path, feeds_of(name, shape))
+    for command in (
+        ["run", model, *feeds, "-o", tmp_path / "out.npz", "--kernels", "own"],
+        ["convert", model, "-o", tmp_path / "o"],
+    ):
+        answer = graft(*with_library(*command))
+        assert answer.code == 2, answer.out + answer.err
+        assert message in answer.err and re.search(r"node \W?it\b", answer.err)
+
+
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_quantize_types_them(graft, tmp_path, precision):
+    model = network(tmp_path / "m.onnx", "Gate")
+    graft(*with_library("convert", model, "-o", tmp_path / "c.onnx"))
+    answer = graft(
+        *with_library("quantize", tmp_path / "c.onnx", "-o", tmp_path / "q.onnx", "--precision", precision, "--json")
+    )
+    assert answer.code == 0, answer.err
+    assert "Gate" in [node.op_type for node in onnx.load(tmp_path / "q.onnx").graph.node]
+    assert graft(*with_library("verify", model, tmp_path / "q.onnx", "--snr", 20)).code == 0
+
+
+def test_bench_times_a_model_with_them(graft, tmp_path):
+    answer = graft(*with_library("bench", network(tmp_path / "m.onnx", "SplitSign"), "--time-limit", 0.1, "--json"))
+    assert answer.code == 0 and answer.json["runs"] >= 3, answer.err
+
+
+@pytest.mark.parametrize(
+    ("library", "message", "next_step"),
+    [
+        ("symbol", "no function graft_operators", "graft_add_plugin_library"),
+        ("pointer", "could not list", "build it again"),
+        ("version", "version 99 of the interface", "Build it again"),
+        ("headers", "other headers: those of Graft 0.0.1, digest 0123456789abcdef", "Build it again"),
+        ("standard_library", "compiled with another standard library", "same standard library"),
+        ("count", "no operators", "graft_add_plugin_library"),
+        ("name", "operator LeakyReLU: an operator of Graft has that name", "name of its own"),
+        ("rows", "operator Fine has a type row of 1 formats for 0 inputs and outputs", "build the library again"),
+    ],
+)
+def test_other_libraries_are_refused(graft, library, message, next_step):
+    answer = graft("ops", "--operators", LIBRARIES / f"libwrong_{library}.so", "--json")
+    assert answer.code == 2
+    assert answer.json["error"]["kind"] == "bad_input"
+    assert f"libwrong_{library}.so: " in answer.err
+    assert message in answer.err
+    assert next_step in answer.err
+
+
+def test_what_is_no_library_is_refused(graft, tmp_path):
+    os.mkfifo(tmp_path / "pipe.so")
+    (tmp_path / "text.so").write_text("no library\n")
+    (tmp_path / "empty.so").write_bytes(b"")
+    (tmp_path / "part.so").write_bytes(LIBRARY.read_bytes()[:20000])
+    (tmp_path / "header.so").write_bytes(LIBRARY.read_bytes()[:70])
+    for name, message in [
+        ("none.so", "no such file"),
+        (".", "it is a folder"),
+        ("pipe.so", "no regular file"),
+        ("text.so", "no shared library"),
+        ("empty.so", "no shared library"),
+        ("part.so", "cut short"),
+        ("header.so", "cut short"),
+    ]:
+        answer = graft("ops", "--operators", tmp_path / name)
+        assert answer.code == 2, f"{name}: {answer.code} {answer.err}"
+        assert message in answer.err, name
+        assert len(answer.err.strip().splitlines()) >= 2, "no next step"
+
+
+def test_a_library_may_be_named_twice_but_not_its_copy(graft, tmp_path):
+    assert graft(*with_library("ops", "--operators", LIBRARY)).code == 0
+    link = tmp_path / "link.so"
+    link.symlink_to(LIBRARY)
+    assert graft(*with_library("ops", "--operators", link)).code == 0
+    copy = shutil.copy(LIBRARY, tmp_path / "copy.so")
+    answer = graft(*with_library("ops", "--operators", copy))
+    assert answer.code == 2
+    assert f"{LIBRARY}: operator Snake: an operator of {copy} has that name" in answer.err
+
+
+def test_a_name_is_not_looked_for_in_the_systems_folders(graft, tmp_path):
+    """A name without a folder is a file here, or none."""
+    assert "no such file" in graft("ops", "--operators", "libc.so.6", cwd=tmp_path).err
+    shutil.copy(LIBRARY, tmp_path / "libmine.so")
+    assert graft("ops", "Gate", "--operators", "libmine.so", cwd=tmp_path).code == 0
+
+
+@needs_plugin_library
+def test_grafts_own_library_is_refused(graft):
+    answer = graft("ops", "--operators", PLUGIN_LIBRARY)
+    assert answer.code == 2 and "an operator of Graft has that name" in answer.err
+
+
+def test_help_says_that_code_runs(graft):
+    for command in ["ops", "run", "verify", "convert", "inspect", "quantize", "build", "bench"]:
+        text = " ".join(graft(command, "--help").out.split())
+        assert "--operators LIB" in text and "runs its code" in text, command
