@@ -23,6 +23,21 @@ foreach(target graft graft_c graft_plugins graft_stand_ins)
   endif()
 endforeach()
 
+# The program writes what shells complete, and each file lies where its shell looks under /usr and /usr/local.
+if(TARGET graft)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/completions")
+  foreach(shell_and_file "bash bash-completion/completions graft" "zsh zsh/site-functions _graft"
+                         "fish fish/vendor_completions.d graft.fish")
+    separate_arguments(shell_and_file)
+    list(GET shell_and_file 0 shell)
+    list(GET shell_and_file 1 folder)
+    list(GET shell_and_file 2 file)
+    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" completions ${shell}
+                                  OUTPUT_FILE \"${PROJECT_BINARY_DIR}/completions/${file}\" COMMAND_ERROR_IS_FATAL ANY)")
+    install(FILES "${PROJECT_BINARY_DIR}/completions/${file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}")
+  endforeach()
+endif()
+
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/graft" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.h")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/graft" DESTINATION "${CMAKE_INSTALL_DATADIR}/graft/python"

@@ -3,20 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
+#include <memory>
 
 #include "cli/console.hpp"
+#include "cli/program.hpp"
+#include "core/suggest.hpp"
 
 namespace graft::cli {
 namespace {
 
 constexpr std::size_t help_width = 110;
-
-/// "FILE"; the library appends what a check allows, which the description says better.
-std::string type_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  return type.substr(0, type.find(':'));
-}
 
 /// "-o, --output FILE"
 std::string option_text(const CLI::Option& option) {
@@ -54,11 +52,50 @@ std::string full_name(const CLI::App& app) {
   return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
 }
 
+/// Allows the names of the commands that there are.
+CLI::Validator is_command(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  const std::string set = fmt::format("{{{}}}", fmt::join(names, ","));
+  return {[names](const std::string& word) {
+            if (std::find(names.begin(), names.end(), word) != names.end()) return std::string();
+            const auto meant = nearest(word, names);
+            return fmt::format("there is no command {}{}", word,
+                               meant ? fmt::format("; did you mean {}?", *meant) : "");
+          },
+          set, "command"};
+}
+
 }  // namespace
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+void print_lines(const Console& console, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    console.print(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+// The library appends what a check allows to the name of the type, which the description says better.
+std::string type_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.substr(0, type.find(':'));
+}
+
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t begin = type.find(":{");
+  if (begin == std::string::npos || type.back() != '}') return {};
+  return CLI::detail::split(type.substr(begin + 2, type.size() - begin - 3), ',');
+}
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, CLI::AppFormatMode /*mode*/) const {
   const std::string called = full_name(*app);
-  const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+  const std::vector<const CLI::App*> commands = commands_of(*app);
   std::string description = app->get_description();
   if (!description.empty())
     description[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(description[0])));
@@ -85,6 +122,20 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/, 
   }
   if (!app->get_footer().empty()) text += "\n" + app->get_footer() + "\n";
   return text;
+}
+
+void add_help(Program& program) {
+  const auto name = std::make_shared<std::string>();
+  const CLI::App& app = program.app();
+  CLI::App* command = program.add_command(
+      "help", "what --help says, of graft or of a command", "graft help convert", [name, &app](const Console& console) {
+        const CLI::App& subject = name->empty() ? app : *app.get_subcommand(*name);
+        const std::string text = HelpFormatter().make_help(&subject, "", CLI::AppFormatMode::Normal);
+        print_lines(console, text);
+        console.result({{"help", text}});
+        return Exit::done;
+      });
+  command->add_option("COMMAND", *name, "a command; none lists all")->check(is_command(app));
 }
 
 }  // namespace graft::cli

@@ -1,10 +1,14 @@
-// The text of --help.
+// The text of --help, and what else is told from the definitions of the commands.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace graft::cli {
+
+class Console;
 
 /// The option group of what every command has.
 inline constexpr auto common_group = "common";
@@ -14,5 +18,17 @@ class HelpFormatter : public CLI::FormatterBase {
  public:
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
+
+/// The commands of the program.
+[[nodiscard]] std::vector<const CLI::App*> commands_of(const CLI::App& app);
+
+/// "FILE": what an option's value is called.
+[[nodiscard]] std::string type_of(const CLI::Option& option);
+
+/// What a value may be, where the option's check allows the words of a set and nothing else.
+[[nodiscard]] std::vector<std::string> choices_of(const CLI::Option& option);
+
+/// A text of whole lines as it is; nothing with --json.
+void print_lines(const Console& console, std::string_view text);
 
 }  // namespace graft::cli

@@ -36,6 +36,9 @@ class Program {
   /// Error that it throws ends the program as one of the command's would.
   void translate(const std::string& command, std::function<std::vector<std::string>(std::vector<std::string>)> how);
 
+  /// What there is to call.
+  [[nodiscard]] const CLI::App& app() const { return app_; }
+
   /// Parses and runs; every error ends here, as one message and an exit code.
   [[nodiscard]] int run(int argument_count, char** arguments);
 
@@ -61,5 +64,7 @@ void add_run(Program& program);
 void add_build(Program& program);
 void add_plugins(Program& program);
 void add_bench(Program& program);
+void add_completions(Program& program);
+void add_help(Program& program);  ///< After all others, of which it tells.
 
 }  // namespace graft::cli

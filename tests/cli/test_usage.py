@@ -5,7 +5,10 @@ import subprocess
 import pytest
 from conftest import PROGRAM
 
-COMMANDS = ["doctor", "ops", "inspect", "convert", "quantize", "verify", "run", "build", "plugins", "bench"]
+COMMANDS = [
+    *("doctor", "ops", "inspect", "convert", "quantize", "verify", "run", "build", "plugins", "bench"),
+    *("completions", "help"),
+]
 
 
 def test_version(graft):
@@ -31,6 +34,20 @@ def test_help_of_a_command_has_an_example_and_the_common_flags(graft, command):
     assert max(map(len, answer.out.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_says_what_the_flag_says(graft, command):
+    answer = graft("help", command)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == graft(command, "--help").out
+    assert graft("help", command, "--json").json == {"help": answer.out}
+
+
+def test_help_alone_lists_the_commands(graft):
+    answer = graft("help")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == graft("--help").out
+
+
 def test_no_command_is_wrong_use(graft):
     answer = graft()
     assert answer.code == 2
@@ -42,6 +59,8 @@ def test_no_command_is_wrong_use(graft):
     ("arguments", "found", "suggested"),
     [
         (["bulid", "x.onnx"], "bulid", "build"),
+        (["help", "bulid"], "bulid", "build"),
+        (["completions", "fsh"], "fsh", "fish"),
         (["ops", "--jsno"], "--jsno", "--json"),
         (["build", "x.onnx", "-o", "y", "--tagret", "sm89"], "--tagret", "--target"),
         (["convert", "x.onnx", "-o", "y", "--no-proof"], "--no-proof", "--no-prove"),

@@ -112,6 +112,20 @@ def test_doctor_finds_what_was_installed(prefix: Path, folder: Path) -> None:
     assert all("install" in finding["remedy"] for finding in missing), missing
 
 
+@pytest.mark.parametrize(
+    ("shell", "file"),
+    [
+        ("bash", "bash-completion/completions/graft"),
+        ("zsh", "zsh/site-functions/_graft"),
+        ("fish", "fish/vendor_completions.d/graft.fish"),
+    ],
+)
+def test_completions_lie_where_shells_look(prefix: Path, folder: Path, shell: str, file: str) -> None:
+    done = without_checkout(folder, prefix / "bin" / "graft", "completions", shell)
+    assert done.returncode == 0, done.stderr
+    assert (prefix / "share" / file).read_text() == done.stdout
+
+
 @pytest.mark.parametrize("example", ["use_from_code", "add_an_operator"])
 def test_find_package_has_all_that_it_names(prefix: Path, folder: Path, example: str) -> None:
     shutil.copytree(ROOT / "examples" / example, folder / example)
