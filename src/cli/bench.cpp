@@ -232,6 +232,7 @@ Exit bench(const Console& console, const Arguments& arguments) {
   if (arguments.op.empty() == arguments.model.empty()) {
     throw Error("graft bench takes a MODEL or --op NAME\n`graft bench --help` shows what there is");
   }
+  check_files_apart(report_files(arguments.report), {{"the model itself", arguments.model}});
   check_report(arguments.report);
   return arguments.op.empty() ? bench_model(console, arguments) : bench_operators(console, arguments);
 }

@@ -204,6 +204,9 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
 
 Exit build(const Console& console, const Arguments& arguments, const std::vector<std::string>& notes) {
   for (const std::string& note : notes) console.warn(note);
+  std::vector<NamedFile> read{{"the model itself", arguments.model}};
+  for (const std::string& library : arguments.libraries) read.push_back({"a plugin library", library});
+  check_files_apart({{"-o", arguments.output}, {"--timing-cache", arguments.timing_cache}}, read);
   check_is_onnx(arguments.model);
   check_libraries(arguments.libraries);
   Model model = read_model(arguments.model);

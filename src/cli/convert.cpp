@@ -384,12 +384,9 @@ Json json_of_nodes(const std::vector<NodeVerdict>& nodes) {
 
 /// Before minutes are spent on what cannot be written. The original stays: `graft verify` compares with it.
 void check_output(const Arguments& arguments) {
-  for (const std::string& file : {arguments.model.model, arguments.model.weights}) {
-    std::error_code ignored;
-    if (file.empty() || !std::filesystem::equivalent(file, arguments.output, ignored)) continue;
-    throw Error(fmt::format("-o {}: that is the model itself, which stays as it is\nGive the result a name of its own",
-                            arguments.output));
-  }
+  std::vector<NamedFile> written = report_files(arguments.report);
+  written.push_back({"-o", arguments.output});
+  check_files_apart(written, files_of(arguments.model, {{"the file of rules", arguments.rules}}));
   {
     const DeferInterrupts defer;
     const AtomicFile probe(arguments.output);

@@ -307,6 +307,7 @@ report::Report page_of(const Model& model, const std::vector<NodeVerdict>& nodes
 
 Exit inspect(const Console& console, const Arguments& options) {
   const ModelArguments& arguments = options.model;
+  check_files_apart(report_files(options.report), files_of(arguments));
   check_report(options.report);
   check_truth_options(options.truth);
   const InputShapes shapes = input_shapes(arguments);

@@ -47,6 +47,12 @@ std::string type_text(const Value& value) { return value.type ? std::string(to_s
 
 }  // namespace
 
+std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others) {
+  others.push_back({"the model itself", arguments.model});
+  others.push_back({"the file of its weights", arguments.weights});
+  return others;
+}
+
 void add_model_files(CLI::App& command, ModelArguments& arguments) {
   command
       .add_option("MODEL", arguments.model,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output_files.hpp"
 #include "cli/program.hpp"
 #include "graph/model.hpp"
 #include "import/origin.hpp"
@@ -19,6 +20,9 @@ struct ModelArguments {
   std::vector<std::string> shapes;   ///< --input
   std::vector<std::string> outputs;  ///< --keep-output
 };
+
+/// Model and weights, and what a command reads beside them, for check_files_apart.
+[[nodiscard]] std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others = {});
 
 using InputShapes = std::map<std::string, Shape, std::less<>>;
 

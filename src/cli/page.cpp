@@ -22,6 +22,11 @@ void check_report(const std::string& page) {
   report::check_writable(page);
 }
 
+std::vector<NamedFile> report_files(const std::string& page) {
+  if (page.empty()) return {};
+  return {{"--report", page}, {"the JSON beside --report,", report::json_beside(page).string()}};
+}
+
 void write_report(const Console& console, const report::Report& report, const std::string& page) {
   if (page.empty()) return;
   {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "cli/interrupts.hpp"
@@ -136,11 +135,15 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
 
 /// Before minutes are spent on what cannot be written.
 void check_output(const QuantizeArguments& arguments) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(arguments.model, arguments.output, ignored)) {
-    throw Error(fmt::format("-o {}: that is the model itself, which stays as it is\nGive the result a name of its own",
-                            arguments.output));
-  }
+  std::vector<NamedFile> written = report_files(arguments.report);
+  written.push_back({"-o", arguments.output});
+  written.push_back({"--write-cache", arguments.write_cache});
+  written.push_back({"--state", arguments.state});
+  std::vector<NamedFile> read = tensor_files("--data", arguments.data);
+  read.push_back({"the model itself", arguments.model});
+  read.push_back({"the recipe", arguments.recipe});
+  read.push_back({"the file of --cache", arguments.cache});
+  check_files_apart(written, read);
   const DeferInterrupts defer;
   const AtomicFile probe(arguments.output);
 }

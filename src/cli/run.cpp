@@ -29,6 +29,7 @@ std::string type_text(const TensorData& tensor) {
 
 Exit run(const Console& console, const Arguments& arguments) {
   check_tensor_file(arguments.output);
+  check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, tensor_files("--input", arguments.inputs)));
   const TensorMap inputs = read_tensors("--input", arguments.inputs);
   warn_of_nan(console, "--input", inputs);
   const Model model = read(arguments.model, shapes_of(inputs));

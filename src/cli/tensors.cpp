@@ -29,6 +29,25 @@ std::string names_of(const NpzArrays& arrays) {
   return names;
 }
 
+/// NAME=FILE.npz:ARRAY in its parts; name and array may be missing.
+struct TensorText {
+  std::string name;
+  std::string file;
+  std::string array;
+};
+
+TensorText parts_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) return {"", text, ""};
+  TensorText parts{text.substr(0, equals), text.substr(equals + 1), ""};
+  const std::size_t colon = parts.file.rfind(':');
+  if (colon != std::string::npos && is_archive(parts.file.substr(0, colon))) {
+    parts.array = parts.file.substr(colon + 1);
+    parts.file.resize(colon);
+  }
+  return parts;
+}
+
 /// The array of an archive that an input takes; no other is read.
 NpyArray choose(const NpzFile& archive, const std::string& input, const std::string& wanted, const std::string& what) {
   const std::string& name = wanted.empty() ? input : wanted;
@@ -50,21 +69,13 @@ TensorMap read_tensors(const std::string& option, const std::vector<std::string>
   };
   for (const std::string& text : texts) {
     const std::string what = fmt::format("{} {}", option, text);
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) {
+    const auto [name, file, array] = parts_of(text);
+    if (text.find('=') == std::string::npos) {
       if (!is_archive(text)) {
         throw Error(fmt::format("{}: no name\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
       }
-      for (const auto& [name, array] : read_npz(text)) add(text, name, array);
+      for (const auto& [key, values] : read_npz(text)) add(text, key, values);
       continue;
-    }
-    const std::string name = text.substr(0, equals);
-    std::string file = text.substr(equals + 1);
-    std::string array;
-    const std::size_t colon = file.rfind(':');
-    if (colon != std::string::npos && is_archive(file.substr(0, colon))) {
-      array = file.substr(colon + 1);
-      file.resize(colon);
     }
     if (std::filesystem::is_directory(file)) {
       throw Error(
@@ -80,6 +91,12 @@ TensorMap read_tensors(const std::string& option, const std::vector<std::string>
     }
   }
   return tensors;
+}
+
+std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& texts) {
+  std::vector<NamedFile> files;
+  for (const std::string& text : texts) files.push_back({"a file of " + option, parts_of(text).file});
+  return files;
 }
 
 void warn_of_nan(const Console& console, const std::string& option, const TensorMap& tensors) {

@@ -7,12 +7,16 @@
 
 #include "adapters/openvino/cpu_engine.hpp"
 #include "cli/console.hpp"
+#include "cli/output_files.hpp"
 
 namespace graft::cli {
 
 /// Each text is NAME=FILE.npy, NAME=FILE.npz:ARRAY, NAME=FILE.npz (one array inside, or one called NAME) or FILE.npz
 /// (every array under its own name). Throws Error quoting the option and naming the file.
 [[nodiscard]] TensorMap read_tensors(const std::string& option, const std::vector<std::string>& texts);
+
+/// The files of such texts, or whatever else stands there.
+[[nodiscard]] std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& texts);
 
 /// Warns of each input of an option that has NaN, with their number: what is calculated from NaN shows little else.
 void warn_of_nan(const Console& console, const std::string& option, const TensorMap& tensors);

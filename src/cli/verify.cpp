@@ -456,9 +456,15 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
 }
 
 Exit verify(const Console& console, const Arguments& arguments) {
+  std::vector<NamedFile> written = report_files(arguments.report);
+  if (!arguments.reduce.empty()) {
+    for (const std::string& file : reduced_files(arguments.reduce).names()) written.push_back({"--reduce", file});
+  }
+  std::vector<NamedFile> read = tensor_files("--data", arguments.data);
+  for (const std::string& file : arguments.files) read.push_back({"a model that is compared", file});
+  check_files_apart(written, read);
   check_report(arguments.report);
   const bool layers = arguments.layers || !arguments.reduce.empty() || !arguments.emulate.empty();
-  if (!arguments.reduce.empty()) static_cast<void>(reduced_files(arguments.reduce));
   auto options = options_of<VerifyOptions>(arguments);
   for (const TensorMap& data : options.data) warn_of_nan(console, "--data", data);
   options.across_formats = true;

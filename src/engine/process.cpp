@@ -27,6 +27,8 @@ namespace {
 constexpr int poll_milliseconds = 100;
 /// With a child that does not end when it is told to.
 constexpr std::chrono::seconds patience{5};
+/// With what still comes through the outputs of a child that has ended.
+constexpr std::chrono::seconds afterwards{1};
 
 class Descriptor {
  public:
@@ -69,14 +71,19 @@ struct Stream {
     if (*on_line) (*on_line)(line);
   }
 
+  /// Hands on the last line, which nothing ended.
+  void finish() {
+    if (!pending.empty()) emit(pending);
+    pending.clear();
+  }
+
   /// False at the end of the stream.
   bool read_some() {
     std::array<char, 65536> buffer{};
     const ::ssize_t count = ::read(reader.get(), buffer.data(), buffer.size());
     if (count < 0) return errno == EINTR || errno == EAGAIN;
     if (count == 0) {
-      if (!pending.empty()) emit(pending);
-      pending.clear();
+      finish();
       return false;
     }
     pending.append(buffer.data(), static_cast<std::size_t>(count));
@@ -181,6 +188,17 @@ struct ChildProcess::State {
   std::array<Stream*, 2> open{&output, &error};
   ::pid_t child = 0;
   std::optional<std::chrono::steady_clock::time_point> stopped;
+  std::optional<std::chrono::steady_clock::time_point> ended;
+
+  /// Leaves its exit status where it is, so that no other process gets the number of the group.
+  bool has_ended() {
+    ::siginfo_t info{};
+    if (!ended && ::waitid(P_PID, static_cast<::id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == child) {
+      ended = std::chrono::steady_clock::now();
+    }
+    return ended.has_value();
+  }
 
   void stop() {
     stopped = std::chrono::steady_clock::now();
@@ -255,10 +273,19 @@ bool ChildProcess::read_some() {
   for (std::size_t i = 0; i < open.size(); ++i) {
     polled[i] = {.fd = open[i] == nullptr ? -1 : open[i]->reader.get(), .events = POLLIN, .revents = 0};
   }
-  (void)::poll(polled.data(), polled.size(), poll_milliseconds);
+  const bool ended = state_->has_ended();
+  const int ready = ::poll(polled.data(), polled.size(), poll_milliseconds);
   state_->stop_if_asked();
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (polled[i].revents != 0 && !open[i]->read_some()) open[i] = nullptr;
+  }
+  // What it started, and it outlived, may hold the outputs open for ever, out of reach in a session of its own. What the
+  // child itself wrote has come when there is nothing to read.
+  if (ended && (ready == 0 || std::chrono::steady_clock::now() - *state_->ended > afterwards)) {
+    for (Stream*& stream : open) {
+      if (stream != nullptr) stream->finish();
+      stream = nullptr;
+    }
   }
   return open[0] != nullptr || open[1] != nullptr;
 }

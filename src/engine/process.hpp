@@ -38,7 +38,8 @@ class ChildProcess {
   void write_line(std::string_view line);
   /// Closes its standard input.
   void close_input();
-  /// Waits a little for output and hands on what has come; false when the child has closed both its outputs.
+  /// Waits a little for output and hands on what has come; false when both outputs are closed, or the child has ended
+  /// and what it left behind holds them open.
   bool read_some();
   /// Its end.
   ProcessResult wait();

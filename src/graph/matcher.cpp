@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -371,9 +372,24 @@ std::string operators_of(const Expression& expression, const std::vector<Line>& 
   return text.empty() ? "something else" : text;
 }
 
+/// Where each node of a graph stands in its topological order. Made once for all attempts: thousands of matches in a
+/// long chain took seconds otherwise.
+struct Place {
+  Node* node;
+  std::size_t position;
+};
+using Order = std::unordered_map<const Node*, Place>;
+
+Order order_of(const Graph& graph) {
+  Order order;
+  for (Node* node : graph.nodes()) order.emplace(node, Place{node, order.size()});
+  return order;
+}
+
 class Search {
  public:
-  explicit Search(const Pattern::Data& pattern) : pattern_(pattern), line_nodes_(pattern.lines.size(), nullptr) {}
+  Search(const Pattern::Data& pattern, const Order& order)
+      : pattern_(pattern), order_(order), line_nodes_(pattern.lines.size(), nullptr) {}
 
   std::optional<Match> run(Node& root) {
     root_ = &root;
@@ -606,13 +622,16 @@ class Search {
       }
     }
     const std::set<const Node*> inside(matched_.begin(), matched_.end());
-    for (Node* node : root_->graph->nodes()) {
-      if (inside.contains(node)) match.nodes.push_back(node);
+    for (const Node* node : inside) {
+      if (const auto place = order_.find(node); place != order_.end()) match.nodes.push_back(place->second.node);
     }
+    std::sort(match.nodes.begin(), match.nodes.end(),
+              [&](const Node* a, const Node* b) { return order_.at(a).position < order_.at(b).position; });
     return match;
   }
 
   const Pattern::Data& pattern_;
+  const Order& order_;
   Node* root_ = nullptr;
   std::map<std::string, Value*, std::less<>> values_;
   std::map<std::string, TensorData, std::less<>> constants_;
@@ -623,6 +642,13 @@ class Search {
   std::size_t furthest_ = 0;
   std::string reason_;
 };
+
+std::optional<Match> match_in_order(const Pattern& pattern, Node& root, const Order& order, NearMiss* near) {
+  Search search(pattern.data(), order);
+  auto found = search.run(root);
+  if (!found && near != nullptr) *near = {&root, search.furthest(), pattern.data().node_count, search.reason()};
+  return found;
+}
 
 }  // namespace
 
@@ -664,20 +690,18 @@ std::optional<std::string> Match::text(std::string_view name) const {
 }
 
 std::optional<Match> match(const Pattern& pattern, Node& root, NearMiss* near) {
-  Search search(pattern.data());
-  auto found = search.run(root);
-  if (!found && near != nullptr) *near = {&root, search.furthest(), pattern.data().node_count, search.reason()};
-  return found;
+  return match_in_order(pattern, root, order_of(*root.graph), near);
 }
 
 MatchResult find_matches(const Pattern& pattern, Graph& graph) {
   MatchResult result;
   std::set<const Node*> taken;
+  const Order order = order_of(graph);
   for (Node* node : graph.nodes()) {
     const auto& types = pattern.root_types();
     if (std::find(types.begin(), types.end(), node->op_type) == types.end()) continue;
     NearMiss near;
-    auto found = match(pattern, *node, &near);
+    auto found = match_in_order(pattern, *node, order, &near);
     if (!found) {
       if (near.matched_nodes >= 2) result.near_misses.push_back(std::move(near));
       continue;

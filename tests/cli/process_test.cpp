@@ -65,6 +65,21 @@ TEST(RunProcess, standard_input_is_empty) {
   EXPECT_EQ(run_shell("cat; echo end").lines, (std::vector<std::string>{"end"}));
 }
 
+/// It holds the outputs open, and no signal to the child's group reaches it. It ends when this test has ended.
+TEST(RunProcess, what_outlives_the_child_in_a_session_of_its_own_is_not_waited_for) {
+  const std::string outlives = "setsid sh -c 'while kill -0 $0 2>/dev/null; do sleep 0.1; done' " +
+                               std::to_string(::getpid()) + " & ";
+  const Output output = run_shell(outlives + "echo one; printf two; exit 3");
+  EXPECT_EQ(output.lines, (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(output.result.exit_code, 3);
+}
+
+TEST(RunProcess, nor_what_writes_on) {
+  const Output output = run_shell("setsid sh -c 'while kill -0 $0 2>/dev/null; do echo more; done' " +
+                                  std::to_string(::getpid()) + " & exit 4");
+  EXPECT_EQ(output.result.exit_code, 4);
+}
+
 TEST(ChildProcess, is_talked_to) {
   std::vector<std::string> lines;
   ChildProcess child(

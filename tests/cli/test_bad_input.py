@@ -341,3 +341,37 @@ def test_external_data_behind_a_link(graft, tmp_path, out):
     (tmp_path / "model" / "w.bin").symlink_to(tmp_path / "secret.bin")
     path = save(tmp_path / "model" / "m.onnx", add(), [("x", [2])], [("y", [2])], [tensor(location="w.bin")])
     refused(graft(*READERS[ONE](path, out)), out, "'w'", "link")
+
+
+WRITES_OVER = {
+    "convert -o": ["convert", "m.onnx", "-o", "m.onnx"],
+    "convert --report": ["convert", "m.onnx", "-o", "o.onnx", "--report", "m.onnx"],
+    "quantize -o": ["quantize", "m.onnx", "--precision", "f16", "-o", "m.onnx"],
+    "quantize --report": ["quantize", "m.onnx", "--precision", "f16", "-o", "o.onnx", "--report", "m.onnx"],
+    "quantize --state": ["quantize", "m.onnx", "--precision", "int8", "--data", "d.npz", "--state", "m.onnx", "-o", "o"],
+    "build -o": ["build", "m.onnx", "-o", "m.onnx", "--target", "sm89"],
+    "build --timing-cache": ["build", "m.onnx", "-o", "o.engine", "--timing-cache", "m.onnx"],
+    "inspect --report": ["inspect", "m.onnx", "--report", "m.onnx"],
+    "verify --report": ["verify", "m.onnx", "m.onnx", "--report", "m.onnx"],
+    "verify --reduce": ["verify", "m.onnx", "m.onnx", "--reduce", "m.onnx"],
+    "bench --report": ["bench", "m.onnx", "--report", "m.onnx"],
+    "run -o": ["run", "m.onnx", "--input", "image=d.npz:images", "-o", "d.npz"],
+    "through a link": ["inspect", "m.onnx", "--report", "link.html"],
+    "the JSON of a report": ["inspect", "m.onnx.json", "--report", "m.onnx"],
+    "twice": ["convert", "m.onnx", "-o", "o.onnx", "--report", "./o.onnx"],
+    "engine and timing cache": ["build", "m.onnx", "-o", "o.engine", "--timing-cache", "o.engine"],
+}
+
+
+@pytest.mark.parametrize("case", WRITES_OVER)
+def test_nothing_is_written_over_what_is_read(graft, tmp_path, case):
+    files = {"m.onnx": DIGITS, "m.onnx.json": DIGITS, "d.npz": DIGITS_DATA}
+    for name, source in files.items():
+        (tmp_path / name).write_bytes(source.read_bytes())
+    (tmp_path / "link.html").symlink_to("m.onnx")
+    answer = graft(*WRITES_OVER[case], cwd=tmp_path)
+    assert answer.code == 2, (answer.out, answer.err)
+    assert "name of" in answer.err  # its own
+    for name, source in files.items():
+        assert (tmp_path / name).read_bytes() == source.read_bytes(), name
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*files, "link.html"])

@@ -136,16 +136,23 @@ class Children:
         """Kills what there is of it and of what it started. Returns its exit code."""
         with self._lock:
             if worker.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
+                # Of a group in which some are another user's, the others get the signal.
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(worker.pid, signal.SIGKILL)
             code = worker.wait()
             self._workers.discard(worker.pid)
-            # The children of one that is killed become children in their turn.
-            while self._adopts and (orphans := children_of(os.getpid()) - self._workers):
+            # The children of one that is killed become children in their turn. One that runs as another user cannot be
+            # killed, so it is not waited for.
+            beyond: set[int] = set()
+            while self._adopts and (orphans := children_of(os.getpid()) - self._workers - beyond):
                 for orphan in orphans:
-                    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                    try:
                         os.kill(orphan, signal.SIGKILL)
                         os.waitpid(orphan, 0)
+                    except PermissionError:
+                        beyond.add(orphan)
+                    except (ProcessLookupError, ChildProcessError):
+                        pass
         return code
 
 

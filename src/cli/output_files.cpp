@@ -1,0 +1,44 @@
+// By what the names stand for, links followed, whether the files exist yet or not.
+#include "cli/output_files.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "graft/error.hpp"
+
+namespace graft::cli {
+namespace {
+
+bool is_one_file(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return false;
+  std::error_code ignored;
+  if (std::filesystem::equivalent(a, b, ignored)) return true;
+  const std::filesystem::path first = std::filesystem::weakly_canonical(a, ignored);
+  const std::filesystem::path second = std::filesystem::weakly_canonical(b, ignored);
+  return !first.empty() && first == second;
+}
+
+}  // namespace
+
+void check_files_apart(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read) {
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const NamedFile& file = written[i];
+    // Nothing is lost in /dev/null.
+    std::error_code ignored;
+    if (std::filesystem::exists(file.path, ignored) && !std::filesystem::is_regular_file(file.path, ignored)) continue;
+    for (const NamedFile& other : read) {
+      if (!is_one_file(file.path, other.path)) continue;
+      throw Error(fmt::format("{} {}: that is {}, which stays as it is\nGive the result a name of its own", file.what,
+                              file.path, other.what));
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (!is_one_file(file.path, written[k].path)) continue;
+      throw Error(fmt::format("{} {}: {} writes that file as well\nGive each a name of its own", file.what, file.path,
+                              written[k].what));
+    }
+  }
+}
+
+}  // namespace graft::cli
