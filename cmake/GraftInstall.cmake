@@ -14,7 +14,13 @@ if(TARGET graft AND GRAFT_WITH_OPENVINO)
   file(GLOB licenses "${GRAFT_SITE_PACKAGES}/openvino-*.dist-info/licenses")
   install(DIRECTORY "${licenses}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}/openvino")
   file(RELATIVE_PATH up "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}/graft")
-  set_property(TARGET graft PROPERTY INSTALL_RPATH "$ORIGIN/${up}")
+  # Built as it is installed, with a link in the place of the folder: CMake ends a search path that it is to change while
+  # installing with an empty entry, and the loader takes that for the working directory.
+  set_target_properties(graft PROPERTIES INSTALL_RPATH "$ORIGIN/${up}" BUILD_WITH_INSTALL_RPATH ON)
+  get_filename_component(libraries_link "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${up}" ABSOLUTE)
+  get_filename_component(libraries_folder "${libraries_link}" DIRECTORY)
+  file(MAKE_DIRECTORY "${libraries_folder}")
+  file(CREATE_LINK "${GRAFT_SITE_PACKAGES}/openvino/libs" "${libraries_link}" SYMBOLIC)
 endif()
 
 foreach(target graft graft_c graft_plugins graft_stand_ins)

@@ -137,7 +137,7 @@ function(graft_add_plugin_library name)
   target_link_libraries(${name} PRIVATE graft::core)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
-                        CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}")
+                        CUDA_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}" SKIP_BUILD_RPATH ON)
 endfunction()
 
 # graft_add_stand_ins(<name> PLUGINS <plugin library>)

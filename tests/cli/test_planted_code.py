@@ -1,8 +1,10 @@
 # Python files in the working directory, named like modules that Graft's children import: none of them runs.
 import os
+import re
+import subprocess
 
 import pytest
-from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, needs_plugin_library
+from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, PROGRAM, needs_plugin_library
 
 COMMANDS = {
     "doctor": ["doctor"],
@@ -41,3 +43,15 @@ def test_nothing_of_the_working_directory_runs(graft, planted, command, path):
     ran = planted / "ran"
     assert not ran.exists(), ran.read_text()
     assert answer.code in (0, 3 if command in ("doctor", "bench") else 0), answer.err
+
+
+def test_no_library_of_the_working_directory_is_loaded(graft, tmp_path):
+    """Files named like the libraries that the program needs; the loader would take one from an empty entry of the
+    program's search path before the system's, and fail."""
+    text = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
+    assert "libc.so.6" in needed
+    for name in needed:
+        (tmp_path / name).write_bytes(b"no library")
+    answer = graft("ops", cwd=tmp_path)
+    assert answer.code == 0, answer.err
