@@ -10,6 +10,7 @@
 #include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
+#include "cli/tensors.hpp"
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
 #include "import/read_model.hpp"

@@ -131,7 +131,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   }
   if (!chosen.met) {
     console.warn(
-        fmt::format("an output has less than {:g} dB of signal to noise, and keeping more in f32 does not help\n"
+        fmt::format("an output has less than {:g} dB of signal to noise, and no more nodes were found that help in f32\n"
                     "`graft verify {} {} --layers` shows where it goes; --limit says what is enough",
                     chosen.limit_db, arguments.model, arguments.output));
   }

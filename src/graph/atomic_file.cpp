@@ -49,7 +49,12 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::fail(const char* what) const {
-  throw Error(fmt::format("{}: {}: {}", path_.string(), what, std::generic_category().message(errno)));
+  const int reason = errno;
+  std::error_code ignored;
+  const std::filesystem::path folder = target_.parent_path();
+  const bool has_folder = folder.empty() || std::filesystem::exists(folder, ignored);
+  throw Error(fmt::format("{}: {}: {}{}", path_.string(), what, std::generic_category().message(reason),
+                          has_folder ? "" : fmt::format("\nMake its folder first: mkdir -p {}", folder.string())));
 }
 
 void AtomicFile::write(std::string_view bytes) {

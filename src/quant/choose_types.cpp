@@ -68,6 +68,7 @@ using KeptNodes = std::map<std::string, KeptNode, std::less<>>;
 struct NodeLoss {
   const Node* node;
   double lost_db;
+  bool vanishes = false;  ///< It reads or gives numbers that are too small for the type.
 };
 
 class Chooser {
@@ -374,12 +375,30 @@ class Chooser {
     return found;
   }
 
+  /// Whether a tensor that the node reads or gives is lost by rounding it alone: f16 has nothing between 0 and 6e-8.
+  [[nodiscard]] bool handles_what_vanishes(const Node& node) const {
+    constexpr double most_is_left_db = 3;
+    const auto vanishes = [&](const Value* value) {
+      const TensorEffect* found = value == nullptr ? nullptr : effect(*value);
+      return found != nullptr && found->rounding.overflow == 0 &&
+             found->rounding.snr_db.value_or(perfect_db) < most_is_left_db;
+    };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), vanishes) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), vanishes);
+  }
+
   std::vector<NodeLoss> losses(const KeptNodes& kept) {
     const auto decibels_of = tensor_decibels(kept);
     std::vector<NodeLoss> losses;
     for (const Node* node : graph().nodes()) {
       const auto own = decibels_of.find(key_of(*node));
-      if (own == decibels_of.end() || works_in_any_type(*node)) continue;
+      if (works_in_any_type(*node)) continue;
+      // All of them, and not the first alone: behind it there is nothing left to lose, but it would be lost there too.
+      if (has_f32_output(*node) && !node->is("Cast") && handles_what_vanishes(*node)) {
+        if (!kept.contains(key_of(*node))) losses.push_back({node, perfect_db, true});
+        continue;
+      }
+      if (own == decibels_of.end()) continue;
       double before = perfect_db;
       for (const Value* input : node->inputs) {
         const auto found = input == nullptr ? decibels_of.end() : decibels_of.find(input->name);
@@ -420,8 +439,11 @@ class Chooser {
   [[nodiscard]] KeptNodes kept_with(const std::vector<NodeLoss>& losing, std::size_t count, std::size_t steps) const {
     KeptNodes more = kept_;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto& [node, lost_db] = losing[i];
-      const std::string lost = lost_db > perfect_db ? "breaks" : fmt::format("loses {:.0f} dB", lost_db);
+      const auto& [node, lost_db, vanishes] = losing[i];
+      const std::string lost = vanishes ? fmt::format("handles numbers that are too small for {}",
+                                                      graft::to_string(options_.precision))
+                               : lost_db > perfect_db ? "breaks"
+                                                      : fmt::format("loses {:.0f} dB", lost_db);
       for (const Node* member : region(*node, steps)) {
         const std::string reason = member == node
                                        ? fmt::format("it {}", lost)

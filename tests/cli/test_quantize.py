@@ -539,6 +539,20 @@ def test_a_limit_that_cannot_be_met(graft, tmp_path):
     assert result["met"] is False
 
 
+def test_a_chain_of_numbers_that_vanish_in_f16_is_kept_whole(graft, tmp_path):
+    """In f16 the first of them is 0, and behind it there is nothing left to lose; each of them needs f32."""
+    nodes = [node("MatMul", "x w", "m"), node("Mul", "m small", "t0"), node("Mul", "t0 small", "t1")]
+    nodes += [node("Tanh", f"t{i}", f"t{i + 1}") for i in range(1, 6)]
+    nodes += [node("Mul", "t6 large", "u"), node("Mul", "u large", "v"), node("MatMul", "v w", "y")]
+    weights = [weight("w", 32, 32), numpy_helper.from_array(np.float32(1e-5), "small")]
+    weights.append(numpy_helper.from_array(np.float32(6e4), "large"))
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4, 32])], [("y", [4, 32])], weights)
+    result = quantize(graft, model, tmp_path / "o.onnx")
+    assert result["met"] is True
+    assert any("too small for f16" in reason for reason in kept(result).values())
+    assert {"t0", "t1", "t3", "t6"} <= kept(result).keys()
+
+
 @pytest.mark.parametrize("layers", [6, 24])
 def test_a_limit_that_nothing_meets_takes_as_many_trials_for_any_network(graft, tmp_path, layers):
     """Each trial compiles and runs the whole network."""
