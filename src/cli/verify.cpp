@@ -48,13 +48,20 @@ struct Arguments {
   const CLI::Option* snr_option = nullptr;
 };
 
+/// Of an output that was run, and of all of them.
+std::string verdict_text(bool equal, bool nothing_compared) {
+  if (!equal) return "differs";
+  return nothing_compared ? "nothing compared" : "same";
+}
+
 Json to_json(const OutputReport& output) {
   const Difference& worst = output.worst;
   return {{"reference_name", output.reference_name},
           {"candidate_name", output.candidate_name},
           {"reference_type", output.reference_type},
           {"candidate_type", output.candidate_type},
-          {"equal", output.equal()},
+          {"equal", output.equal() && !output.nothing_compared()},
+          {"verdict", verdict_text(output.equal(), output.nothing_compared())},
           {"failed_runs", output.failed_runs},
           {"worst_run", output.worst_run},
           {"tolerance",
@@ -64,6 +71,7 @@ Json to_json(const OutputReport& output) {
             {"snr_db", number(output.tolerance.snr_db)},
             {"why", output.why_tolerance}}},
           {"elements", worst.count},
+          {"compared", output.compared},
           {"mismatched", worst.mismatched},
           {"within_noise", worst.within_noise},
           {"max_absolute", number(worst.worst_absolute())},
@@ -77,6 +85,7 @@ Json to_json(const OutputReport& output) {
           {"same_top", output.figures.same_top},
           {"first_index", worst.first_index},
           {"incomparable", worst.incomparable},
+          {"selection", cli::to_json(worst.selection)},
           {"noise_floor", cli::to_json(output.floor)},
           {"note", output.note}};
 }
@@ -332,11 +341,16 @@ void split_data(const Model& reference, const Model& candidate, std::vector<Tens
   data = std::move(runs);
 }
 
-report::Report new_page(const Pair& files, bool equal, std::size_t runs, const std::vector<std::string>& inputs) {
+std::string result_text(bool equal, bool nothing_compared) {
+  if (!equal) return "not the same";
+  return nothing_compared ? "not compared" : "the same";
+}
+
+report::Report new_page(const Pair& files, const std::string& result, std::size_t runs,
+                        const std::vector<std::string>& inputs) {
   report::Report page = new_model_report("verify", files.candidate.model);
   page.summary.push_back({"reference", files.reference.model});
-  page.summary.push_back(
-      {"result", fmt::format("{} on {}", equal ? "the same" : "not the same", count_text(runs, "run"))});
+  page.summary.push_back({"result", fmt::format("{} on {}", result, count_text(runs, "run"))});
   for (const std::string& input : inputs) page.summary.push_back({"input", input});
   return page;
 }
@@ -413,6 +427,13 @@ void warn_of_noise(const Console& console, const Arguments& arguments, const std
               : "the given data are badly conditioned for this network"));
 }
 
+void warn_of_nothing_compared(const Console& console, const Arguments& arguments, const std::string& output) {
+  console.warn(fmt::format(
+      "nothing was compared of output '{}': in no run has it an element that is a finite number in both models; {}",
+      output,
+      arguments.data.empty() ? "give real inputs with --data, or their numbers with --range" : "give other data"));
+}
+
 Exit verify_layers(const Console& console, const Arguments& arguments, const Pair& files, const Model& reference,
                    const Model& candidate, LayerOptions options) {
   Progress progress(console);
@@ -426,6 +447,9 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   say_ranges(console, options.ranges);
   say(console, result);
   warn_of_noise(console, arguments, tensors_of(result));
+  for (const LayerComparison& layer : result.layers) {
+    if (layer.nothing_compared()) warn_of_nothing_compared(console, arguments, layer.reference);
+  }
   const std::string hidden = hidden_difference_text(result);
   if (!hidden.empty()) console.warn(hidden);
   Json json = cli::to_json(result);
@@ -445,14 +469,15 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
     console.say(fmt::format("{} was not written: there is no node to reduce it to", arguments.reduce));
   }
   if (!arguments.report.empty()) {
-    report::Report page = new_page(files, result.equal(), result.runs, result.inputs);
+    report::Report page =
+        new_page(files, result_text(result.equal(), result.nothing_compared()), result.runs, result.inputs);
     if (result.first) page.summary.push_back({"first divergence", first_divergence_text(result)});
     if (!hidden.empty()) page.summary.push_back({"inside", hidden});
     add_comparison(page, candidate, tensors_of(result), result.problems);
     write_report(console, page, arguments.report);
   }
   console.result(json);
-  return result.equal() ? Exit::done : Exit::answer_is_no;
+  return result.equal() && !result.nothing_compared() ? Exit::done : Exit::answer_is_no;
 }
 
 Exit verify(const Console& console, const Arguments& arguments) {
@@ -500,9 +525,11 @@ Exit verify(const Console& console, const Arguments& arguments) {
                                  ? output.reference_name
                                  : fmt::format("{} / {}", output.reference_name, output.candidate_name);
     const bool was_run = report.runs > 0;
-    table.add({!was_run         ? Cell("not run", Colour::faint)
-               : output.equal() ? Cell("same", Colour::good)
-                                : Cell("differs", Colour::bad),
+    table.add({!was_run ? Cell("not run", Colour::faint)
+                        : Cell(verdict_text(output.equal(), output.nothing_compared()), !output.equal() ? Colour::bad
+                                                                                        : output.nothing_compared()
+                                                                                            ? Colour::caution
+                                                                                            : Colour::good),
                {name, Colour::strong},
                output.reference_type,
                was_run ? output.worst.to_string() : ""});
@@ -517,20 +544,28 @@ Exit verify(const Console& console, const Arguments& arguments) {
   }
   for (const std::string& problem : report.problems) table.add({Cell("differs", Colour::bad), problem});
 
-  const bool equal = report.equal();
+  const bool equal = report.equal() && !report.nothing_compared();
+  const std::string result = result_text(report.equal(), report.nothing_compared());
   const std::string made_up = arguments.data.empty() ? "made-up inputs" : "the given data";
   std::string inputs;
   for (const std::string& input : report.inputs) inputs += (inputs.empty() ? "" : ", ") + input;
   console.say(fmt::format("{}: {} on {} ({})",
-                          equal ? console.paint("the same", Colour::good) : console.paint("not the same", Colour::bad),
+                          console.paint(result, equal            ? Colour::good
+                                                : report.equal() ? Colour::caution
+                                                                 : Colour::bad),
                           count_text(report.runs, "run"), made_up, inputs));
   say_files(console, files);
   say_ranges(console, options.ranges);
   console.say(table);
   const std::vector<ComparedTensor> tensors = tensors_of(report);
   warn_of_noise(console, arguments, tensors);
+  for (const OutputReport& output : report.outputs) {
+    if (report.runs > 0 && output.nothing_compared()) {
+      warn_of_nothing_compared(console, arguments, output.reference_name);
+    }
+  }
   if (!arguments.report.empty()) {
-    report::Report page = new_page(files, equal, report.runs, report.inputs);
+    report::Report page = new_page(files, result, report.runs, report.inputs);
     page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
     add_comparison(page, candidate, tensors, report.problems);
     write_report(console, page, arguments.report);
@@ -538,6 +573,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
   console.result({{"schema", "graft.verify"},
                   {"version", 1},
                   {"equal", equal},
+                  {"verdict", result},
                   {"reference", files.reference.model},
                   {"candidate", files.candidate.model},
                   {"runs", report.runs},

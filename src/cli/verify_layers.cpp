@@ -42,6 +42,7 @@ Json to_json(const Difference& difference) {
           {"nan_disagreements", difference.nan_disagreements},
           {"infinity_disagreements", difference.infinity_disagreements},
           {"first_index", difference.first_index},
+          {"selection", cli::to_json(difference.selection)},
           {"incomparable", difference.incomparable}};
 }
 
@@ -69,7 +70,8 @@ Json to_json(const LayerComparison& layer) {
                {"is_output", layer.is_output},
                {"reference_type", layer.reference_type},
                {"candidate_type", layer.candidate_type},
-               {"equal", layer.equal()},
+               {"equal", layer.equal() && !layer.nothing_compared()},
+               {"compared", layer.compared},
                {"failed_runs", layer.failed_runs},
                {"worst_run", layer.worst_run},
                {"tolerance",
@@ -104,6 +106,7 @@ Cell verdict_of(const LayerReport& report, std::size_t index) {
   if (!layer.not_compared.empty()) return {"not compared", Colour::caution};
   if (report.first && report.first->layer == index) return {"first", Colour::bad};
   if (!layer.equal()) return {"differs", Colour::bad};
+  if (layer.nothing_compared()) return {"nothing compared", Colour::caution};
   if (layer.layout) return {"other order", Colour::caution};
   return {"same", Colour::good};
 }
@@ -339,7 +342,8 @@ Json to_json(const LayerReport& report) {
   }
   return {{"schema", schema},
           {"version", schema_version},
-          {"equal", report.equal()},
+          {"equal", report.equal() && !report.nothing_compared()},
+          {"nothing_compared", report.nothing_compared()},
           {"runs", report.runs},
           {"inputs", report.inputs},
           {"problems", report.problems},

@@ -193,6 +193,15 @@ Json to_json(const std::optional<NoiseFloor>& floor) {
           {"says_little", floor->says_little()}};
 }
 
+Json to_json(const std::optional<SelectionDifference>& selection) {
+  if (!selection) return {};
+  return {{"axis", selection->axis},
+          {"lowest", selection->lowest},
+          {"highest", selection->highest},
+          {"without_partner", selection->without_partner},
+          {"without_partner_between_draws", selection->between_draws}};
+}
+
 std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
   std::vector<ComparedTensor> tensors;
   for (const OutputReport& output : report.outputs) {

@@ -37,6 +37,7 @@ struct ComparedTensor {
 
 /// null without one.
 [[nodiscard]] Json to_json(const std::optional<NoiseFloor>& floor);
+[[nodiscard]] Json to_json(const std::optional<SelectionDifference>& selection);
 
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const VerifyReport& report);
 

@@ -7,8 +7,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string_view>
 
+#include "graft/error.hpp"
 #include "graph/operator_node.hpp"
 #include "verify/noise_floor.hpp"
 #include "verify/pieces.hpp"
@@ -68,6 +70,7 @@ class Comparison {
       result_.snr_db = decibels * std::log10(squares_reference_ / squares_error_);
     }
     if (tolerance_.snr_db) judge_all();
+    if (others_ != 0) judge_others();
     if (finite_ && squares_reference_ > 0 && squares_candidate_ > 0) {
       result_.cosine = product_ / (std::sqrt(squares_reference_) * std::sqrt(squares_candidate_));
     }
@@ -78,6 +81,7 @@ class Comparison {
 
  private:
   void add(double reference, double candidate, double difference) {
+    ++result_.finite;
     product_ += reference * candidate;
     squares_error_ += difference * difference;
     squares_reference_ += reference * reference;
@@ -95,6 +99,12 @@ class Comparison {
     } else if (difference > 0) {
       double allowed =
           tolerance_.absolute + tolerance_.relative * std::abs(reference) + tolerance_.of_largest * largest_;
+      if (difference > allowed && floor_ != nullptr && floor_->most_others() > 0) {
+        if (others_++ == 0) keep_first(reference, candidate);
+        if (noise() == 0) ++unexpected_;
+        ++result_.count;
+        return;
+      }
       if (const double floor = difference > allowed ? noise() : 0; floor > 0) {
         allowed += NoiseFloor::factor * floor;
         if (difference <= allowed) ++result_.within_noise;
@@ -130,6 +140,18 @@ class Comparison {
     if (excess > 1) result_.mismatched += differing_;
   }
 
+  /// Integers without a size: NoiseFloor::factor times as many as in one draw, and hardly any that no draw changed.
+  void judge_others() {
+    constexpr std::int64_t share = 4;
+    const std::int64_t most = floor_->most_others();
+    const auto allowed = NoiseFloor::factor * static_cast<double>(most);
+    const auto unexpected_allowed = static_cast<double>((most + share - 1) / share);
+    const double excess =
+        std::max(static_cast<double>(others_) / allowed, static_cast<double>(unexpected_) / unexpected_allowed);
+    result_.excess = std::max(result_.excess, excess);
+    (excess > 1 ? result_.mismatched : result_.within_noise) += others_;
+  }
+
   Tolerance tolerance_;
   const std::vector<std::int64_t>& dims_;
   double largest_;
@@ -138,12 +160,66 @@ class Comparison {
   double squares_reference_ = 0;
   double squares_candidate_ = 0;
   double squares_error_ = 0;
-  std::int64_t differing_ = 0;  // where they are judged together
+  std::int64_t others_ = 0;      // integers where the floor has no size
+  std::int64_t unexpected_ = 0;  // of those, where no draw changed any
+  std::int64_t differing_ = 0;   // where they are judged together
   bool finite_ = true;
   std::optional<std::int64_t> max_absolute_at_;
   std::optional<std::int64_t> max_relative_at_;
   Difference result_;
 };
+
+Difference other_dims(const TensorData& reference, const TensorData& candidate) {
+  Difference result;
+  result.incomparable = fmt::format("dimensions differ: {} in the reference, {} in the candidate",
+                                    text_of(reference.dims), text_of(candidate.dims));
+  return result;
+}
+
+/// Whether a size is as near to those of the draws as they are to each other.
+bool is_near(std::int64_t size, const SelectionDifference& draws) {
+  const std::int64_t spread = draws.highest - draws.lowest;
+  return size >= draws.lowest - spread && size <= draws.highest + spread;
+}
+
+/// Allowed are NoiseFloor::factor times as many elements without partner as the draws show, while that leaves half of
+/// all with one, and as many as the draws show in any case.
+Difference compare_selections(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
+                              const NoiseFloor& floor) {
+  const std::optional<SelectionDifference> draws = floor.selection();
+  const auto axis = only_other_axis(reference.dims, candidate.dims);
+  const bool is_comparable = draws && is_real(candidate.type) &&
+                             (reference.dims == candidate.dims || (axis == draws->axis)) &&
+                             is_near(candidate.dims[draws->axis], *draws);
+  if (!is_comparable) {
+    Difference result =
+        reference.dims == candidate.dims ? compare(reference, candidate, tolerance) : other_dims(reference, candidate);
+    if (draws && !result.incomparable.empty()) {
+      result.incomparable +=
+          fmt::format("; rounding alone gives {} to {} along axis {}", draws->lowest, draws->highest, draws->axis);
+    }
+    return result;
+  }
+  const Partners partners = find_partners(reference, candidate, draws->axis, tolerance);
+  Difference result;
+  result.selection = draws;
+  result.selection->without_partner = partners.without;
+  result.count = std::max(reference.element_count(), candidate.element_count());
+  result.finite = partners.finite;
+  result.nan_disagreements = partners.nan_on_one_side;
+  result.max_absolute = partners.largest_difference;
+  const std::int64_t half = result.count / 2;
+  const std::int64_t several = static_cast<std::int64_t>(NoiseFloor::factor) * draws->between_draws;
+  const std::int64_t allowed = std::max(draws->between_draws, std::min(several, half));
+  result.excess = allowed == 0 ? (partners.without == 0 ? 0 : infinity)
+                               : static_cast<double>(partners.without) / static_cast<double>(allowed);
+  if (partners.without > allowed || partners.nan_on_one_side != 0) {
+    result.mismatched = partners.without;
+  } else {
+    result.within_noise = partners.without;
+  }
+  return result;
+}
 
 double epsilon_of(ElementType type) {
   switch (type) {
@@ -308,6 +384,15 @@ double Difference::worst_relative() const {
 
 std::string Difference::to_string() const {
   if (!incomparable.empty()) return incomparable;
+  if (selection) {
+    std::string text = fmt::format(
+        "how many elements there are depends on rounding, so their numbers were compared without their order: of {} {} "
+        "{} no partner, where rounding alone leaves up to {} without; largest difference of the others {:.2g}",
+        count, selection->without_partner, selection->without_partner == 1 ? "has" : "have", selection->between_draws,
+        max_absolute);
+    if (nan_disagreements != 0) text += fmt::format("; {} are NaN in the candidate only", nan_disagreements);
+    return text;
+  }
   const auto largest = [&] {
     // An index of a scalar says nothing; two that are the same are said once.
     const auto at = [](const std::vector<std::int64_t>& index) {
@@ -329,21 +414,78 @@ std::string Difference::to_string() const {
   return text + both_nan;
 }
 
+Partners find_partners(const TensorData& reference, const TensorData& other, std::size_t axis,
+                       const Tolerance& tolerance) {
+  Partners partners;
+  const auto left = reference.numbers();
+  const auto right = other.numbers();
+  if (!left || !right) throw Error(Error::Kind::internal, "find_partners: tensors of no numbers");
+  const double of_largest = tolerance.of_largest > 0 ? tolerance.of_largest * largest_finite(reference) : 0;
+  const auto product = [&](std::size_t begin, std::size_t end) {
+    return std::accumulate(reference.dims.begin() + static_cast<std::ptrdiff_t>(begin),
+                           reference.dims.begin() + static_cast<std::ptrdiff_t>(end), std::size_t{1},
+                           [](std::size_t a, std::int64_t b) { return a * static_cast<std::size_t>(b); });
+  };
+  const std::size_t inner = product(axis + 1, reference.dims.size());
+  const std::size_t outer = product(0, axis);
+  /// Numbers of one slice from the smallest on, without NaN.
+  const auto sorted = [&](const std::vector<double>& numbers, std::int64_t size, std::size_t slice) {
+    std::vector<double> result;
+    const std::size_t first = slice / inner * static_cast<std::size_t>(size) * inner + slice % inner;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
+      const double number = numbers[first + i * inner];
+      if (!std::isnan(number)) result.push_back(number);
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+  };
+  for (std::size_t slice = 0; slice < outer * inner; ++slice) {
+    const std::vector<double> a = sorted(*left, reference.dims[axis], slice);
+    const std::vector<double> b = sorted(*right, other.dims[axis], slice);
+    const std::int64_t nan = reference.dims[axis] - std::ssize(a);
+    const std::int64_t other_nan = other.dims[axis] - std::ssize(b);
+    partners.nan_on_one_side += std::max<std::int64_t>(other_nan - nan, 0);
+    partners.without += std::abs(other_nan - nan);
+    std::size_t i = 0;
+    std::size_t j = 0;
+    while (i < a.size() && j < b.size()) {
+      const double difference = a[i] == b[j] ? 0 : std::abs(a[i] - b[j]);
+      if (difference <= tolerance.absolute + tolerance.relative * std::abs(a[i]) + of_largest &&
+          difference < infinity) {
+        partners.largest_difference = std::max(partners.largest_difference, difference);
+        if (std::isfinite(a[i])) ++partners.finite;
+        ++i;
+        ++j;
+      } else {
+        ++partners.without;
+        ++(a[i] < b[j] ? i : j);
+      }
+    }
+    partners.without += static_cast<std::int64_t>(a.size() - i + b.size() - j);
+  }
+  return partners;
+}
+
 Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
                    const NoiseFloor* floor) {
-  Difference result;
-  if (reference.dims != candidate.dims && floor != nullptr && floor->has_other_dims()) return result;
-  if (reference.dims != candidate.dims) {
-    result.incomparable = fmt::format("dimensions differ: {} in the reference, {} in the candidate",
-                                      text_of(reference.dims), text_of(candidate.dims));
-    return result;
+  // Where elements come and go, those that stay change their place: a floor by place says nothing.
+  if (floor != nullptr && floor->has_other_dims()) {
+    if (reference.dims == candidate.dims) {
+      Difference result = compare(reference, candidate, tolerance);
+      if (result.equal()) return result;
+    }
+    return compare_selections(reference, candidate, tolerance, *floor);
   }
+  if (reference.dims != candidate.dims) return other_dims(reference, candidate);
+  Difference result;
   const std::int64_t count = reference.element_count();
   const bool whole = is_whole(reference.type) && is_whole(candidate.type);
   if (!is_real(reference.type) || !is_real(candidate.type)) {
     if (!reference.same_as(candidate)) {
       result.incomparable = fmt::format("{} cannot be compared with {}", graft::to_string(reference.type),
                                         graft::to_string(candidate.type));
+    } else {
+      result.finite = count;
     }
     result.count = count;
     return result;

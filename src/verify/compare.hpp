@@ -55,8 +55,19 @@ using NarrowTypes = std::unordered_map<const Value*, ElementType>;
 /// The largest absolute value of the finite elements; 0 where there are none.
 [[nodiscard]] double largest_finite(const TensorData& tensor);
 
+/// Two tensors along an axis whose size depends on rounding: which elements pass a threshold. Their numbers are
+/// compared without their order, each slice of the other axes by itself.
+struct SelectionDifference {
+  std::size_t axis = 0;
+  std::int64_t lowest = 0;  ///< Of the sizes that the reference has where its arithmetic rounds differently.
+  std::int64_t highest = 0;
+  std::int64_t without_partner = 0;  ///< Elements for which the other side has none within the tolerance.
+  std::int64_t between_draws = 0;    ///< The most of these between the reference and itself.
+};
+
 struct Difference {
   std::int64_t count = 0;                     ///< Elements compared.
+  std::int64_t finite = 0;                    ///< Of those, finite numbers on both sides.
   std::int64_t mismatched = 0;                ///< Of those, outside the tolerance; what is counted next is among them.
   std::int64_t within_noise = 0;              ///< Outside the tolerance and within the noise floor: no mismatch.
   std::int64_t nan_disagreements = 0;         ///< One is NaN and the other is not.
@@ -73,6 +84,8 @@ struct Difference {
   std::vector<std::int64_t> first_index;  ///< Of the first mismatch.
   double first_reference = 0;
   double first_candidate = 0;
+  /// How it was compared where the dimensions depend on rounding; max_absolute is then that of partners.
+  std::optional<SelectionDifference> selection;
   std::string incomparable;  ///< Why nothing was compared: other dimensions, or text. Then not equal.
 
   [[nodiscard]] bool equal() const { return mismatched == 0 && incomparable.empty(); }
@@ -86,9 +99,20 @@ struct Difference {
 
 /// Element by element, in double, integers exactly. NaN agrees with NaN, an infinity with the same infinity. The
 /// element types may differ; the numbers are compared. Text and complex numbers are incomparable unless they are the
-/// same bytes. With a `floor`, NoiseFloor::factor times that of an element is allowed beside the tolerance, and other
-/// dimensions where those of the reference depend on rounding; then nothing is compared.
+/// same bytes. With a `floor`, NoiseFloor::factor times that of an element is allowed beside the tolerance; where the
+/// reference's own dimensions depend on rounding, a SelectionDifference is compared instead, within what the draws
+/// differ by themselves.
 [[nodiscard]] Difference compare(const TensorData& reference, const TensorData& candidate, const Tolerance& tolerance,
                                  const NoiseFloor* floor = nullptr);
+
+/// Two tensors whose sizes differ along one axis at most.
+struct Partners {
+  std::int64_t without = 0;          ///< Elements of either that have no partner in the other.
+  std::int64_t nan_on_one_side = 0;  ///< Of those.
+  std::int64_t finite = 0;           ///< Pairs of partners that are finite.
+  double largest_difference = 0;     ///< Of partners.
+};
+[[nodiscard]] Partners find_partners(const TensorData& reference, const TensorData& other, std::size_t axis,
+                                     const Tolerance& tolerance);
 
 }  // namespace graft

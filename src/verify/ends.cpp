@@ -184,4 +184,9 @@ TensorMap MadeUpInputs::inputs(CpuModel& compiled, const Model& model, InputOpti
   }
 }
 
+bool is_always_empty(const Value& value) {
+  return value.shape && std::any_of(value.shape->begin(), value.shape->end(),
+                                    [](const Dim& dim) { return dim.is_constant() && dim.value() == 0; });
+}
+
 }  // namespace graft

@@ -82,4 +82,7 @@ class MadeUpInputs {
   InputRanges narrowed_;
 };
 
+/// Whether a size is 0, as it is declared.
+[[nodiscard]] bool is_always_empty(const Value& value);
+
 }  // namespace graft

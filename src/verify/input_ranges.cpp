@@ -51,8 +51,27 @@ bool is_mean_of_image(double number) {
   return number >= darkest && number <= brightest;
 }
 
+/// With 1, 3 or 4 channels in one of the places where an image has them.
+bool has_shape_of_image(const Value& input) {
+  const auto are_channels = [](const Dim& dim) {
+    return dim.is_constant() && (dim.value() == 1 || dim.value() == 3 || dim.value() == 4);
+  };
+  constexpr std::size_t rank = 4;
+  if (!input.shape || input.shape->size() > rank || input.shape->size() + 1 < rank) return false;
+  return are_channels((*input.shape)[input.shape->size() - (rank - 1)]) || are_channels(input.shape->back());
+}
+
+/// One for all channels, or one for each; a mask has others too.
+bool are_means_of_image(const Value* value, double sign) {
+  const auto constant = value == nullptr ? std::nullopt : value->constant();
+  if (!constant) return false;
+  const std::int64_t count = constant->element_count();
+  return (count == 1 || count == 3 || count == 4) &&
+         all_of(value, [sign](double number) { return is_mean_of_image(sign * number); });
+}
+
 /// What a node does with one of its inputs, if that shows its range.
-std::optional<InputRange> range_before(const Node& node, std::size_t place) {
+std::optional<InputRange> range_before(const Value& input, const Node& node, std::size_t place) {
   if (!node.domain.empty()) return std::nullopt;
   const Value* other = node.inputs.size() == 2 ? node.input(1 - place) : nullptr;
   const auto image = [&](const char* does) {
@@ -63,11 +82,11 @@ std::optional<InputRange> range_before(const Node& node, std::size_t place) {
     return image("divides it by its range");
   if (node.is("Mul") && all_of(other, [](double x) { return is_near(x, largest_of_image); }))
     return InputRange{.lowest = 0, .highest = 1, .why = fmt::format("{} multiplies it by 255", describe(node))};
-  if (node.is("Sub") && place == 0 && all_of(other, is_mean_of_image)) return image("subtracts means");
-  if (node.is("Add") && all_of(other, [](double x) { return is_mean_of_image(-x); })) return image("subtracts means");
   constexpr std::size_t mean = 3;
-  if (node.is("BatchNormalization") && place == 0 && all_of(node.input(mean), is_mean_of_image))
-    return image("subtracts means");
+  const bool subtracts = (node.is("Sub") && place == 0 && are_means_of_image(other, 1)) ||
+                         (node.is("Add") && are_means_of_image(other, -1)) ||
+                         (node.is("BatchNormalization") && place == 0 && are_means_of_image(node.input(mean), 1));
+  if (subtracts && has_shape_of_image(input)) return image("subtracts means");
   if (node.is("Cast") && node.int_or("to", 0) == static_cast<std::int64_t>(ElementType::u8))
     return image("casts it to uint8");
   return std::nullopt;
@@ -88,7 +107,7 @@ InputRanges infer_input_ranges(const Model& model) {
       for (const auto& use : value->uses) {
         const Node& node = *use.node;
         if (node.graph != &model.graph()) continue;
-        if (auto range = range_before(node, use.index)) {
+        if (auto range = range_before(*input, node, use.index)) {
           ranges.emplace(input->name, std::move(*range));
           break;
         }

@@ -228,6 +228,7 @@ class Layers {
     layer.op = graft_operator ? std::string(graft_operator.type->name) : node.op_type;
     layer.reference_node = describe(*match.reference->producer);
     layer.candidate_node = describe(node);
+    layer.is_always_empty = is_always_empty(*match.reference);
     layer.is_output = match.candidate->is_output() || match.reference->is_output();
     row.reference_region =
         region_before({match.reference}, [&](const Value& value) { return matcher_.candidate_of(value) != nullptr; });
@@ -411,7 +412,7 @@ class Layers {
       if (is_known || !may_have_floor(all[i].tolerance)) continue;
       doubtful.push_back(i);
       values.push_back(value);
-      all[i].floor.emplace();
+      all[i].floor.emplace(all[i].tolerance);
     }
     if (doubtful.empty()) return;
     reference_.run_noisy(values, inputs, [&](const TensorMap& moved) {
@@ -445,6 +446,7 @@ class Layers {
       if (difference.equal() && !compared.is_arranged) compared.layout.reset();
     }
     if (!difference.equal()) ++layer.failed_runs;
+    layer.compared += difference.finite;
     const auto badness = [](const Difference& d) {
       return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
     };
@@ -467,7 +469,7 @@ class Layers {
       const auto scale = scales_.find(layer.candidate);
       layer.rounding = rounding_effect(reference, *options_.emulated, scale == scales_.end() ? 1 : scale->second);
     }
-    if (run == 0) check_output(row, reference, candidate);
+    if (run == 0 && !(difference.selection && difference.equal())) check_output(row, reference, candidate);
     layer.difference = std::move(difference);
     layer.diagnosis = layer.equal() && !layer.layout ? "" : diagnose(layer, compared.arranged, candidate);
   }
@@ -743,7 +745,7 @@ class Layers {
     TensorMap feeds;
     for (const Value* input : row.reference_region.inputs) feeds.emplace(input->name, expected.at(input->name));
     const TensorData arranged = in_order(index, expected.at(name), order);
-    NoiseFloor floor;
+    NoiseFloor floor(report_.layers[index].tolerance);
     reference_.run_noisy(part, feeds, [&](const TensorMap& moved) {
       const bool has_same_dims = moved.at(name).dims == expected.at(name).dims;
       floor.add(arranged, has_same_dims ? in_order(index, moved.at(name), order) : moved.at(name));
@@ -968,6 +970,11 @@ bool LayerReport::equal() const {
   return runs > 0 && problems.empty() && !failure &&
          std::none_of(layers.begin(), layers.end(),
                       [](const LayerComparison& layer) { return layer.is_output && !layer.equal(); });
+}
+
+bool LayerReport::nothing_compared() const {
+  return runs > 0 && std::any_of(layers.begin(), layers.end(),
+                                 [](const LayerComparison& layer) { return layer.nothing_compared(); });
 }
 
 const LayerComparison* LayerReport::first_different() const {

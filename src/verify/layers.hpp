@@ -97,7 +97,13 @@ struct LayerComparison {
   /// not looked at, since another tensor was found to be the first divergence or this one agrees.
   std::optional<Difference> local;
 
+  std::int64_t compared = 0;     ///< As in OutputReport.
+  bool is_always_empty = false;  ///< As in OutputReport.
+
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
+  [[nodiscard]] bool nothing_compared() const {
+    return is_output && equal() && not_compared.empty() && compared == 0 && !is_always_empty;
+  }
 };
 
 /// A part of both models in which the difference shows by itself.
@@ -135,6 +141,8 @@ struct LayerReport {
 
   /// All outputs agree, as verify_models has it; tensors inside may differ.
   [[nodiscard]] bool equal() const;
+  /// Of an output at least.
+  [[nodiscard]] bool nothing_compared() const;
   /// The first layer that differs, whether or not it is where the difference comes from.
   [[nodiscard]] const LayerComparison* first_different() const;
 };

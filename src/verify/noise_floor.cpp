@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "verify/compare.hpp"
 #include "verify/pieces.hpp"
 
 namespace graft {
@@ -25,28 +24,42 @@ double deviation(double reference, double moved, bool has_size) {
 
 }  // namespace
 
+std::optional<std::size_t> only_other_axis(const std::vector<std::int64_t>& left,
+                                           const std::vector<std::int64_t>& right) {
+  if (left.size() != right.size()) return std::nullopt;
+  std::optional<std::size_t> found;
+  for (std::size_t axis = 0; axis < left.size(); ++axis) {
+    if (left[axis] == right[axis]) continue;
+    if (found) return std::nullopt;
+    found = axis;
+  }
+  return found;
+}
+
 void NoiseFloor::add(const TensorData& reference, const TensorData& moved) {
   if (!is_real(reference.type) || reference.type != moved.type) return;
   ++runs_;
-  if (reference.dims != moved.dims) {
-    has_other_dims_ = true;
-    return;
-  }
+  if (reference.dims != moved.dims) return add_other_dims(reference, moved);
   if (slices_.empty()) {
     dims_ = reference.dims.empty() ? std::vector<std::int64_t>{1} : reference.dims;
     for (const std::int64_t size : dims_) slices_.emplace_back(static_cast<std::size_t>(size), 0.0);
     largest_reference_ = largest_finite(reference);
+    unlimited_.resize(static_cast<std::size_t>(reference.element_count()));
   }
   const bool has_size = is_floating_point(reference.type) || has_steps(reference.type);
+  std::int64_t others = 0;
   std::vector<std::int64_t> index(dims_.size(), 0);
   for_each_piece(reference.element_count(), [&](std::int64_t begin, std::int64_t count) {
     const auto expected = piece_of(reference, begin, count).numbers();
     const auto found = piece_of(moved, begin, count).numbers();
     for (std::size_t i = 0; i < expected->size(); ++i) {
       const double off = deviation((*expected)[i], (*found)[i], has_size);
-      if (off > 0) {
-        if (std::isfinite(off)) largest_ = std::max(largest_, off);
-        has_unlimited_ = has_unlimited_ || !std::isfinite(off);
+      if (off == unlimited) {
+        has_unlimited_ = true;
+        unlimited_[static_cast<std::size_t>(begin) + i] = true;
+        if (!has_size) ++others;
+      } else if (off > 0) {
+        largest_ = std::max(largest_, off);
         for (std::size_t axis = 0; axis < dims_.size(); ++axis) {
           double& slice = slices_[axis][static_cast<std::size_t>(index[axis])];
           slice = std::max(slice, off);
@@ -58,10 +71,30 @@ void NoiseFloor::add(const TensorData& reference, const TensorData& moved) {
       }
     }
   });
+  most_others_ = std::max(most_others_, others);
+}
+
+void NoiseFloor::add_other_dims(const TensorData& reference, const TensorData& moved) {
+  const bool is_first = !has_other_dims_;
+  has_other_dims_ = true;
+  const std::optional<std::size_t> axis = only_other_axis(reference.dims, moved.dims);
+  is_selection_ = axis && (is_first || (is_selection_ && *axis == selection_.axis));
+  if (!is_selection_) return;
+  const std::int64_t size = moved.dims[*axis];
+  if (is_first) selection_ = {.axis = *axis, .lowest = reference.dims[*axis], .highest = reference.dims[*axis]};
+  selection_.lowest = std::min(selection_.lowest, size);
+  selection_.highest = std::max(selection_.highest, size);
+  selection_.between_draws =
+      std::max(selection_.between_draws, find_partners(reference, moved, *axis, tolerance_).without);
+}
+
+std::optional<SelectionDifference> NoiseFloor::selection() const {
+  return has_other_dims_ && is_selection_ ? std::optional(selection_) : std::nullopt;
 }
 
 double NoiseFloor::at(std::int64_t position) const {
   if (slices_.empty()) return 0;
+  if (unlimited_[static_cast<std::size_t>(position)]) return unlimited;
   double smallest = unlimited;
   for (std::size_t axis = dims_.size(); axis-- > 0;) {
     smallest = std::min(smallest, slices_[axis][static_cast<std::size_t>(position % dims_[axis])]);
@@ -73,12 +106,16 @@ double NoiseFloor::at(std::int64_t position) const {
 double NoiseFloor::share() const { return largest_ == 0 ? 0 : largest_ / largest_reference_; }
 
 bool NoiseFloor::says_little() const {
-  constexpr double much = 0.01;
+  constexpr double much = 0.001;
   return has_other_dims_ || has_unlimited_ || share() > much;
 }
 
 std::string NoiseFloor::to_string() const {
   std::string text = fmt::format("where its arithmetic rounds differently ({} runs) the reference itself ", runs_);
+  if (is_selection_) {
+    return text + fmt::format("has {} to {} along axis {}, and up to {} of its elements have no partner",
+                              selection_.lowest, selection_.highest, selection_.axis, selection_.between_draws);
+  }
   if (has_other_dims_) return text + "gives other dimensions";
   constexpr double percent = 100;
   text += fmt::format("moves by up to {:.2g} ({:.2g} % of its largest)", largest_, percent * share());

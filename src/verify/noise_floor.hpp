@@ -3,12 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/tensor_data.hpp"
+#include "verify/compare.hpp"
 
 namespace graft {
+
+/// The axis along which alone the sizes differ; nothing where there is none such.
+[[nodiscard]] std::optional<std::size_t> only_other_axis(const std::vector<std::int64_t>& left,
+                                                         const std::vector<std::int64_t>& right);
 
 /// Of one tensor. Kept is the largest deviation of each slice along each axis: that of an element is at most the
 /// smallest of those of its slices. So a channel that is badly conditioned says nothing of the others, whichever axis
@@ -18,16 +24,23 @@ class NoiseFloor {
   /// A tensor may be off by so many times its floor. Two models that round differently are both off by one.
   static constexpr double factor = 4;
 
+  /// `tolerance` says what has a partner in a SelectionDifference.
+  explicit NoiseFloor(const Tolerance& tolerance = {}) : tolerance_(tolerance) {}
+
   /// The tensor of one more run, beside that of the run without noise. Another integer (an index, a class) has no size,
-  /// nor has a number that became NaN or infinite: any number may stand there. NaN on one side of a comparison remains
-  /// a difference all the same.
+  /// nor has a number that became NaN or infinite: any number may stand in that place. NaN on one side of a comparison
+  /// remains a difference all the same.
   void add(const TensorData& reference, const TensorData& moved);
 
   [[nodiscard]] std::size_t runs() const { return runs_; }
   /// The dimensions themselves depend on rounding: how many boxes pass a threshold.
   [[nodiscard]] bool has_other_dims() const { return has_other_dims_; }
+  /// What the draws show where one axis alone changed; nothing where the draws changed more, and cannot be compared.
+  [[nodiscard]] std::optional<SelectionDifference> selection() const;
   /// Of an element, by its position.
   [[nodiscard]] double at(std::int64_t position) const;
+  /// The most elements that became another integer in one draw. Which ones do is chance: a comparison bounds how many.
+  [[nodiscard]] std::int64_t most_others() const { return most_others_; }
   /// The largest finite deviation.
   [[nodiscard]] double largest() const { return largest_; }
   /// That, divided by the largest of the reference.
@@ -41,11 +54,18 @@ class NoiseFloor {
   [[nodiscard]] std::string to_string() const;
 
  private:
+  void add_other_dims(const TensorData& reference, const TensorData& moved);
+
+  Tolerance tolerance_;
   std::vector<std::int64_t> dims_;
   std::vector<std::vector<double>> slices_;  ///< By axis; one of one element for a scalar.
+  std::vector<bool> unlimited_;              ///< By position.
+  std::int64_t most_others_ = 0;
   double largest_ = 0;
   double largest_reference_ = 0;
   bool has_other_dims_ = false;
+  bool is_selection_ = false;  ///< All other dimensions so far are of another size along `selection_.axis`.
+  SelectionDifference selection_;
   bool has_unlimited_ = false;
   std::size_t runs_ = 0;
 };

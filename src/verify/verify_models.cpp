@@ -72,6 +72,7 @@ class Verification {
       OutputReport& output = report_.outputs.emplace_back();
       output.reference_name = pair.reference->name;
       output.candidate_name = pair.candidate->name;
+      output.is_always_empty = is_always_empty(*pair.reference);
     }
     if (!inputs_agree) return std::move(report_);
 
@@ -114,8 +115,7 @@ class Verification {
   }
 
  private:
-  /// Outputs that one of both lacks, among the tensors inside it.
-  void find_inside() {
+  [[nodiscard]] LayerOptions layer_options() const {
     LayerOptions options;
     options.seeds = options_.seeds;
     options.data = options_.data;
@@ -128,7 +128,12 @@ class Verification {
     options.reference_kernels = options_.reference_kernels;
     options.candidate_kernels = options_.candidate_kernels;
     options.threads = options_.threads;
-    const LayerReport layers = compare_layers(reference_, candidate_, options);
+    return options;
+  }
+
+  /// Outputs that one of both lacks, among the tensors inside it.
+  void find_inside() {
+    const LayerReport layers = compare_layers(reference_, candidate_, layer_options());
     if (layers.runs != report_.runs) return;
     report_.problems = layers.problems;
     for (const LayerComparison& layer : layers.layers) {
@@ -144,6 +149,8 @@ class Verification {
       output.worst_run = layer.worst_run;
       output.floor = layer.floor;
       output.failed_runs = layer.failed_runs;
+      output.compared = layer.compared;
+      output.is_always_empty = layer.is_always_empty;
       output.note =
           fmt::format("a tensor inside the {0}, which does not return it", is_returned ? "candidate" : "reference");
       if (!layer.diagnosis.empty()) output.note += "; " + layer.diagnosis;
@@ -274,7 +281,7 @@ class Verification {
       const OutputReport& output = report_.outputs[i];
       if (all[i].difference.equal() || output.tolerance.snr_db || output.failed_runs != 0) continue;
       doubtful.push_back(i);
-      all[i].floor.emplace();
+      all[i].floor.emplace(output.tolerance);
     }
     if (doubtful.empty()) return;
     noisy_runs([&](const TensorMap& moved) {
@@ -297,6 +304,7 @@ class Verification {
                                             to_string(reference.type), to_string(candidate.type));
     }
     if (!difference.equal()) ++output.failed_runs;
+    output.compared += difference.finite;
     if (difference.incomparable.empty() && reference.dims == candidate.dims) {
       OutputFigures figures = figures_of(output.reference_name, reference, candidate);
       if (run != 0) figures.add(output.figures);
@@ -331,6 +339,11 @@ class Verification {
 bool VerifyReport::equal() const {
   return runs > 0 && problems.empty() &&
          std::all_of(outputs.begin(), outputs.end(), [](const OutputReport& output) { return output.equal(); });
+}
+
+bool VerifyReport::nothing_compared() const {
+  return runs > 0 && std::any_of(outputs.begin(), outputs.end(),
+                                 [](const OutputReport& output) { return output.nothing_compared(); });
 }
 
 VerifyReport verify_models(const Model& reference, const Model& candidate, const VerifyOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -55,7 +56,11 @@ struct OutputReport {
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   std::string note;  ///< "transposed by [0, 2, 3, 1] ...", "a tensor inside the candidate, which does not return it".
+  std::int64_t compared = 0;     ///< Finite elements that were compared, of all runs.
+  bool is_always_empty = false;  ///< As the reference declares it.
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
+  /// No difference was found since there was nothing to find one in.
+  [[nodiscard]] bool nothing_compared() const { return equal() && compared == 0 && !is_always_empty; }
 };
 
 struct VerifyReport {
@@ -65,6 +70,8 @@ struct VerifyReport {
   InputRanges narrowed;               ///< Of made-up integers, so that the reference runs; not those of the options.
   std::size_t runs = 0;
   [[nodiscard]] bool equal() const;
+  /// Of an output at least.
+  [[nodiscard]] bool nothing_compared() const;
 };
 
 /// An output that is further off than its tolerance is judged by the reference's own noise floor, which is measured

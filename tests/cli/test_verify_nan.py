@@ -139,3 +139,60 @@ def test_quantize_counts_what_ends_in_relu(graft, data, tmp_path):
     result = graft("quantize", path, "-o", tmp_path / "out.onnx", *arguments).json
     assert result["plain_outputs"][0]["not_finite"] == 4
     assert result["outputs"][0]["not_finite"] == 0
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_where_nothing_is_finite_nothing_is_called_the_same(graft, data, tmp_path, layers):
+    roots = network(tmp_path / "roots.onnx", node("Sqrt", "x", "y"))
+    logarithms = network(tmp_path / "logarithms.onnx", node("Log", "x", "y"))
+    x, argument = data([-1, -4, -9, -1, -2, -3, -5, -6])
+    assert np.isnan(run(roots, x)).all() and np.isnan(run(logarithms, x)).all()
+    answer = graft("verify", roots, logarithms, "--data", argument, *layers)
+    assert answer.code == 1
+    assert "nothing compared" in answer.out
+    assert "nothing was compared of output 'y'" in answer.err
+    answer = graft("verify", roots, logarithms, "--data", argument, "--json", *layers).json
+    assert not answer["equal"]
+    if layers:
+        assert answer["nothing_compared"]
+    else:
+        assert answer["verdict"] == "not compared"
+        assert answer["outputs"][0]["verdict"] == "nothing compared"
+
+
+def above(path, bound, factor):
+    """Those that are above a bound."""
+    return network(
+        path,
+        node("Mul", "x factor", "scores"),
+        node("Greater", "scores bound", "passes"),
+        node("NonZero", "passes", "found"),
+        node("Transpose", "found", "places", perm=[1, 0]),
+        node("GatherND", "scores places", "y"),
+        bound=bound,
+        factor=factor,
+    )
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_two_empty_outputs_are_not_called_the_same(graft, data, tmp_path, layers):
+    reference, candidate = above(tmp_path / "a.onnx", 100, 1), above(tmp_path / "b.onnx", 200, 3)
+    x, argument = data([1, 2, 3, 4])
+    assert run(reference, x).size == run(candidate, x).size == 0
+    answer = graft("verify", reference, candidate, "--data", argument, *layers)
+    assert answer.code == 1
+    assert "nothing was compared of output 'y'" in answer.err
+    # In one run that has something to compare it was.
+    np.save(tmp_path / "two.npy", np.array([[1] * 8, [300] * 8], np.float32))
+    assert graft("verify", reference, reference, "--data", f"x={tmp_path}/two.npy", *layers).code == 0
+
+
+def test_an_output_that_is_declared_empty_is_the_same(graft, tmp_path):
+    nodes = [node("Slice", "x start end axis", "y"), node("Neg", "x", "z")]
+    weights = [
+        numpy_helper.from_array(np.array([0]), "start"),
+        numpy_helper.from_array(np.array([0]), "end"),
+        numpy_helper.from_array(np.array([1]), "axis"),
+    ]
+    path = save(tmp_path / "empty.onnx", nodes, [("x", [2, 8])], [("y", [2, 0]), ("z", [2, 8])], weights)
+    assert graft("verify", path, path).code == 0

@@ -215,3 +215,39 @@ def test_layers_of_a_detector(graft, tmp_path):
     wrong = graft("verify", path, tmp_path / "wrong.onnx", "--layers", "--json", *data)
     assert wrong.code == 1, wrong.out + wrong.err
     assert wrong.json["first_divergence"]["candidate"] == "probabilities"
+
+
+def test_errors_of_a_loop_do_not_all_go_the_same_way(graft, tmp_path):
+    """A fault of a thousandth is more than the rounding of a thousand products."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["go_on"], ["goes_on"]),
+            helper.make_node("Mul", ["state", "share"], ["next"], name="product"),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("turn", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("state", TensorProto.FLOAT, [1, 64]),
+        ],
+        [
+            helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", TensorProto.FLOAT, [1, 64]),
+        ],
+    )
+
+    def looped(name, factor):
+        weights = [
+            numpy_helper.from_array(np.array(1000), "turns"),
+            numpy_helper.from_array(np.array(True), "start"),
+            numpy_helper.from_array(np.float32(1.0003), "share"),
+            numpy_helper.from_array(np.float32(factor), "factor"),
+        ]
+        nodes = [
+            helper.make_node("Loop", ["turns", "start", "x"], ["state_after"], name="loop", body=body),
+            helper.make_node("Mul", ["state_after", "factor"], ["y"], name="last"),
+        ]
+        return network(tmp_path / name, nodes, (1, 64), weights)
+
+    reference = looped("reference.onnx", 1.1)
+    assert graft("verify", reference, looped("wrong.onnx", 1.1 * 1.001), "--json").json["outputs"][0]["mismatched"] > 0

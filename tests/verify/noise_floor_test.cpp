@@ -270,6 +270,94 @@ TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
   EXPECT_FALSE(counted.equal());
 }
 
+/// Those of `scores` that are above a bound: how many these are depends on rounding where one of them is close to it.
+Model selection(const std::string& scores, double bound, std::int64_t size = 65536) {
+  return model_of({{"x", ElementType::f32, {1, size}}},
+                  scores + fmt::format("bound = Constant<value=float({:.9g})>()\npasses = Greater(scores, bound)\n"
+                                       "found = NonZero(passes)\nplaces = Transpose<perm=[1, 0]>(found)\n"
+                                       "y = GatherND(scores, places)",
+                                       bound),
+                  {"y"});
+}
+
+constexpr const char* plus_thousand = "c = Constant<value=float(1000.0)>()\nscores = Add(x, c)\n";
+constexpr const char* by_way_of_large =
+    "c = Constant<value=float(16384.0)>()\nlarge = Add(x, c)\nd = Constant<value=float(15384.0)>()\n"
+    "scores = Sub(large, d)\n";
+/// Halfway between two of the numbers that the second form gives.
+constexpr double bound_of_scores = 1000.50048828125;
+
+TEST(NoiseFloor, SelectionsAreComparedWithinWhatTheDrawsShow) {
+  const Model reference = selection(plus_thousand, bound_of_scores);
+  const VerifyReport same = verify_models(reference, selection(by_way_of_large, bound_of_scores));
+  EXPECT_TRUE(same.equal()) << same.outputs.at(0).worst.to_string();
+  ASSERT_TRUE(same.outputs.at(0).worst.selection) << "rounding did not change what is selected";
+  EXPECT_GT(same.outputs.at(0).worst.within_noise, 0);
+  EXPECT_THAT(same.outputs.at(0).worst.to_string(), HasSubstr("compared without their order"));
+  EXPECT_TRUE(compare_layers(reference, selection(by_way_of_large, bound_of_scores)).equal());
+
+  const std::string negative =
+      std::string("n = Neg(x)\n") + "c = Constant<value=float(1000.0)>()\nscores = Add(n, c)\n";
+  const std::string above = std::string(by_way_of_large);
+  for (const Model& other :
+       {selection(plus_thousand, 1e9), selection(negative, bound_of_scores), selection(above, 1000.45)}) {
+    const VerifyReport report = verify_models(reference, other);
+    EXPECT_FALSE(report.equal()) << report.outputs.at(0).worst.to_string();
+    EXPECT_FALSE(compare_layers(reference, other).equal());
+  }
+}
+
+TEST(NoiseFloor, AsManyOthersAreNotTheSameSelection) {
+  const auto tensor = [](const std::vector<double>& numbers) {
+    return TensorData::from_numbers(ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);
+  };
+  const TensorData reference = tensor({1, 2, 3, 4, 5, 6, 7, 8});
+  const Tolerance tolerance = Tolerance::of_network(ElementType::f32);
+  NoiseFloor floor(tolerance);
+  floor.add(reference, tensor({1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_TRUE(compare(reference, tensor({8, 7, 6, 5, 4, 3, 1}), tolerance, &floor).equal());
+  EXPECT_TRUE(compare(reference, tensor({2, 1, 3, 4, 5, 6, 7, 8}), tolerance, &floor).equal());
+  EXPECT_FALSE(compare(reference, tensor({11, 12, 13, 14, 15, 16, 17, 18}), tolerance, &floor).equal());
+  EXPECT_FALSE(compare(reference, tensor({1, 2, 3, 4, 5}), tolerance, &floor).equal());
+  EXPECT_FALSE(compare(reference, tensor({1, 2, 3, 4, 5, 6, std::nan("")}), tolerance, &floor).equal());
+  EXPECT_FALSE(compare(reference, tensor({}), tolerance, &floor).equal());
+}
+
+TEST(NoiseFloor, OtherDimensionsProveNothing) {
+  const ProofResult result = prove_region(selection(plus_thousand, 1000, 4096), selection(by_way_of_large, 1000, 4096));
+  EXPECT_FALSE(result.proven) << result.text;
+  EXPECT_THAT(result.text, HasSubstr("dimensions differ"));
+}
+
+TEST(NoiseFloor, AnotherIntegerSaysNothingOfOthersInItsSlices) {
+  const std::vector<std::int64_t> dims{1, 8, 8};
+  constexpr std::size_t elements = 64;
+  const auto tensor = [&](const std::vector<std::size_t>& ones) {
+    std::vector<double> numbers(elements, 0.0);
+    for (const std::size_t place : ones) numbers.at(place) = 1;
+    return TensorData::from_numbers(ElementType::i64, dims, numbers);
+  };
+  NoiseFloor floor;
+  floor.add(tensor({}), tensor({9, 45}));
+  floor.add(tensor({}), tensor({9}));
+  EXPECT_TRUE(compare(tensor({}), tensor({9, 45}), {}, &floor).equal());
+  EXPECT_TRUE(compare(tensor({}), tensor({9, 20}), {}, &floor).equal()) << "one that no draw moved may be chance";
+  EXPECT_FALSE(compare(tensor({}), tensor({13, 41}), {}, &floor).equal());
+}
+
+TEST(InputRanges, AreNotThoseOfAnImageWhereAMaskIsAdded) {
+  const auto is_found = [](const Shape& shape, const std::string& constant) {
+    const Model model = model_of({{"x", ElementType::f32, shape}},
+                                 "c = Constant<value=float(" + constant + ")>()\ny = Add(x, c)", {"y"});
+    return infer_input_ranges(model).contains("x");
+  };
+  EXPECT_TRUE(is_found({1, 3, 8, 8}, "-100.0"));
+  EXPECT_TRUE(is_found({8, 8, 3}, "[-103.9, -116.8, -123.7]"));
+  EXPECT_FALSE(is_found({1, 12}, "-100.0"));
+  EXPECT_FALSE(is_found({1, 12, 6, 6}, "-100.0"));
+  EXPECT_FALSE(is_found({1, 3, 6, 6}, "[-100.0, -100.0, -100.0, -100.0, -100.0, -100.0]"));
+}
+
 TEST(InputRanges, AreInferredWhereTheGraphShowsThem) {
   const auto range = [](const std::string& nodes) {
     const InputRanges ranges = infer_input_ranges(network(nodes));

@@ -109,7 +109,9 @@ class NoiseNode : public ov::op::Op {
       const double terms = static_cast<double>(inputs[1].get_size()) / static_cast<double>(count);
       share = std::ldexp(std::max(epsilons, std::sqrt(terms)), -23);
     }
-    const std::uint64_t seed = mixed(noise_->draw * 0x100000001b3U + number_) << 20;
+    // A loop's body evaluates it again and again: errors that went the same way each time would add up too fast.
+    if (std::exchange(draw_, noise_->draw) != noise_->draw) evaluations_ = 0;
+    const std::uint64_t seed = mixed(mixed(noise_->draw * 0x100000001b3U + number_) + evaluations_++) << 20;
     if (source.get_element_type() == ov::element::f32) {
       move_last_bits(source.data<const float>(), result.data<float>(), count, seed, share, keeps_integers_);
     } else if (source.get_element_type() == ov::element::f64) {
@@ -124,6 +126,8 @@ class NoiseNode : public ov::op::Op {
   std::shared_ptr<RoundingNoise> noise_;
   std::uint64_t number_ = 0;
   bool keeps_integers_ = false;
+  mutable std::uint64_t draw_ = 0;
+  mutable std::uint64_t evaluations_ = 0;  ///< In this draw.
 };
 
 bool is_one_of(const ov::Node& node, const std::set<std::string_view>& names) {
