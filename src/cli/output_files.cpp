@@ -15,8 +15,9 @@ bool is_one_file(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return false;
   std::error_code ignored;
   if (std::filesystem::equivalent(a, b, ignored)) return true;
-  const std::filesystem::path first = std::filesystem::weakly_canonical(a, ignored);
-  const std::filesystem::path second = std::filesystem::weakly_canonical(b, ignored);
+  const std::filesystem::path first = std::filesystem::weakly_canonical(std::filesystem::absolute(a, ignored), ignored);
+  const std::filesystem::path second =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(b, ignored), ignored);
   return !first.empty() && first == second;
 }
 

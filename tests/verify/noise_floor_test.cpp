@@ -271,36 +271,36 @@ TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
 }
 
 /// Those of `scores` that are above a bound: how many these are depends on rounding where one of them is close to it.
-Model selection(const std::string& scores, double bound, std::int64_t size = 65536) {
-  return model_of({{"x", ElementType::f32, {1, size}}},
-                  scores + fmt::format("bound = Constant<value=float({:.9g})>()\npasses = Greater(scores, bound)\n"
-                                       "found = NonZero(passes)\nplaces = Transpose<perm=[1, 0]>(found)\n"
-                                       "y = GatherND(scores, places)",
-                                       bound),
+Model selection(const std::string& scores, double bound, std::int64_t rows = 8192) {
+  return model_of({{"x", ElementType::f32, {rows, 48}}},
+                  "c = Constant<value=float(10000.0)>()\naxes = Constant<value=int64([1])>()\n" + scores +
+                      fmt::format("bound = Constant<value=float({:.9g})>()\npasses = Greater(scores, bound)\n"
+                                  "found = NonZero(passes)\nplaces = Transpose<perm=[1, 0]>(found)\n"
+                                  "y = GatherND(scores, places)",
+                                  bound),
                   {"y"});
 }
 
-constexpr const char* plus_thousand = "c = Constant<value=float(1000.0)>()\nscores = Add(x, c)\n";
-constexpr const char* by_way_of_large =
-    "c = Constant<value=float(16384.0)>()\nlarge = Add(x, c)\nd = Constant<value=float(15384.0)>()\n"
-    "scores = Sub(large, d)\n";
-/// Halfway between two of the numbers that the second form gives.
-constexpr double bound_of_scores = 1000.50048828125;
+constexpr const char* sums = "large = Add(x, c)\nscores = ReduceSum<keepdims=0>(large, axes)\n";
+/// Rounded twice more: a mean has fewer digits left behind the point.
+constexpr const char* sums_by_means =
+    "large = Add(x, c)\nmeans = ReduceMean<axes=[1], keepdims=0>(large)\ncount = Constant<value=float(48.0)>()\n"
+    "scores = Mul(means, count)\n";
+/// A number of f32 that sums have, and that the second form rounds to the next one.
+constexpr double middle_of_sums = 480000.03125;
 
 TEST(NoiseFloor, SelectionsAreComparedWithinWhatTheDrawsShow) {
-  const Model reference = selection(plus_thousand, bound_of_scores);
-  const VerifyReport same = verify_models(reference, selection(by_way_of_large, bound_of_scores));
+  const Model reference = selection(sums, middle_of_sums);
+  const VerifyReport same = verify_models(reference, selection(sums_by_means, middle_of_sums));
   EXPECT_TRUE(same.equal()) << same.outputs.at(0).worst.to_string();
   ASSERT_TRUE(same.outputs.at(0).worst.selection) << "rounding did not change what is selected";
   EXPECT_GT(same.outputs.at(0).worst.within_noise, 0);
   EXPECT_THAT(same.outputs.at(0).worst.to_string(), HasSubstr("compared without their order"));
-  EXPECT_TRUE(compare_layers(reference, selection(by_way_of_large, bound_of_scores)).equal());
+  EXPECT_TRUE(compare_layers(reference, selection(sums_by_means, middle_of_sums)).equal());
 
-  const std::string negative =
-      std::string("n = Neg(x)\n") + "c = Constant<value=float(1000.0)>()\nscores = Add(n, c)\n";
-  const std::string above = std::string(by_way_of_large);
+  const std::string negative = "n = Neg(x)\nlarge = Add(n, c)\nscores = ReduceSum<keepdims=0>(large, axes)\n";
   for (const Model& other :
-       {selection(plus_thousand, 1e9), selection(negative, bound_of_scores), selection(above, 1000.45)}) {
+       {selection(sums, 1e9), selection(negative, middle_of_sums), selection(sums_by_means, middle_of_sums - 1)}) {
     const VerifyReport report = verify_models(reference, other);
     EXPECT_FALSE(report.equal()) << report.outputs.at(0).worst.to_string();
     EXPECT_FALSE(compare_layers(reference, other).equal());
@@ -324,7 +324,8 @@ TEST(NoiseFloor, AsManyOthersAreNotTheSameSelection) {
 }
 
 TEST(NoiseFloor, OtherDimensionsProveNothing) {
-  const ProofResult result = prove_region(selection(plus_thousand, 1000, 4096), selection(by_way_of_large, 1000, 4096));
+  const ProofResult result =
+      prove_region(selection(sums, middle_of_sums, 4096), selection(sums_by_means, middle_of_sums, 4096));
   EXPECT_FALSE(result.proven) << result.text;
   EXPECT_THAT(result.text, HasSubstr("dimensions differ"));
 }
