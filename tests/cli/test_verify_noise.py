@@ -218,11 +218,13 @@ def test_layers_of_a_detector(graft, tmp_path):
 
 
 def test_errors_of_a_loop_do_not_all_go_the_same_way(graft, tmp_path):
-    """A fault of a thousandth is more than the rounding of a thousand products."""
+    """A fault of a thousandth is more than the rounding of a thousand squares and roots, a step of one being as often
+    up as down."""
     body = helper.make_graph(
         [
             helper.make_node("Identity", ["go_on"], ["goes_on"]),
-            helper.make_node("Mul", ["state", "share"], ["next"], name="product"),
+            helper.make_node("Mul", ["state", "state"], ["square"], name="square"),
+            helper.make_node("Sqrt", ["square"], ["next"], name="root"),
         ],
         "body",
         [
@@ -240,7 +242,6 @@ def test_errors_of_a_loop_do_not_all_go_the_same_way(graft, tmp_path):
         weights = [
             numpy_helper.from_array(np.array(1000), "turns"),
             numpy_helper.from_array(np.array(True), "start"),
-            numpy_helper.from_array(np.float32(1.0003), "share"),
             numpy_helper.from_array(np.float32(factor), "factor"),
         ]
         nodes = [

@@ -85,7 +85,8 @@ class NoiseNode : public ov::op::Op {
   }
 
   std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& inputs) const override {
-    return std::make_shared<NoiseNode>(inputs, noise_, number_, keeps_integers_);
+    // A loop of a constant length is unrolled into clones of its body, and each turn is to round in its own way.
+    return std::make_shared<NoiseNode>(inputs, noise_, mixed(number_ + (++clones_ << 32U)), keeps_integers_);
   }
 
   bool visit_attributes(ov::AttributeVisitor& visitor) override {
@@ -126,6 +127,7 @@ class NoiseNode : public ov::op::Op {
   std::shared_ptr<RoundingNoise> noise_;
   std::uint64_t number_ = 0;
   bool keeps_integers_ = false;
+  mutable std::uint64_t clones_ = 0;
   mutable std::uint64_t draw_ = 0;
   mutable std::uint64_t evaluations_ = 0;  ///< In this draw.
 };
