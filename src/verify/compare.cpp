@@ -145,7 +145,8 @@ class Comparison {
     constexpr std::int64_t share = 4;
     const std::int64_t most = floor_->most_others();
     const auto allowed = NoiseFloor::factor * static_cast<double>(most);
-    const auto unexpected_allowed = static_cast<double>((most + share - 1) / share);
+    const std::int64_t unexpected_whole = (most + share - 1) / share;
+    const auto unexpected_allowed = static_cast<double>(unexpected_whole);
     const double excess =
         std::max(static_cast<double>(others_) / allowed, static_cast<double>(unexpected_) / unexpected_allowed);
     result_.excess = std::max(result_.excess, excess);
