@@ -49,7 +49,7 @@ std::string type_text(const Value& value) { return value.type ? std::string(to_s
 
 std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others) {
   others.push_back({"the model itself", arguments.model});
-  others.push_back({"the file of its weights", arguments.weights});
+  others.push_back({"the model itself", arguments.weights});
   return others;
 }
 
