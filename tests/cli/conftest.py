@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass
@@ -46,6 +47,14 @@ def graft():
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+def program_alone(folder):
+    """A copy of the program. It looks for its libraries beside itself and finds OpenVINO's there, but none of Graft's."""
+    (folder / "bin").mkdir()
+    (folder / "lib").mkdir()
+    (folder / "lib" / "graft").symlink_to(pathlib.Path(PROGRAM).parent.parent / "lib" / "graft")
+    return pathlib.Path(shutil.copy2(PROGRAM, folder / "bin" / "graft"))
 
 
 def interrupted_leaves_nothing(tmp_path, number, *arguments):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import DIGITS, PROGRAM, SOURCE, interrupted_leaves_nothing
+from conftest import DIGITS, PROGRAM, SOURCE, interrupted_leaves_nothing, program_alone
 
 FIGURES = {"us", "warm_us", "of_copy", "tflop_s"}
 
@@ -156,12 +156,7 @@ def test_interrupt_leaves_nothing(tmp_path, number):
 
 
 def test_library_that_was_not_built(tmp_path):
-    # The program looks for its library beside itself, so a copy elsewhere has none.
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "graft"
-    program.write_bytes(pathlib.Path(PROGRAM).read_bytes())
-    program.chmod(0o755)
-    command = [program, "bench", "--op", "all", "--device", "cpu"]
+    command = [program_alone(tmp_path), "bench", "--op", "all", "--device", "cpu"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "libgraft_c.so" in done.stderr

@@ -1,7 +1,5 @@
 # graft build with the real TensorRT-RTX, which builds without a GPU.
 import hashlib
-import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,9 +9,9 @@ from conftest import (
     DIGITS,
     DIGITS_SHAPES,
     PLUGIN_LIBRARY,
-    PROGRAM,
     interrupted_leaves_nothing,
     needs_plugin_library,
+    program_alone,
     save,
 )
 from onnx import helper
@@ -123,11 +121,11 @@ def test_missing_plugin_library_is_named(graft, converted, tmp_path):
 
 
 def test_own_plugin_library_that_was_not_built(graft, converted, tmp_path):
-    # The program looks for its library beside itself, so a copy elsewhere has none.
-    (tmp_path / "bin").mkdir()
-    program = pathlib.Path(shutil.copy2(PROGRAM, tmp_path / "bin" / "graft"))
     answer = subprocess.run(
-        [program, "build", converted, "-o", tmp_path / "e", *TARGETS], capture_output=True, text=True, check=False
+        [program_alone(tmp_path), "build", converted, "-o", tmp_path / "e", *TARGETS],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert answer.returncode == 3
     assert "libgraft_plugins.so" in answer.stderr
