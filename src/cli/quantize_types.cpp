@@ -130,10 +130,10 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
                             fmt::join(chosen.inputs, ", ")));
   }
   if (!chosen.met) {
-    console.warn(
-        fmt::format("an output has less than {:g} dB of signal to noise, and no more nodes were found that help in f32\n"
-                    "`graft verify {} {} --layers` shows where it goes; --limit says what is enough",
-                    chosen.limit_db, arguments.model, arguments.output));
+    console.warn(fmt::format(
+        "an output has less than {:g} dB of signal to noise, and no more nodes were found that help in f32\n"
+        "`graft verify {} {} --layers` shows where it goes; --limit says what is enough",
+        chosen.limit_db, arguments.model, arguments.output));
   }
   if (!arguments.report.empty()) {
     report::Report page = new_model_report("quantize", arguments.model);

@@ -279,8 +279,8 @@ bool ChildProcess::read_some() {
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (polled[i].revents != 0 && !open[i]->read_some()) open[i] = nullptr;
   }
-  // What it started, and it outlived, may hold the outputs open for ever, out of reach in a session of its own. What the
-  // child itself wrote has come when there is nothing to read.
+  // What it started, and it outlived, may hold the outputs open for ever, out of reach in a session of its own. What
+  // the child itself wrote has come when there is nothing to read.
   if (ended && (ready == 0 || std::chrono::steady_clock::now() - *state_->ended > afterwards)) {
     for (Stream*& stream : open) {
       if (stream != nullptr) stream->finish();

@@ -440,10 +440,10 @@ class Chooser {
     KeptNodes more = kept_;
     for (std::size_t i = 0; i < count; ++i) {
       const auto& [node, lost_db, vanishes] = losing[i];
-      const std::string lost = vanishes ? fmt::format("handles numbers that are too small for {}",
-                                                      graft::to_string(options_.precision))
-                               : lost_db > perfect_db ? "breaks"
-                                                      : fmt::format("loses {:.0f} dB", lost_db);
+      const std::string lost =
+          vanishes ? fmt::format("handles numbers that are too small for {}", graft::to_string(options_.precision))
+          : lost_db > perfect_db ? "breaks"
+                                 : fmt::format("loses {:.0f} dB", lost_db);
       for (const Node* member : region(*node, steps)) {
         const std::string reason = member == node
                                        ? fmt::format("it {}", lost)

@@ -67,8 +67,8 @@ TEST(RunProcess, standard_input_is_empty) {
 
 /// It holds the outputs open, and no signal to the child's group reaches it. It ends when this test has ended.
 TEST(RunProcess, what_outlives_the_child_in_a_session_of_its_own_is_not_waited_for) {
-  const std::string outlives = "setsid sh -c 'while kill -0 $0 2>/dev/null; do sleep 0.1; done' " +
-                               std::to_string(::getpid()) + " & ";
+  const std::string outlives =
+      "setsid sh -c 'while kill -0 $0 2>/dev/null; do sleep 0.1; done' " + std::to_string(::getpid()) + " & ";
   const Output output = run_shell(outlives + "echo one; printf two; exit 3");
   EXPECT_EQ(output.lines, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(output.result.exit_code, 3);
