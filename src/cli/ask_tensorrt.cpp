@@ -47,12 +47,11 @@ bool has_own_names(const Model& model) {
 std::vector<std::string> libraries_for(const Model& model, const std::vector<std::string>& named) {
   std::vector<std::string> libraries = named;
   const PluginLibrary own = own_plugin_library();
-  const bool is_named = std::any_of(named.begin(), named.end(), [&](const std::string& library) {
-    return std::filesystem::path(library).filename() == own.path.filename();
-  });
   for (const OperatorLibrary& library : operator_libraries()) libraries.push_back(library.file);
   const bool with_names = has_own_names(model);
-  if (own.exists && !is_named && (has_own_operators(model) || with_names)) libraries.push_back(own.path.string());
+  if (own.exists && !has_own_plugin_library(named) && (has_own_operators(model) || with_names)) {
+    libraries.push_back(own.path.string());
+  }
   const PluginLibrary stand_ins = own_stand_ins();
   if (with_names && stand_ins.exists && std::find(named.begin(), named.end(), stand_ins.path.string()) == named.end()) {
     libraries.push_back(stand_ins.path.string());

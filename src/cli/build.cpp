@@ -101,18 +101,18 @@ std::vector<std::string> plugin_libraries(const Arguments& arguments, const std:
   bool needs_own = false;
   for (const auto& entry : nodes) {
     const PluginNode& node = entry.second;
-    needs_own = needs_own || node.library.empty();
+    if (node.library.empty()) {
+      needs_own = true;
+      continue;
+    }
     const bool is_known = std::any_of(libraries.begin(), libraries.end(), [&](const std::string& library) {
       std::error_code ignored;
       return std::filesystem::equivalent(library, node.library, ignored);
     });
-    if (!node.library.empty() && !is_known) libraries.push_back(node.library);
+    if (!is_known) libraries.push_back(node.library);
   }
   const PluginLibrary own = own_plugin_library();
-  const bool is_named = std::any_of(libraries.begin(), libraries.end(), [&](const std::string& library) {
-    return std::filesystem::path(library).filename() == own.path.filename();
-  });
-  if (!needs_own || is_named) return libraries;
+  if (!needs_own || has_own_plugin_library(libraries)) return libraries;
   if (own.exists) {
     libraries.push_back(own.path.string());
   } else if (libraries.empty()) {

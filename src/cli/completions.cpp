@@ -9,22 +9,10 @@
 #include "cli/console.hpp"
 #include "cli/help.hpp"
 #include "cli/program.hpp"
+#include "cli/shell_quoted.hpp"
 
 namespace graft::cli {
 namespace {
-
-/// Text within single quotes of a shell: `quote` is how that shell writes one inside.
-std::string quoted(std::string_view text, std::string_view quote) {
-  std::string result = "'";
-  for (const char letter : text) {
-    if (letter == '\'') {
-      result += quote;
-    } else {
-      result += letter;
-    }
-  }
-  return result + "'";
-}
 
 /// With a backslash before each of `special`.
 std::string escaped(std::string_view text, std::string_view special) {
@@ -34,13 +22,6 @@ std::string escaped(std::string_view text, std::string_view special) {
     result += letter;
   }
   return result;
-}
-
-std::vector<std::string> spellings(const CLI::Option& option) {
-  std::vector<std::string> names;
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  return names;
 }
 
 /// What the arguments of a command may be; nothing where they are files.
@@ -60,9 +41,7 @@ bool takes_value(const CLI::Option& option) { return option.get_expected_max() !
 /// Values that are none of a set are left to bash, which completes files, also after NAME=.
 std::string for_bash(const CLI::App& app) {
   std::string cases;
-  std::vector<std::string> commands;
   for (const CLI::App* command : commands_of(app)) {
-    commands.push_back(command->get_name());
     std::vector<std::string> options;
     std::string values;
     for (const CLI::Option* option : named_options(*command)) {
@@ -110,7 +89,7 @@ _graft() {{
 }}
 complete -o bashdefault -o default -F _graft graft
 )",
-                     fmt::join(options, " "), fmt::join(commands, " "), cases);
+                     fmt::join(options, " "), fmt::join(command_names(app), " "), cases);
 }
 
 /// One specification of zsh's _arguments.
@@ -131,7 +110,7 @@ std::string zsh_option(const CLI::Option& option) {
             : option.get_delimiter() != '\0' ? fmt::format("_values -s {} {} {}", option.get_delimiter(), type, list)
                                              : "(" + list + ")";
   }
-  return text + quoted(rest, "'\\''");
+  return text + shell_quoted(rest);
 }
 
 std::string for_zsh(const CLI::App& app) {
@@ -139,7 +118,7 @@ std::string for_zsh(const CLI::App& app) {
   std::string cases;
   for (const CLI::App* command : commands_of(app)) {
     const std::string described = command->get_name() + ":" + command->get_description();
-    commands += fmt::format("        {}\n", quoted(described, "'\\''"));
+    commands += fmt::format("        {}\n", shell_quoted(described));
     cases += fmt::format("        {})\n          _arguments", command->get_name());
     for (const CLI::Option* option : named_options(*command)) cases += " \\\n            " + zsh_option(*option);
     const std::vector<std::string> arguments = argument_choices(*command);
@@ -181,7 +160,7 @@ std::string fish_option(const CLI::Option& option, std::string_view condition) {
   } else if (takes_value(option)) {
     text += " -r -F";
   }
-  return text + " -d " + quoted(escaped(option.get_description(), "\\"), "\\'") + "\n";
+  return text + " -d " + shell_quoted(escaped(option.get_description(), "\\"), "\\'") + "\n";
 }
 
 std::string for_fish(const CLI::App& app) {
@@ -190,7 +169,7 @@ std::string for_fish(const CLI::App& app) {
       "complete -c graft -f\n";
   for (const CLI::Option* option : named_options(app)) text += fish_option(*option, "__fish_use_subcommand");
   for (const CLI::App* command : commands_of(app)) {
-    const std::string description = quoted(escaped(command->get_description(), "\\"), "\\'");
+    const std::string description = shell_quoted(escaped(command->get_description(), "\\"), "\\'");
     text += fmt::format("complete -c graft -n __fish_use_subcommand -a {} -d {}\n", command->get_name(), description);
     const std::string seen = fmt::format("'__fish_seen_subcommand_from {}'", command->get_name());
     const std::vector<std::string> arguments = argument_choices(*command);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "cli/interrupts.hpp"
@@ -99,6 +100,12 @@ PluginLibrary own_plugin_library() {
     if (fs::is_regular_file(candidate, ignored)) return {.path = candidate, .exists = true};
   }
   return {.path = folder / "lib" / "libgraft_plugins.so", .exists = false};
+}
+
+bool has_own_plugin_library(const std::vector<std::string>& libraries) {
+  const std::filesystem::path own = own_plugin_library().path.filename();
+  return std::any_of(libraries.begin(), libraries.end(),
+                     [&](const std::string& library) { return std::filesystem::path(library).filename() == own; });
 }
 
 PluginLibrary own_stand_ins() {

@@ -29,6 +29,8 @@ struct PluginLibrary {
   bool exists = false;
 };
 [[nodiscard]] PluginLibrary own_plugin_library();
+/// Whether it, or a copy of it, is among libraries that were named.
+[[nodiscard]] bool has_own_plugin_library(const std::vector<std::string>& libraries);
 /// libgraft_stand_ins.so, beside it.
 [[nodiscard]] PluginLibrary own_stand_ins();
 

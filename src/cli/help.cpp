@@ -18,9 +18,7 @@ constexpr std::size_t help_width = 110;
 
 /// "-o, --output FILE"
 std::string option_text(const CLI::Option& option) {
-  std::string names;
-  for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
-  for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
+  std::string names = fmt::format("{}", fmt::join(spellings(option), ", "));
   if (names.empty()) return option.get_option_text().empty() ? option.get_name(true) : option.get_option_text();
   if (option.get_expected_max() != 0 && !type_of(option).empty()) names += " " + type_of(option);
   return names;
@@ -54,8 +52,7 @@ std::string full_name(const CLI::App& app) {
 
 /// Allows the names of the commands that there are.
 CLI::Validator is_command(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  const std::vector<std::string> names = command_names(app);
   const std::string set = fmt::format("{{{}}}", fmt::join(names, ","));
   return {[names](const std::string& word) {
             if (std::find(names.begin(), names.end(), word) != names.end()) return std::string();
@@ -70,6 +67,19 @@ CLI::Validator is_command(const CLI::App& app) {
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> spellings(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
 }
 
 void print_lines(const Console& console, std::string_view text) {

@@ -22,6 +22,12 @@ class HelpFormatter : public CLI::FormatterBase {
 /// The commands of the program.
 [[nodiscard]] std::vector<const CLI::App*> commands_of(const CLI::App& app);
 
+/// Their names.
+[[nodiscard]] std::vector<std::string> command_names(const CLI::App& app);
+
+/// "-o", "--output"; nothing for an argument.
+[[nodiscard]] std::vector<std::string> spellings(const CLI::Option& option);
+
 /// "FILE": what an option's value is called.
 [[nodiscard]] std::string type_of(const CLI::Option& option);
 

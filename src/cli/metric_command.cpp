@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "cli/interrupts.hpp"
+#include "cli/shell_quoted.hpp"
 #include "cli/temporary_folder.hpp"
 #include "engine/process.hpp"
 #include "graft/error.hpp"
@@ -25,9 +26,7 @@ constexpr std::string_view blanks = " \t\r";
 std::string quoted(const std::string& text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+";
   if (text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
-  return result + "'";
+  return shell_quoted(text);
 }
 
 std::string_view trimmed(std::string_view line) {

@@ -66,12 +66,6 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
-  return names;
-}
-
 }  // namespace
 
 Program::Program() : app_("Makes networks run that TensorRT cannot run, and proves that nothing changed.", "graft") {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -372,24 +373,9 @@ std::string operators_of(const Expression& expression, const std::vector<Line>& 
   return text.empty() ? "something else" : text;
 }
 
-/// Where each node of a graph stands in its topological order. Made once for all attempts: thousands of matches in a
-/// long chain took seconds otherwise.
-struct Place {
-  Node* node;
-  std::size_t position;
-};
-using Order = std::unordered_map<const Node*, Place>;
-
-Order order_of(const Graph& graph) {
-  Order order;
-  for (Node* node : graph.nodes()) order.emplace(node, Place{node, order.size()});
-  return order;
-}
-
 class Search {
  public:
-  Search(const Pattern::Data& pattern, const Order& order)
-      : pattern_(pattern), order_(order), line_nodes_(pattern.lines.size(), nullptr) {}
+  explicit Search(const Pattern::Data& pattern) : pattern_(pattern), line_nodes_(pattern.lines.size(), nullptr) {}
 
   std::optional<Match> run(Node& root) {
     root_ = &root;
@@ -621,33 +607,39 @@ class Search {
         if (Value* output = line_nodes_[i]->output(k)) match.values.emplace(names[k], output);
       }
     }
-    const std::set<const Node*> inside(matched_.begin(), matched_.end());
-    for (const Node* node : inside) {
-      if (const auto place = order_.find(node); place != order_.end()) match.nodes.push_back(place->second.node);
-    }
-    std::sort(match.nodes.begin(), match.nodes.end(),
-              [&](const Node* a, const Node* b) { return order_.at(a).position < order_.at(b).position; });
+    match.nodes = matched_;
     return match;
   }
 
   const Pattern::Data& pattern_;
-  const Order& order_;
   Node* root_ = nullptr;
   std::map<std::string, Value*, std::less<>> values_;
   std::map<std::string, TensorData, std::less<>> constants_;
-  std::vector<Node*> line_nodes_;  // what each line of the pattern stands for
-  std::vector<const Node*> matched_;
+  std::vector<Node*> line_nodes_;    // what each line of the pattern stands for
+  std::vector<Node*> matched_;       // none twice, all of the root's graph
   std::vector<const Node*> passed_;  // looked through, between matched nodes
   int steps_ = 0;
   std::size_t furthest_ = 0;
   std::string reason_;
 };
 
-std::optional<Match> match_in_order(const Pattern& pattern, Node& root, const Order& order, NearMiss* near) {
-  Search search(pattern.data(), order);
+/// As the search found them: their order is made for all matches of a graph at once, since thousands in a long chain
+/// took seconds otherwise.
+std::optional<Match> match_unordered(const Pattern& pattern, Node& root, NearMiss* near) {
+  Search search(pattern.data());
   auto found = search.run(root);
   if (!found && near != nullptr) *near = {&root, search.furthest(), pattern.data().node_count, search.reason()};
   return found;
+}
+
+void put_in_order(std::span<Match> matches, const Graph& graph) {
+  if (matches.empty()) return;
+  std::unordered_map<const Node*, std::size_t> positions;
+  for (const Node* node : graph.nodes()) positions.emplace(node, positions.size());
+  for (Match& match : matches) {
+    std::sort(match.nodes.begin(), match.nodes.end(),
+              [&](const Node* a, const Node* b) { return positions.at(a) < positions.at(b); });
+  }
 }
 
 }  // namespace
@@ -690,18 +682,19 @@ std::optional<std::string> Match::text(std::string_view name) const {
 }
 
 std::optional<Match> match(const Pattern& pattern, Node& root, NearMiss* near) {
-  return match_in_order(pattern, root, order_of(*root.graph), near);
+  auto found = match_unordered(pattern, root, near);
+  if (found) put_in_order({&*found, 1}, *root.graph);
+  return found;
 }
 
 MatchResult find_matches(const Pattern& pattern, Graph& graph) {
   MatchResult result;
   std::set<const Node*> taken;
-  const Order order = order_of(graph);
   for (Node* node : graph.nodes()) {
     const auto& types = pattern.root_types();
     if (std::find(types.begin(), types.end(), node->op_type) == types.end()) continue;
     NearMiss near;
-    auto found = match_in_order(pattern, *node, order, &near);
+    auto found = match_unordered(pattern, *node, &near);
     if (!found) {
       if (near.matched_nodes >= 2) result.near_misses.push_back(std::move(near));
       continue;
@@ -711,6 +704,7 @@ MatchResult find_matches(const Pattern& pattern, Graph& graph) {
     taken.insert(found->nodes.begin(), found->nodes.end());
     result.matches.push_back(std::move(*found));
   }
+  put_in_order(result.matches, graph);
   return result;
 }
 

@@ -5,10 +5,10 @@
 
 namespace graft {
 
-bool is_operator_call(const FunctionKey& function) {
-  if (function.domain == onnx_domain) return true;
+bool is_plain_call(const FunctionKey& function) {
+  if (function.domain == onnx_domain) return false;
   const OperatorType* type = operator_libraries().empty() ? nullptr : find_operator(function.name);
-  return type != nullptr && library_of(*type) != nullptr;
+  return type == nullptr || library_of(*type) == nullptr;
 }
 
 }  // namespace graft

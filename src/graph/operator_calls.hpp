@@ -5,8 +5,8 @@
 
 namespace graft {
 
-/// A call of such a function stands for an operator, Graft's or of a library of somebody's own, whatever body the file
-/// has for it, and is left as it is where calls of functions give way to bodies.
-[[nodiscard]] bool is_operator_call(const FunctionKey& function);
+/// Whether a call of such a function is no operator, and may give way to the body that the file has: for
+/// InlineOptions::which. What stands for an operator, Graft's or of a library of somebody's own, is left as it is.
+[[nodiscard]] bool is_plain_call(const FunctionKey& function);
 
 }  // namespace graft

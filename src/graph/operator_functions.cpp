@@ -82,8 +82,8 @@ std::optional<FunctionDefinition> make_function(const Operator& op, const Functi
 std::size_t adopt_drop_ins(Graph& graph) {
   std::size_t count = 0;
   graph.for_each_node([&](Node& node) {
-    const OperatorMatch match = find_operator_for(node);
-    if (!match || (match.drop_in == nullptr && node.domain == onnx_domain)) return;
+    const OperatorMatch match = find_adopted_operator(node);
+    if (!match) return;
     const auto op = make_operator(node);
     node.graph->root().opset_imports.emplace(std::string(onnx_domain), 1);
     node.op_type = std::string(match.type->name);

@@ -135,6 +135,11 @@ OperatorMatch find_operator_for(const Node& node) {
   return {};
 }
 
+OperatorMatch find_adopted_operator(const Node& node) {
+  const OperatorMatch match = find_operator_for(node);
+  return match.drop_in == nullptr && node.domain == onnx_domain ? OperatorMatch{} : match;
+}
+
 std::unique_ptr<Operator> make_operator(const Node& node) {
   const OperatorMatch match = find_operator_for(node);
   if (!match) return nullptr;

@@ -32,6 +32,9 @@ struct OperatorMatch {
 /// node names a `plugin_namespace`. Empty where there is none.
 [[nodiscard]] OperatorMatch find_operator_for(const Node& node);
 
+/// The same for a node that has another name or domain than Graft's: one that adopt_drop_ins makes a node of Graft's.
+[[nodiscard]] OperatorMatch find_adopted_operator(const Node& node);
+
 /// The operator with the node's attributes, checked. Null where find_operator_for finds none; throws Error naming node
 /// and attribute for one that is unknown, ill-typed, out of range or required and missing.
 [[nodiscard]] std::unique_ptr<Operator> make_operator(const Node& node);

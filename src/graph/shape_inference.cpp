@@ -179,7 +179,7 @@ Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
 void infer_through_functions(Model& model, const OnFault& on_fault) {
   Model flat = model.clone();
   InlineOptions options;
-  options.which = [](const FunctionKey& key) { return !is_operator_call(key); };
+  options.which = is_plain_call;
   inline_functions(flat, options);
   ByName of_the_model;
   if (on_fault) collect(model.graph(), of_the_model);

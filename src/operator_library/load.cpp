@@ -91,9 +91,12 @@ void load(const std::string& file) {
   if (fs::is_directory(status)) refuse(file, "it is a folder", "Give the .so file in it; each library by itself");
   if (!fs::exists(status)) refuse(file, "no such file", make_one);
   if (!fs::is_regular_file(status)) refuse(file, "it is no regular file", make_one);
-  check_is_whole(file);
   // With a name that has no slash the loader would look in the system's folders.
   const fs::path path = fs::canonical(file);
+  for (const OperatorLibrary& known : operator_libraries()) {
+    if (known.file == path) return;
+  }
+  check_is_whole(file);
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe): nothing else loads libraries yet
@@ -101,9 +104,6 @@ void load(const std::string& file) {
            "`ldd` lists what it needs; build it on this machine, with the package of this Graft");
   }
   const ExportedOperators& exported = exported_by(file, library);
-  for (const OperatorLibrary& known : operator_libraries()) {
-    if (known.file == path) return;
-  }
   if (exported.operators == nullptr || exported.count == 0) refuse(file, "it has no operators", make_one);
   const Status added = add_operator_library({.file = path.string(),
                                              .plugin_namespace = text_of(exported.plugin_namespace),

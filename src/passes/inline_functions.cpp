@@ -9,7 +9,7 @@
 namespace graft {
 
 void inline_functions_of_exporters(Rewriter& rewriter) {
-  const InlineOptions options{.which = [](const FunctionKey& key) { return !is_operator_call(key); }};
+  const InlineOptions options{.which = is_plain_call};
   const std::size_t calls = inline_functions(rewriter.model(), options);
   if (calls == 0) return;
   rewriter.record(

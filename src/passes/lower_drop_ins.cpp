@@ -13,8 +13,8 @@ namespace graft {
 void lower_drop_ins(Rewriter& rewriter) {
   Graph& graph = rewriter.model().graph();
   graph.for_each_node([&](Node& node) {
-    const OperatorMatch found = find_operator_for(node);
-    if (!found || (found.drop_in == nullptr && node.domain == onnx_domain)) return;
+    const OperatorMatch found = find_adopted_operator(node);
+    if (!found) return;
     const auto op = make_operator(node);
     if (const OperatorLibrary* library = library_of(*found.type); library != nullptr && found.drop_in == nullptr) {
       rewriter.record({describe(node)}, to_text(*op),

@@ -496,7 +496,7 @@ Model prepare_for_types(const Model& model, Precision precision) {
   for (Value* value : std::vector<Value*>(prepared.graph().inputs())) {
     if (value->initializer) prepared.graph().set_is_input(*value, false);
   }
-  inline_functions(prepared, {.which = [](const FunctionKey& key) { return !is_operator_call(key); }});
+  inline_functions(prepared, {.which = is_plain_call});
   adopt_drop_ins(prepared.graph());
   raise_opset(prepared);
   if (precision == Precision::bf16) {

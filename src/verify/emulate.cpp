@@ -242,7 +242,7 @@ Scales int8_scales(const Model& model, const TensorMap& inputs, OperatorKernels 
 Model with_open_functions(const Model& model) {
   Model opened = model.clone();
   raise_opset(opened, std::max(opened.graph().opset(), oldest_opset));
-  inline_functions(opened, {.which = [](const FunctionKey& key) { return !is_operator_call(key); }});
+  inline_functions(opened, {.which = is_plain_call});
   infer_shapes(opened);
   return opened;
 }

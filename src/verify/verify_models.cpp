@@ -115,7 +115,8 @@ class Verification {
   }
 
  private:
-  [[nodiscard]] LayerOptions layer_options() const {
+  /// Outputs that one of both lacks, among the tensors inside it.
+  void find_inside() {
     LayerOptions options;
     options.seeds = options_.seeds;
     options.data = options_.data;
@@ -128,12 +129,7 @@ class Verification {
     options.reference_kernels = options_.reference_kernels;
     options.candidate_kernels = options_.candidate_kernels;
     options.threads = options_.threads;
-    return options;
-  }
-
-  /// Outputs that one of both lacks, among the tensors inside it.
-  void find_inside() {
-    const LayerReport layers = compare_layers(reference_, candidate_, layer_options());
+    const LayerReport layers = compare_layers(reference_, candidate_, options);
     if (layers.runs != report_.runs) return;
     report_.problems = layers.problems;
     for (const LayerComparison& layer : layers.layers) {

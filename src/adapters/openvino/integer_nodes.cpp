@@ -10,43 +10,15 @@
 #include <openvino/op/convert.hpp>
 #include <openvino/op/divide.hpp>
 #include <openvino/op/equal.hpp>
-#include <openvino/op/op.hpp>
 #include <openvino/op/round.hpp>
 #include <openvino/op/select.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 
 #include "adapters/openvino/element_types.hpp"
 #include "adapters/openvino/keep_nan.hpp"
+#include "adapters/openvino/pass_through.hpp"
 
 namespace graft {
-namespace {
-
-/// Gives its input. The plugin calculates it once, since its input is constant, but finds no constant there that it
-/// could multiply into weights, or turn into a reciprocal, or multiply and add with one rounding.
-class FixedNode : public ov::op::Op {
- public:
-  OPENVINO_OP("Fixed", "graft");
-
-  FixedNode() = default;
-  explicit FixedNode(const ov::Output<ov::Node>& input) : Op({input}) { constructor_validate_and_infer_types(); }
-
-  void validate_and_infer_types() override {
-    set_output_type(0, get_input_element_type(0), get_input_partial_shape(0));
-  }
-  std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& inputs) const override {
-    return std::make_shared<FixedNode>(inputs.at(0));
-  }
-  bool visit_attributes(ov::AttributeVisitor& /*visitor*/) override { return true; }
-  bool can_constant_fold(const ov::OutputVector& /*inputs*/) const override { return false; }
-  bool has_evaluate() const override { return true; }
-  bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override {
-    outputs[0].set_shape(inputs[0].get_shape());
-    inputs[0].copy_to(outputs[0]);
-    return true;
-  }
-};
-
-}  // namespace
 
 ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   const ov::Output<ov::Node> scale = node.get_input(1);
@@ -68,13 +40,15 @@ ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   return std::make_shared<ov::op::v0::Convert>(inside, type)->outputs();
 }
 
+// The plugin calculates it once, since its input is constant, but finds no constant there that it could multiply into
+// weights, or turn into a reciprocal, or multiply and add with one rounding.
 ov::OutputVector make_fixed(const ov::frontend::NodeContext& node) {
-  return std::make_shared<FixedNode>(node.get_input(0))->outputs();
+  return std::make_shared<PassThroughNode>(node.get_input(0))->outputs();
 }
 
 void release_fixed(ov::Model& model) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
-    if (ov::is_type<FixedNode>(node)) node->output(0).replace(node->input_value(0));
+    if (ov::is_type<PassThroughNode>(node)) node->output(0).replace(node->input_value(0));
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
       for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) release_fixed(*body);
     }

@@ -118,7 +118,7 @@ PreparedModel prepare(const Model& model, const CpuOptions& options) {
     attach_functions(copy);
     inline_functions(copy);
   } else {
-    inline_functions(copy, {.which = [](const FunctionKey& key) { return !is_operator_call(key); }});
+    inline_functions(copy, {.which = is_plain_call});
   }
   prepared.integers = calculate_integers(copy);
   if (options.round_inside) round_narrow_types(copy);
