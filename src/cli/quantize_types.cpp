@@ -19,6 +19,7 @@
 #include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
 #include "quant/choose_types.hpp"
+#include "verify/ends.hpp"
 
 namespace graft::cli {
 namespace {
@@ -70,7 +71,8 @@ void say_outputs(const Console& console, const ChosenTypes& chosen, Precision pr
     if (is != was) table.add({"", {fmt::format("all in {}: {}", to_string(precision), was), Colour::faint}});
   }
   console.say();
-  console.say("Outputs, against the f32 network on the CPU");
+  console.say(fmt::format("Outputs, against the f32 network on the CPU{}",
+                          chosen.runs > 1 ? fmt::format(", the worst of {} runs", chosen.runs) : ""));
   console.say(table);
 }
 
@@ -86,9 +88,10 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   options.only = arguments.only;
   options.shapes = parse_shapes("--input", arguments.inputs, false);
   if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;
+  TensorMap data;
   if (!arguments.data.empty()) {
-    options.data = read_tensors("--data", arguments.data);
-    warn_of_nan(console, "--data", *options.data);
+    data = read_tensors("--data", arguments.data);
+    warn_of_nan(console, "--data", data);
   }
   if (!arguments.data.empty() && !arguments.inputs.empty()) {
     throw Error("--input: it gives made-up inputs a shape, and there are none with --data\nGive one of the two");
@@ -96,6 +99,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   check_output(arguments);
   check_report(arguments.report);
   const Model model = read_model(arguments.model);
+  if (!arguments.data.empty()) options.data = split_into_runs(data, model, "--data");
   Progress progress(console);
   options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
     progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
@@ -141,6 +145,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
     for (const std::string& input : chosen.inputs) {
       page.summary.push_back({arguments.data.empty() ? "made-up input" : "input", input});
     }
+    page.summary.push_back({"decided by", count_text(chosen.runs, "run")});
     add_types(page, chosen, precision);
     write_report(console, page, arguments.report);
   }
@@ -158,6 +163,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
                   {"precision", to_string(precision)},
                   {"data", arguments.data.empty() ? "made up" : "given"},
                   {"inputs", chosen.inputs},
+                  {"runs", chosen.runs},
                   {"limit_db", chosen.limit_db},
                   {"met", chosen.met},
                   {"trials", chosen.trials},

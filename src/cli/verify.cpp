@@ -326,9 +326,7 @@ void split_data(const Model& reference, const Model& candidate, std::vector<Tens
   std::map<std::string, std::int64_t, std::less<>> batches;
   std::vector<std::string> ignored;
   const auto add = [&](const std::string& name, const Value& input) {
-    if (input.shape && !input.shape->empty() && input.shape->front().is_constant()) {
-      batches.emplace(name, input.shape->front().value());
-    }
+    if (const auto batch = fixed_batch(input)) batches.emplace(name, *batch);
   };
   for (const EndPair& pair : pair_ends(fed_inputs(reference), fed_inputs(candidate), "input", ignored)) {
     add(pair.reference->name, *pair.reference);

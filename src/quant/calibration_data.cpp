@@ -11,6 +11,7 @@
 
 #include "graft/error.hpp"
 #include "io/npy.hpp"
+#include "verify/ends.hpp"
 
 namespace graft {
 namespace {
@@ -97,12 +98,6 @@ std::string identity_of(const std::filesystem::path& path) {
   return fmt::format("{} {}\n", path.filename().string(), std::filesystem::file_size(path));
 }
 
-/// How many samples one run takes.
-std::int64_t batch_of(const Value& input) {
-  if (!input.shape || input.shape->empty() || !input.shape->front().is_constant()) return 1;
-  return std::max<std::int64_t>(1, input.shape->front().value());
-}
-
 CalibrationData from_tensors(const std::shared_ptr<const TensorMap>& tensors, const std::vector<const Value*>& inputs,
                              const std::string& source, std::string identity) {
   std::optional<std::int64_t> runs;
@@ -110,7 +105,7 @@ CalibrationData from_tensors(const std::shared_ptr<const TensorMap>& tensors, co
   for (const Value* input : inputs) {
     const TensorData& tensor = tensors->find(input->name)->second;
     const std::int64_t samples = tensor.dims.empty() ? 0 : tensor.dims.front();
-    const std::int64_t batch = batches[input->name] = batch_of(*input);
+    const std::int64_t batch = batches[input->name] = std::max<std::int64_t>(1, fixed_batch(*input).value_or(1));
     if (samples < batch) {
       throw Error(fmt::format("{}: the array for the input '{}' has {} samples, and one run takes {}", source,
                               input->name, samples, batch));

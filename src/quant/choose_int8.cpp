@@ -18,7 +18,7 @@ namespace graft {
 namespace {
 
 constexpr double highest_step = 127;
-/// Samples by which single layers are judged.
+/// Samples by which single layers are judged, and the types of what does not become int8.
 constexpr std::int64_t sensitivity_samples = 8;
 /// Largest numbers of channels are known well enough after so many.
 constexpr std::int64_t samples_to_smooth = 128;
@@ -453,7 +453,8 @@ class Int8Chooser {
       if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none) options.kept.emplace(node.key, "it is int8");
     }
     if (data_.count != 0) {
-      options.data = data_.sample(0);
+      const std::int64_t runs = std::min(data_.count, sensitivity_samples);
+      for (std::int64_t run = 0; run < runs; ++run) options.data.push_back(data_.sample(run * data_.count / runs));
       // A small difference moves single elements by a whole step of int8: more than int8 itself loses is not asked for.
       options.limit_db = std::min(limit_of(*options_.rest), chosen.judgement.snr_db() + well_below);
     }

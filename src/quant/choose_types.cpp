@@ -37,24 +37,30 @@ bool has_f32_output(const Node& node) { return std::any_of(node.outputs.begin(),
 struct TensorEffect {
   TensorRange range;
   RoundingEffect rounding;
-  bool counts_wrongly = false;  ///< All are whole numbers, and some would become others.
+  bool all_whole = true;
+  bool changed = false;  ///< Some of the whole numbers would become others.
+
+  [[nodiscard]] bool counts_wrongly() const { return all_whole && changed; }
+  void add(const TensorEffect& other) {
+    range.add(other.range);
+    rounding.add(other.rounding);
+    all_whole = all_whole && other.all_whole;
+    changed = changed || other.changed;
+  }
 };
 
 TensorEffect effect_of(const TensorData& tensor, Precision precision) {
-  TensorEffect effect{range_of(tensor), rounding_effect(tensor, precision), false};
-  bool all_whole = true;
-  bool changed = false;
+  TensorEffect effect{.range = range_of(tensor), .rounding = rounding_effect(tensor, precision)};
   for_each_piece(tensor.element_count(), [&](std::int64_t begin, std::int64_t count) {
-    if (!all_whole) return;
+    if (!effect.all_whole) return;
     const std::vector<double> numbers = *piece_of(tensor, begin, count).numbers();
     const std::vector<double> rounded =
         *TensorData::from_numbers(element_type_of(precision), {count}, numbers).numbers();
-    for (std::size_t i = 0; i < numbers.size() && all_whole; ++i) {
-      all_whole = numbers[i] == std::trunc(numbers[i]);
-      changed = changed || numbers[i] != rounded[i];
+    for (std::size_t i = 0; i < numbers.size() && effect.all_whole; ++i) {
+      effect.all_whole = numbers[i] == std::trunc(numbers[i]);
+      effect.changed = effect.changed || numbers[i] != rounded[i];
     }
   });
-  effect.counts_wrongly = all_whole && changed;
   return effect;
 }
 
@@ -116,22 +122,21 @@ class Chooser {
   void make_inputs() {
     say("running the network in f32", 0, 1);
     InputRanges narrowed;
-    if (options_.data) {
-      inputs_ = *options_.data;
-      CpuModel compiled(prepared_,
-                        {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
-      expected_ = compiled.run(inputs_);
-    } else {
-      CpuModel compiled(prepared_,
-                        {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
+    CpuModel compiled(prepared_,
+                      {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
+    if (options_.data.empty()) {
       InputOptions made_up;
       made_up.shapes = options_.shapes;
       MadeUpInputs maker;
-      inputs_ = maker.inputs(compiled, prepared_, made_up, true, expected_);
+      inputs_.push_back(maker.inputs(compiled, prepared_, made_up, true, expected_.emplace_back()));
       narrowed = maker.narrowed();
+    } else {
+      inputs_ = options_.data;
+      for (const TensorMap& inputs : inputs_) expected_.push_back(compiled.run(inputs));
     }
+    result_.runs = inputs_.size();
     reference_.infer(inputs_);
-    for (const auto& [name, tensor] : inputs_) {
+    for (const auto& [name, tensor] : inputs_.front()) {
       const auto range = narrowed.find(name);
       result_.inputs.push_back(fmt::format(
           "{}: {}[{}]{}", name, graft::to_string(tensor.type), fmt::join(tensor.dims, ", "),
@@ -149,8 +154,7 @@ class Chooser {
   }
 
   /// As the typed model takes them.
-  [[nodiscard]] TensorMap inputs_of(const Model& typed) const {
-    TensorMap inputs = inputs_;
+  [[nodiscard]] static TensorMap inputs_of(const Model& typed, TensorMap inputs) {
     for (const Value* input : typed.graph().inputs()) {
       const auto found = inputs.find(input->name);
       if (found == inputs.end() || !input->type || found->second.type == *input->type) continue;
@@ -165,10 +169,19 @@ class Chooser {
         most_trials);
     const TypedModel typed = typed_with(kept);
     const PartialRuns runs(typed.model, OperatorKernels::functions, options_.threads);
-    const TensorMap found = runs.run(all_outputs(runs.model()), inputs_of(typed.model));
+    CpuModel compiled = runs.compile(all_outputs(runs.model()));
     std::vector<OutputFigures> outputs;
-    for (const Value* output : graph().outputs()) {
-      outputs.push_back(figures_of(output->name, expected_.at(output->name), found.at(output->name)));
+    for (std::size_t run = 0; run < inputs_.size(); ++run) {
+      const TensorMap found = compiled.run(inputs_of(typed.model, inputs_[run]));
+      for (std::size_t i = 0; i < graph().outputs().size(); ++i) {
+        const std::string& name = graph().outputs()[i]->name;
+        const OutputFigures figures = figures_of(name, expected_[run].at(name), found.at(name));
+        if (run == 0) {
+          outputs.push_back(figures);
+        } else {
+          outputs[i].add_worst(figures);
+        }
+      }
     }
     return outputs;
   }
@@ -184,14 +197,19 @@ class Chooser {
   }
 
   void measure() {
-    for (const auto& [name, tensor] : inputs_) {
-      if (tensor.type == ElementType::f32) effects_.emplace(name, effect_of(tensor, options_.precision));
+    const auto add = [&](const std::string& name, const TensorData& tensor) {
+      const TensorEffect effect = effect_of(tensor, options_.precision);
+      const auto [place, is_new] = effects_.try_emplace(name, effect);
+      if (!is_new) place->second.add(effect);
+    };
+    for (const TensorMap& inputs : inputs_) {
+      for (const auto& [name, tensor] : inputs) {
+        if (tensor.type == ElementType::f32) add(name, tensor);
+      }
     }
     reference_.visit(
         reals_of_reference(), inputs_, options_.memory,
-        [&](const Value& value, const TensorData& tensor) {
-          effects_.emplace(value.name, effect_of(tensor, options_.precision));
-        },
+        [&](const Value& value, const TensorData& tensor) { add(value.name, tensor); },
         [&](std::size_t done, std::size_t total) { say("looking at the tensors", done, total); });
   }
 
@@ -252,7 +270,7 @@ class Chooser {
         } else {
           keep_makers_and_readers(*value, WhyKept::overflow, what);
         }
-      } else if (found->counts_wrongly && is_counted(*value)) {
+      } else if (found->counts_wrongly() && is_counted(*value)) {
         keep_makers_and_readers(*value, WhyKept::whole_numbers,
                                 fmt::format("counts up to {:.6g}, which {} rounds", found->range.largest(), name));
       }
@@ -315,18 +333,19 @@ class Chooser {
     PartialRuns runs(model, OperatorKernels::functions, options_.threads);
     runs.infer(inputs_);
     std::vector<const Value*> sums;
+    std::map<std::string, TensorRange, std::less<>> ranges;
     for (const auto& [name, node] : summing) sums.push_back(runs.model().graph().find_local(name));
     runs.visit(
         sums, inputs_, options_.memory,
-        [&](const Value& value, const TensorData& tensor) {
-          const TensorRange range = range_of(tensor);
-          if (range.largest() <= largest() && range.infinite == 0) return;
-          keep(*summing.at(value.name), WhyKept::sum,
-               fmt::format("it sums up to {:.4g} inside, and {} ends at {:g}",
-                           range.infinite == 0 ? range.largest() : std::numeric_limits<double>::infinity(),
-                           graft::to_string(options_.precision), largest()));
-        },
+        [&](const Value& value, const TensorData& tensor) { ranges[value.name].add(range_of(tensor)); },
         [&](std::size_t done, std::size_t total) { say("looking at sums", done, total); });
+    for (const auto& [name, range] : ranges) {
+      if (range.largest() <= largest() && range.infinite == 0) continue;
+      keep(*summing.at(name), WhyKept::sum,
+           fmt::format("it sums up to {:.4g} inside, and {} ends at {:g}",
+                       range.infinite == 0 ? range.largest() : std::numeric_limits<double>::infinity(),
+                       graft::to_string(options_.precision), largest()));
+    }
   }
 
   // ---- What loses
@@ -338,12 +357,12 @@ class Chooser {
     return by_key_;
   }
 
-  /// Signal to noise of each tensor of the typed model; minus infinity where it is not finite and the reference is.
+  /// Signal to noise of each tensor of the typed model, in the worst run; minus infinity where it is not finite and the
+  /// reference is.
   std::map<std::string, double, std::less<>> tensor_decibels(const KeptNodes& kept) {
     ++result_.trials;
     const TypedModel typed = typed_with(kept);
     const PartialRuns runs(typed.model, OperatorKernels::functions, options_.threads);
-    const TensorMap inputs = inputs_of(typed.model);
     std::map<std::string, double, std::less<>> found;
     std::vector<const Value*> waiting = reals_of_reference();
     std::erase_if(waiting, [&](const Value* value) {
@@ -361,14 +380,21 @@ class Chooser {
         others.push_back(runs.model().graph().find_local(waiting[next]->name));
         group.push_back(waiting[next++]);
       }
-      const TensorMap expected = reference_.run(group, inputs_);
-      const TensorMap results = runs.run(others, inputs);
-      for (const Value* value : group) {
-        const OutputFigures figures = figures_of(value->name, expected.at(value->name), results.at(value->name));
-        found[value->name] = figures.not_finite != 0 ? -std::numeric_limits<double>::infinity() : figures.decibels();
+      CpuModel reference = reference_.compile(group);
+      CpuModel candidate = runs.compile(others);
+      for (const TensorMap& inputs : inputs_) {
+        const TensorMap expected = reference.run(inputs);
+        const TensorMap results = candidate.run(inputs_of(typed.model, inputs));
+        for (const Value* value : group) {
+          const OutputFigures figures = figures_of(value->name, expected.at(value->name), results.at(value->name));
+          const double decibels =
+              figures.not_finite != 0 ? -std::numeric_limits<double>::infinity() : figures.decibels();
+          const auto [place, is_new] = found.try_emplace(value->name, decibels);
+          if (!is_new) place->second = std::min(place->second, decibels);
+        }
       }
     }
-    for (const auto& [name, tensor] : inputs_) {
+    for (const auto& [name, tensor] : inputs_.front()) {
       const auto own = effects_.find(name);
       if (own != effects_.end()) found[name] = own->second.rounding.snr_db.value_or(perfect_db);
     }
@@ -551,8 +577,8 @@ class Chooser {
   const ChooseOptions& options_;
   Model prepared_;
   PartialRuns reference_;
-  TensorMap inputs_;
-  TensorMap expected_;
+  std::vector<TensorMap> inputs_;  ///< Of each run.
+  std::vector<TensorMap> expected_;
   std::map<std::string, TensorEffect, std::less<>> effects_;
   std::map<std::string, const Node*, std::less<>> by_key_;
   KeptNodes kept_;

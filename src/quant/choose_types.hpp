@@ -25,7 +25,7 @@ struct ChooseOptions {
   std::vector<std::string> only;    ///< The same: nothing else leaves f32. Empty: everything may.
   bool narrow_before_int8 = false;  ///< As in TypedOptions.
   std::map<std::string, std::string, std::less<>> kept = {};  ///< More of those, by key_of, and why.
-  std::optional<TensorMap> data;                              ///< Inputs to decide by; without them they are made up.
+  std::vector<TensorMap> data;  ///< Inputs to decide by, run by run; without them they are made up.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of made-up inputs.
   std::optional<double> limit_db;  ///< Signal to noise ratio that each output shall have; nothing: limit_of.
   int threads = 0;
@@ -59,7 +59,8 @@ struct ChosenNode {
 struct ChosenTypes {
   TypedModel typed;
   std::vector<ChosenNode> nodes;
-  std::vector<OutputFigures> outputs;  ///< Of the model as it was written.
+  std::size_t runs = 0;                ///< So many decided.
+  std::vector<OutputFigures> outputs;  ///< Of the model as it was written, in the worst of the runs.
   std::vector<OutputFigures> plain;    ///< Of the model with nothing kept but what has no such form or was asked for.
   std::vector<std::string> notes;
   std::vector<std::string> inputs;  ///< "image: f32[2, 1, 8, 8]"
@@ -73,8 +74,8 @@ struct ChosenTypes {
 /// Runs the f32 network, looks at every tensor, keeps in f32 what would overflow, count wrongly or sum too far, and
 /// where the outputs then still miss the limit, what loses most, until they meet it or nothing helps. What was kept for
 /// the last reason and is not needed in the end is given back. Everything is judged by running the typed model with
-/// its tensors rounded where they are made. Throws Error for a pattern that matches nothing, and where the model does
-/// not run.
+/// its tensors rounded where they are made, for all data: what a single run breaks is kept. Throws Error for a pattern
+/// that matches nothing, and where the model does not run.
 [[nodiscard]] ChosenTypes choose_types(const Model& model, const ChooseOptions& options);
 
 }  // namespace graft

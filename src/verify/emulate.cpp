@@ -288,6 +288,14 @@ const Node& calculating_node(const Node& node) {
   return *at;
 }
 
+void RoundingEffect::add(const RoundingEffect& other) {
+  overflow += other.overflow;
+  saturated += other.saturated;
+  underflow += other.underflow;
+  subnormal += other.subnormal;
+  if (other.snr_db) snr_db = std::min(snr_db.value_or(*other.snr_db), *other.snr_db);
+}
+
 std::string RoundingEffect::to_string() const {
   std::string text;
   const auto add = [&](std::int64_t count, std::string_view what) {

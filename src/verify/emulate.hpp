@@ -64,6 +64,8 @@ struct RoundingEffect {
   std::int64_t underflow = 0;  ///< Not 0, and 0 afterwards.
   std::int64_t subnormal = 0;  ///< So small that it loses digits, and not 0 afterwards.
   std::optional<double> snr_db;
+  /// Adds the counts of another run, and keeps the lower ratio.
+  void add(const RoundingEffect& other);
   /// "12 overflow, 3 underflow"; empty where nothing is lost but digits.
   [[nodiscard]] std::string to_string() const;
 };

@@ -102,6 +102,11 @@ TensorMap inputs_for(const std::vector<EndPair>& pairs, const TensorMap& inputs)
   return result;
 }
 
+std::optional<std::int64_t> fixed_batch(const Value& input) {
+  if (!input.shape || input.shape->empty() || !input.shape->front().is_constant()) return std::nullopt;
+  return input.shape->front().value();
+}
+
 std::vector<TensorMap> split_into_runs(const TensorMap& data,
                                        const std::map<std::string, std::int64_t, std::less<>>& batches,
                                        const std::string& option) {
@@ -139,6 +144,14 @@ std::vector<TensorMap> split_into_runs(const TensorMap& data,
     }
   }
   return parts;
+}
+
+std::vector<TensorMap> split_into_runs(const TensorMap& data, const Model& model, const std::string& option) {
+  std::map<std::string, std::int64_t, std::less<>> batches;
+  for (const Value* input : fed_inputs(model)) {
+    if (const auto batch = fixed_batch(*input)) batches.emplace(input->name, *batch);
+  }
+  return split_into_runs(data, batches, option);
 }
 
 bool MadeUpInputs::narrow(const Model& model, const InputRanges& given) {

@@ -52,12 +52,18 @@ struct EndPair {
 /// What the candidate is given where the reference is given `inputs`.
 [[nodiscard]] TensorMap inputs_for(const std::vector<EndPair>& pairs, const TensorMap& inputs);
 
+/// The first dimension, where the model fixes it: how many samples one run takes.
+[[nodiscard]] std::optional<std::int64_t> fixed_batch(const Value& input);
+
 /// The runs that data are enough for: where a model's batch is fixed and the tensors have a multiple of it, one run for
 /// each part; a tensor that has the fixed size itself belongs to all of them. Otherwise one run. `batches` are the
 /// first dimensions that the models fix, by the names of the data. Throws Error, quoting the option, where the number
 /// of samples is no multiple, or two tensors are enough for different numbers of runs.
 [[nodiscard]] std::vector<TensorMap> split_into_runs(const TensorMap& data,
                                                      const std::map<std::string, std::int64_t, std::less<>>& batches,
+                                                     const std::string& option);
+/// The same for one model's inputs.
+[[nodiscard]] std::vector<TensorMap> split_into_runs(const TensorMap& data, const Model& model,
                                                      const std::string& option);
 
 /// Made-up inputs with which a model runs. Networks with many strides need large images; small ones make empty tensors,

@@ -27,6 +27,17 @@ bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)
 
 double TensorRange::largest() const { return lowest && highest ? std::max(std::abs(*lowest), std::abs(*highest)) : 0; }
 
+void TensorRange::add(const TensorRange& other) {
+  count += other.count;
+  nan += other.nan;
+  infinite += other.infinite;
+  zeros += other.zeros;
+  if (other.lowest) lowest = std::min(lowest.value_or(*other.lowest), *other.lowest);
+  if (other.highest) highest = std::max(highest.value_or(*other.highest), *other.highest);
+  sum += other.sum;
+  squares += other.squares;
+}
+
 std::string TensorRange::to_string() const {
   std::string text = lowest && highest ? fmt::format("{:.4g} to {:.4g}", *lowest, *highest)
                      : count == 0      ? "empty"

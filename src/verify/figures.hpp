@@ -24,6 +24,8 @@ struct TensorRange {
   double squares = 0;  ///< The sum of their squares.
 
   [[nodiscard]] double largest() const;  ///< The largest absolute value.
+  /// Adds what another run gave for the same tensor.
+  void add(const TensorRange& other);
   /// "-1.5 to 3.2", "-1.5 to 3.2, 2 NaN", "nothing finite".
   [[nodiscard]] std::string to_string() const;
 };

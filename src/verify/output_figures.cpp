@@ -49,6 +49,14 @@ void OutputFigures::add(const OutputFigures& other) {
   find_ratio(*this);
 }
 
+void OutputFigures::add_worst(const OutputFigures& other) {
+  const OutputFigures worst = decibels() <= other.decibels() ? *this : other;
+  add(other);
+  snr_db = worst.snr_db;
+  signal = worst.signal;
+  noise = worst.noise;
+}
+
 OutputFigures figures_of(const std::string& name, const TensorData& reference, const TensorData& found) {
   OutputFigures figures;
   figures.name = name;

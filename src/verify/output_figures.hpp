@@ -31,6 +31,8 @@ struct OutputFigures {
   [[nodiscard]] double decibels() const;
   /// Adds what another run gave for the same output.
   void add(const OutputFigures& other);
+  /// The same, but the signal and the noise are those of the run that has the lower ratio: a good run hides no bad one.
+  void add_worst(const OutputFigures& other);
 };
 
 [[nodiscard]] OutputFigures figures_of(const std::string& name, const TensorData& reference, const TensorData& found);

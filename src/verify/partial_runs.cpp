@@ -17,11 +17,19 @@ PartialRuns::PartialRuns(const Model& model, OperatorKernels kernels, int thread
   }
 }
 
-void PartialRuns::infer(const TensorMap& inputs) {
+void PartialRuns::infer(const TensorMap& inputs) { infer(std::span(&inputs, 1)); }
+
+void PartialRuns::infer(std::span<const TensorMap> runs) {
   std::map<std::string, Shape, std::less<>> shapes;
   for (const Value* input : model_.graph().inputs()) {
-    const auto found = inputs.find(input->name);
-    if (found != inputs.end()) shapes.emplace(input->name, Shape(found->second.dims.begin(), found->second.dims.end()));
+    const auto first = runs.front().find(input->name);
+    if (first == runs.front().end()) continue;
+    const std::vector<std::int64_t>& dims = first->second.dims;
+    const bool is_same = std::all_of(runs.begin(), runs.end(), [&](const TensorMap& inputs) {
+      const auto found = inputs.find(input->name);
+      return found != inputs.end() && found->second.dims == dims;
+    });
+    if (is_same) shapes.emplace(input->name, Shape(dims.begin(), dims.end()));
   }
   try {
     infer_shapes(model_, shapes);
@@ -35,9 +43,14 @@ TensorMap PartialRuns::run(const Model& part, const TensorMap& inputs) const {
   return compiled.run(inputs);
 }
 
-TensorMap PartialRuns::run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const {
+CpuModel PartialRuns::compile(const std::vector<const Value*>& outputs) const {
   const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
-  return run(extract(model_, fed, outputs), inputs);
+  return CpuModel(extract(model_, fed, outputs),
+                  {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true});
+}
+
+TensorMap PartialRuns::run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const {
+  return compile(outputs).run(inputs);
 }
 
 TensorMap PartialRuns::run_what_can_be(const std::vector<const Value*>& outputs, const TensorMap& inputs,
@@ -111,18 +124,40 @@ void PartialRuns::run_noisy(const std::vector<const Value*>& outputs, const Tens
   run_noisy(extract(model_, fed, outputs), inputs, look);
 }
 
+std::vector<const Value*> PartialRuns::next_group(const std::vector<const Value*>& values, std::size_t& next,
+                                                  std::int64_t memory) const {
+  std::vector<const Value*> group;
+  std::int64_t bytes = 0;
+  while (next < values.size() && (group.empty() || bytes + bytes_of(*values[next]) <= memory)) {
+    bytes += bytes_of(*values[next]);
+    group.push_back(values[next++]);
+  }
+  return group;
+}
+
+void PartialRuns::visit(const std::vector<const Value*>& values, std::span<const TensorMap> runs, std::int64_t memory,
+                        const std::function<void(const Value&, const TensorData&)>& visitor,
+                        const std::function<void(std::size_t, std::size_t)>& progress) const {
+  std::size_t next = 0;
+  while (next < values.size()) {
+    if (progress) progress(next, values.size());
+    const std::vector<const Value*> group = next_group(values, next, memory);
+    CpuModel compiled = compile(group);
+    for (const TensorMap& inputs : runs) {
+      compiled.run(inputs, [&](const TensorMap& tensors) {
+        for (const Value* value : group) visitor(*value, tensors.at(value->name));
+      });
+    }
+  }
+}
+
 void PartialRuns::visit(const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
                         const std::function<void(const Value&, const TensorData&)>& visitor,
                         const std::function<void(std::size_t, std::size_t)>& progress, Refusals* refused) const {
   std::size_t next = 0;
   while (next < values.size()) {
     if (progress) progress(next, values.size());
-    std::vector<const Value*> group;
-    std::int64_t bytes = 0;
-    while (next < values.size() && (group.empty() || bytes + bytes_of(*values[next]) <= memory)) {
-      bytes += bytes_of(*values[next]);
-      group.push_back(values[next++]);
-    }
+    const std::vector<const Value*> group = next_group(values, next, memory);
     const TensorMap tensors = refused == nullptr ? run(group, inputs) : run_what_can_be(group, inputs, *refused);
     for (const Value* value : group) {
       if (refused == nullptr || !refused->contains(value)) visitor(*value, tensors.at(value->name));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,9 +26,13 @@ class PartialRuns {
   /// Finds types and sizes of all tensors for these inputs. Where they contradict each other the model's own message
   /// comes when it is run.
   void infer(const TensorMap& inputs);
+  /// The same for several runs: an input whose sizes differ between them stays as it is declared.
+  void infer(std::span<const TensorMap> runs);
 
   [[nodiscard]] const Model& model() const { return model_; }
 
+  /// What these tensors of the model need, compiled.
+  [[nodiscard]] CpuModel compile(const std::vector<const Value*>& outputs) const;
   /// These tensors of the model for its inputs; what they do not need is not run.
   [[nodiscard]] TensorMap run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const;
   /// The same without the tensors that cannot be looked at: the model runs, and does not when they are returned. Why
@@ -53,6 +58,10 @@ class PartialRuns {
              const std::function<void(const Value&, const TensorData&)>& visitor,
              const std::function<void(std::size_t done, std::size_t total)>& progress = {},
              Refusals* refused = nullptr) const;
+  /// The same for several runs, one after the other: a tensor is shown once for each. A group is compiled once.
+  void visit(const std::vector<const Value*>& values, std::span<const TensorMap> runs, std::int64_t memory,
+             const std::function<void(const Value&, const TensorData&)>& visitor,
+             const std::function<void(std::size_t done, std::size_t total)>& progress = {}) const;
 
   /// What is in them; in those that can be looked at, where `refused` is given.
   [[nodiscard]] std::unordered_map<const Value*, TensorRange> ranges(
@@ -60,6 +69,10 @@ class PartialRuns {
       const std::function<void(std::size_t done, std::size_t total)>& progress = {}, Refusals* refused = nullptr) const;
 
  private:
+  /// The values from `next` on that are kept at once.
+  [[nodiscard]] std::vector<const Value*> next_group(const std::vector<const Value*>& values, std::size_t& next,
+                                                     std::int64_t memory) const;
+
   OperatorKernels kernels_;
   int threads_;
   Model model_;

@@ -178,6 +178,66 @@ def test_layer_normalization_itself_survives_activations_of_1000(graft, tmp_path
     assert snr(run(model, x=x)["y"], run(out, x=x)["y"]) > 50
 
 
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_a_network_with_a_fixed_batch_takes_samples_one_by_one(graft, tmp_path, precision):
+    nodes = [node("MatMul", "x w", "h"), node("Relu", "h", "y")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 32])], [("y", [1, 32])], [weight("w", 32, 32)])
+    x = RANDOM.standard_normal((16, 32)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    out = tmp_path / "o.onnx"
+    data = ["--data", f"x={tmp_path / 'x.npy'}"]
+    result = quantize(graft, model, out, *data, precision=precision)
+    assert result["runs"] == 16
+    assert result["outputs"][0]["elements"] == 16 * 32
+    assert types_of(out)["y"] == F32
+    assert graft("verify", model, out, *data).code == 0
+    text = graft("quantize", model, "-o", out, "--precision", precision, *data)
+    assert "worst of 16 runs" in text.out
+    # A number that is no multiple of the batch is refused, and nothing is written.
+    model = save(tmp_path / "two.onnx", nodes, [("x", [3, 32])], [("y", [3, 32])], [weight("w", 32, 32)])
+    answer = graft("quantize", model, "-o", tmp_path / "none.onnx", "--precision", precision, *data)
+    assert answer.code == 2
+    assert "16 samples" in answer.err
+    assert "multiple of 3" in answer.err
+    assert not (tmp_path / "none.onnx").exists()
+
+
+def test_any_sample_decides_what_stays_in_f32(graft, tmp_path):
+    """Of three samples the second alone overflows in one node, the third alone sums too far in another."""
+    nodes = [node("Mul", "x hundred", "big"), node("Tanh", "big", "t"), node("ReduceMean", "x", "m", axes=[-1])]
+    nodes += [node("Add", "t m", "y")]
+    weights = [constant("hundred", 100)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 256])], [("y", [1, 256])], weights)
+    x = RANDOM.standard_normal((3, 256)).astype(np.float32)
+    x[1, 7] = 1000
+    x[2] = RANDOM.uniform(300, 400, 256)
+    out = tmp_path / "o.onnx"
+    kept_by = []
+    for samples in (x[:1], x[1:2], x[2:], x):
+        np.save(tmp_path / "x.npy", samples)
+        kept_by.append(kept(quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}")))
+    assert kept_by == [{}, {"big": "overflow", "t": "overflow"}, {"m": "sum"}, {**kept_by[1], **kept_by[2]}]
+    for sample in x:
+        assert snr(run(model, x=sample[None])["y"], run(out, x=sample[None])["y"]) > 40
+
+
+def test_the_worst_sample_is_what_the_figures_say(graft, tmp_path):
+    """Two numbers cancel in the second sample alone; the first is so strong that both together would be good enough."""
+    nodes = [node("Add", "x far", "a"), node("Sub", "a far", "y")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 32])], [("y", [1, 32])], [constant("far", 1000)])
+    x = RANDOM.standard_normal((2, 32)).astype(np.float32) * np.float32([[2000], [1]])
+    np.save(tmp_path / "x.npy", x)
+    out = tmp_path / "o.onnx"
+    result = quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}")
+    assert result["plain_outputs"][0]["snr_db"] < 20
+    assert "loss" in kept(result).values()
+    assert result["met"]
+    assert snr(run(model, x=x[1:])["y"], run(out, x=x[1:])["y"]) > 40
+    # The first sample by itself keeps nothing.
+    np.save(tmp_path / "x.npy", x[:1])
+    assert kept(quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}")) == {}
+
+
 def attention(path, scale, mask=None):
     nodes = [node("MatMul", "x wq", "q"), node("MatMul", "x wk", "k"), node("Transpose", "k", "kt", perm=[0, 2, 1])]
     nodes += [node("MatMul", "q kt", "raw"), node("Mul", "raw scale", "logits")]
