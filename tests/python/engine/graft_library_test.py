@@ -6,12 +6,12 @@ import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import models
 import pytest
-from conftest import ROOT, drive, driver_environment
+from conftest import ROOT, Driven, drive, drive_all, driver_environment
 
 TARGETS = ("--target", "sm89,sm120")
 DTYPES = ["f32", "f16", "bf16", "i8"]
@@ -35,17 +35,26 @@ def listed(folder: pathlib.Path, **wanted: str) -> list[dict[str, Any]]:
     return found
 
 
+def build_all(
+    folder: pathlib.Path, case_models: pathlib.Path, models: list[dict[str, Any]], *options: object
+) -> Iterator[tuple[dict[str, Any], pathlib.Path, Driven]]:
+    """Each model with its engine and what the driver said."""
+    engines = [folder / f"{number}.engine" for number in range(len(models))]
+    commands: list[list[object]] = []
+    for model, engine in zip(models, engines, strict=True):
+        shapes = ("--shapes", model["shapes"]) if model["shapes"] else ()
+        commands.append(["build", case_models / model["file"], "--output", engine, *options, *TARGETS, *shapes])
+    yield from zip(models, engines, drive_all(folder, "rtx", commands), strict=True)
+
+
 @pytest.mark.usefixtures("rtx")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_plugin_builds(
     tmp_path: pathlib.Path, graft_library: pathlib.Path, case_models: pathlib.Path, dtype: str
 ) -> None:
     """With fixed and with dynamic sizes."""
-    engine = tmp_path / "m.engine"
-    for model in listed(case_models, kind="plugin", dtype=dtype, layout="linear"):
-        shapes = ("--shapes", model["shapes"]) if model["shapes"] else ()
-        file = case_models / model["file"]
-        done = drive("build", file, "--output", engine, "--plugin-library", graft_library, *TARGETS, *shapes)
+    models = listed(case_models, kind="plugin", dtype=dtype, layout="linear")
+    for model, engine, done in build_all(tmp_path, case_models, models, "--plugin-library", graft_library):
         (layer,) = done.result["network"]["plugins"]
         assert (layer["name"], layer["version"], layer["generation"]) == (model["plugin"], model["version"], "V3")
         assert layer["inputs"][0]["dtype"] == layer["outputs"][0]["dtype"] == dtype
@@ -55,10 +64,8 @@ def test_every_plugin_builds(
 @pytest.mark.usefixtures("rtx")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_function_builds_as_native_layers(tmp_path: pathlib.Path, case_models: pathlib.Path, dtype: str) -> None:
-    engine = tmp_path / "m.engine"
-    for model in listed(case_models, kind="function", dtype=dtype):
-        shapes = ("--shapes", model["shapes"]) if model["shapes"] else ()
-        network = drive("build", case_models / model["file"], "--output", engine, *TARGETS, *shapes).result["network"]
+    for _, _, done in build_all(tmp_path, case_models, listed(case_models, kind="function", dtype=dtype)):
+        network = done.result["network"]
         assert network["plugins"] == []
         assert network["layer_count"] >= 1
 
