@@ -828,7 +828,10 @@ bool NamePattern::matches(const std::string& name) const {
 
 std::string NamePattern::renamed(const std::string& name, const std::string& to) const {
   if (!expression_) return to;
-  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(expression_->NumberOfCapturingGroups()) + 1);
+  // $0 to $9 is all that can be asked for, and RE2's time grows with the groups that it has to tell of.
+  constexpr int most = 10;
+  std::vector<re2::StringPiece> groups(
+      static_cast<std::size_t>(std::min(expression_->NumberOfCapturingGroups() + 1, most)));
   if (!expression_->Match(name, 0, name.size(), RE2::ANCHOR_BOTH, groups.data(), static_cast<int>(groups.size()))) {
     return name;
   }
