@@ -23,17 +23,21 @@ function(graft_read_operators list)
   set(operator_definitions "${definitions}" PARENT_SCOPE)
 endfunction()
 
-# graft_operator_sources(<result> <list>): sources of every operator on the list. A folder beside the list holds
-# <op>.hpp, <op>_cpu.cpp, with CUDA <op>_cuda.cu and any further .cu, and <op>.cpp where a definition needs one. The
-# registry that defines graft::linked_operators() is generated into the current build folder.
+# graft_operator_sources(<list> DEFINITIONS <result> KERNELS <result>): sources of every operator on the list. A folder
+# beside the list holds <op>.hpp, <op>_cpu.cpp, <op>.cpp where a definition needs one, and <op>_cuda.cu with any further
+# .cu. Definitions, with their reference kernels, need no CUDA; they bring graft::linked_operators(), generated into the
+# current build folder. Kernels, nothing in a build without CUDA, bring graft::register_cuda_kernels().
 #
 # Hopper's own instructions exist only in code for sm_90a: files *_sm90a.cu are compiled for it too, with GRAFT_SM90A=1,
 # where the build has code for 90.
-function(graft_operator_sources result list)
+function(graft_operator_sources list)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "DEFINITIONS;KERNELS" "")
   graft_read_operators("${list}")
   set(sources "")
+  set(all_kernels "")
   set(includes "")
   set(entries "")
+  set(registrations "")
   foreach(op definition IN ZIP_LISTS operator_folders operator_definitions)
     set(path "${operator_root}/${op}/${op}")
     list(APPEND sources "${path}_cpu.cpp")
@@ -42,7 +46,7 @@ function(graft_operator_sources result list)
     endif()
     if(GRAFT_WITH_CUDA)
       file(GLOB kernels CONFIGURE_DEPENDS "${operator_root}/${op}/*.cu")
-      list(APPEND sources ${kernels})
+      list(APPEND all_kernels ${kernels})
       list(FILTER kernels INCLUDE REGEX "_sm90a\\.cu$")
       if(kernels AND ";${CMAKE_CUDA_ARCHITECTURES};" MATCHES ";90(-[a-z]+)?;")
         set_source_files_properties(${kernels} PROPERTIES
@@ -51,6 +55,7 @@ function(graft_operator_sources result list)
     endif()
     string(APPEND includes "#include \"${path}.hpp\"\n")
     string(APPEND entries "      &graft::operator_type<${definition}>(),\n")
+    string(APPEND registrations "  graft::detail::register_cuda_kernels_of<${definition}>();\n")
   endforeach()
   set(registry "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_registry.cpp")
   file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
@@ -65,8 +70,21 @@ std::span<const graft::OperatorType* const> graft::linked_operators() {
   return list;
 }
 ]=])
-  list(APPEND sources "${registry}")
-  set(${result} "${sources}" PARENT_SCOPE)
+  set(${ARG_DEFINITIONS} "${sources}" "${registry}" PARENT_SCOPE)
+  if(NOT GRAFT_WITH_CUDA)
+    set(${ARG_KERNELS} "" PARENT_SCOPE)
+    return()
+  endif()
+  set(registry "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_cuda_registry.cpp")
+  file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
+// Generated from the operator list by cmake/GraftOperators.cmake.
+#include "graft/registry.hpp"
+#include "kernels/register.hpp"
+@includes@
+void graft::register_cuda_kernels() {
+@registrations@}
+]=])
+  set(${ARG_KERNELS} "${all_kernels}" "${registry}" PARENT_SCOPE)
 endfunction()
 
 # Where Graft's own sources are: in its checkout, or where an installation put them.
@@ -100,15 +118,15 @@ function(graft_headers_digest result)
   set(${result} "${digest}" PARENT_SCOPE)
 endfunction()
 
-# graft_add_plugin_library(<name> OPERATORS <list>|<target> [NAMESPACE <plugin namespace>])
+# graft_add_plugin_library(<name> OPERATORS <list>|<target>... [NAMESPACE <plugin namespace>])
 #
-# A library of operators, lib<name>.so, of a list, or of a library target that was made from one. Two programs load it:
+# A library of operators, lib<name>.so, of a list, or of library targets that were made from one. Two programs load it:
 # TensorRT, as a plugin library with a creator for every operator, and `graft --operators`, which finds reference kernels
 # and functions in it (src/operator_library/exported.hpp). It links no TensorRT, and carries its C++ and CUDA runtimes, so
 # that it can be copied to a machine which has TensorRT alone. Without NAMESPACE its plugins are in the empty one, where
 # TensorRT finds them from a node of any domain. Without CUDA's compiler it has no plugins, and is for `graft` alone.
 function(graft_add_plugin_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OPERATORS;NAMESPACE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "NAMESPACE" "OPERATORS")
   graft_source_root(root)
   graft_headers_digest(digest)
   add_library(${name} SHARED "${root}/operator_library/exports.cpp")
@@ -118,18 +136,18 @@ function(graft_add_plugin_library name)
     set(export_list "${root}/adapters/tensorrt/exports.map")
   else()
     message(STATUS "${name}: without CUDA's compiler it has reference kernels for graft's commands, and no TensorRT plugins")
-    target_compile_definitions(${name} PRIVATE GRAFT_WITH_CUDA=0)
     set(export_list "${root}/operator_library/exports.map")
   endif()
   target_compile_definitions(${name} PRIVATE
     GRAFT_PLUGIN_NAMESPACE="${ARG_NAMESPACE}" GRAFT_VERSION="${GRAFT_VERSION}" GRAFT_HEADERS_DIGEST="${digest}")
-  if(TARGET ${ARG_OPERATORS})
+  list(GET ARG_OPERATORS 0 first)
+  if(TARGET ${first})
     target_link_libraries(${name} PRIVATE ${ARG_OPERATORS})
   else()
-    graft_operator_sources(sources "${ARG_OPERATORS}")
+    graft_operator_sources("${ARG_OPERATORS}" DEFINITIONS sources KERNELS kernels)
     get_filename_component(folder "${ARG_OPERATORS}" ABSOLUTE)
     get_filename_component(folder "${folder}" DIRECTORY)
-    target_sources(${name} PRIVATE ${sources})
+    target_sources(${name} PRIVATE ${sources} ${kernels})
     target_include_directories(${name} PRIVATE "${folder}" "${root}")
     target_link_libraries(${name} PRIVATE Eigen3::Eigen)
   endif()

@@ -156,19 +156,26 @@ class DeviceConstants {
  public:
   using Fill = std::function<void(std::size_t index, std::byte* bytes)>;
 
-  DeviceConstants();
-  ~DeviceConstants();
+  DeviceConstants() = default;
+  virtual ~DeviceConstants() = default;
   DeviceConstants(const DeviceConstants&) = delete;
   DeviceConstants& operator=(const DeviceConstants&) = delete;
 
   /// Writes the address of each constant. Legal inside stream capture; waits for the copy when it makes one.
-  [[nodiscard]] Status find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
-                                    std::span<const void*> addresses);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+  [[nodiscard]] virtual Status find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
+                                            std::span<const void*> addresses) = 0;
 };
+
+/// The CUDA side of a definition. A program that carries kernels fills it with register_cuda_kernels(), before it makes
+/// an operator; in any other it stays empty, and nothing of CUDA is linked.
+template <class D>
+struct CudaSide {
+  std::span<const Variant<D>> (*kernels)(const D&) = nullptr;
+  Status (*runs_on_current_device)(int compute) = nullptr;
+  std::shared_ptr<DeviceConstants> (*new_constants)() = nullptr;
+};
+template <class D>
+inline CudaSide<D> cuda_side;
 
 }  // namespace detail
 
@@ -254,8 +261,9 @@ class OperatorOf final : public Operator {
     std::array<std::vector<std::byte>, TypeRow::max_ports> constants;
     std::array<const void*, TypeRow::max_ports> addresses = all.addresses(buffers);
     if constexpr (has_optional_inputs) {
+      const std::span<const TensorDesc> inputs = all.problem().inputs;
       for (std::size_t port = given.inputs.size(); port < all.input_count(); ++port) {
-        const TensorDesc& desc = all.problem().inputs[port];
+        const TensorDesc& desc = inputs[port];
         constants[port].resize(static_cast<std::size_t>(desc.storage_bytes()));
         definition_.fill_constant(port, desc, constants[port].data());
         addresses[port] = constants[port].data();
@@ -265,45 +273,38 @@ class OperatorOf final : public Operator {
     return run(definition_, all.problem(), completed, context);
   }
 
-  [[nodiscard]] Status prepare_cuda([[maybe_unused]] const Problem& given) const override {
-#if GRAFT_WITH_CUDA
+  [[nodiscard]] Status prepare_cuda(const Problem& given) const override {
+    if (!carries_kernels()) return no_kernels();
     const Completed all(definition_, given);
     std::array<const void*, TypeRow::max_ports> addresses{};
     return add_constants(all, given.inputs.size(), addresses);
-#else
-    return unsupported("this build of Graft has no CUDA kernels");
-#endif
   }
 
-  [[nodiscard]] Status run_cuda([[maybe_unused]] const Problem& given, [[maybe_unused]] const Buffers& buffers,
-                                [[maybe_unused]] const CudaContext& context) const override {
-#if GRAFT_WITH_CUDA
+  [[nodiscard]] Status run_cuda(const Problem& given, const Buffers& buffers,
+                                const CudaContext& context) const override {
+    if (!carries_kernels()) return no_kernels();
     const Completed all(definition_, given);
     std::array<const void*, TypeRow::max_ports> addresses = all.addresses(buffers);
     if (Status status = add_constants(all, given.inputs.size(), addresses); !status.ok()) return status;
     const Buffers completed{std::span(addresses).first(all.input_count()), buffers.outputs, buffers.workspace};
     std::string reasons;
-    for (const Variant<D>& variant : cuda_kernels(definition_)) {
+    for (const Variant<D>& variant : detail::cuda_side<D>.kernels(definition_)) {
       if (!context.variant.empty() && context.variant != variant.name) continue;
       Status fits = variant.fits(definition_, all.problem());
-      if (fits.ok()) fits = runs_on_current_device(variant.compute);
+      if (fits.ok()) fits = detail::cuda_side<D>.runs_on_current_device(variant.compute);
       if (fits.ok()) return variant.run(definition_, all.problem(), completed, context);
       reasons += "; " + std::string(variant.name) + ": " + fits.message();
     }
     return unsupported(std::string(D::name) + " has no CUDA variant for this problem" + reasons);
-#else
-    return unsupported("this build of Graft has no CUDA kernels");
-#endif
   }
 
-  [[nodiscard]] std::vector<VariantInfo> cuda_variants([[maybe_unused]] const Problem& given) const override {
+  [[nodiscard]] std::vector<VariantInfo> cuda_variants(const Problem& given) const override {
     std::vector<VariantInfo> infos;
-#if GRAFT_WITH_CUDA
+    if (!carries_kernels()) return infos;
     const Completed all(definition_, given);
-    for (const Variant<D>& variant : cuda_kernels(definition_)) {
+    for (const Variant<D>& variant : detail::cuda_side<D>.kernels(definition_)) {
       infos.push_back({variant.name, variant.fits(definition_, all.problem()), variant.compute});
     }
-#endif
     return infos;
   }
 
@@ -353,9 +354,11 @@ class OperatorOf final : public Operator {
     std::size_t count_;
   };
 
+  static bool carries_kernels() { return detail::cuda_side<D>.kernels != nullptr; }
+  static Status no_kernels() { return unsupported("this program carries no CUDA kernels of " + std::string(D::name)); }
+
   [[nodiscard]] Status add_constants([[maybe_unused]] const Completed& all, [[maybe_unused]] std::size_t given,
                                      [[maybe_unused]] std::span<const void*> addresses) const {
-#if GRAFT_WITH_CUDA
     if constexpr (has_optional_inputs) {
       const auto missing = all.problem().inputs.subspan(given);
       if (missing.empty()) return {};
@@ -365,7 +368,6 @@ class OperatorOf final : public Operator {
       // By reference, so that std::function allocates nothing in enqueue.
       return constants_->find_or_make(missing, std::cref(fill), addresses.subspan(given, missing.size()));
     }
-#endif
     return {};
   }
 
@@ -375,9 +377,9 @@ class OperatorOf final : public Operator {
   }
 
   static std::shared_ptr<detail::DeviceConstants> no_constants_yet() {
-#if GRAFT_WITH_CUDA
-    if constexpr (has_optional_inputs) return std::make_shared<detail::DeviceConstants>();
-#endif
+    if constexpr (has_optional_inputs) {
+      if (carries_kernels()) return detail::cuda_side<D>.new_constants();
+    }
     return nullptr;
   }
 

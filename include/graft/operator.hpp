@@ -125,7 +125,7 @@ struct VariantInfo {
   Status fits;      ///< Not ok says why it does not fit.
   int compute = 0;  ///< 90: runs on devices of compute capability 9.x only. 0: on all.
 };
-/// Whether the current device can run variants of that `compute`; asks CUDA unless it is 0.
+/// Whether the current device can run variants of that `compute`; asks CUDA unless it is 0. In programs with kernels.
 [[nodiscard]] Status runs_on_current_device(int compute);
 
 struct OperatorType;
@@ -166,7 +166,7 @@ class Operator {
   /// the first that fits and runs on the current device is taken; a named one that does not is refused.
   [[nodiscard]] virtual Status run_cuda(const Problem& problem, const Buffers& buffers,
                                         const CudaContext& context) const = 0;
-  /// In the order of preference; empty in a build without CUDA. Makes no CUDA call.
+  /// In the order of preference; empty in a program that carries no kernels. Makes no CUDA call.
   [[nodiscard]] virtual std::vector<VariantInfo> cuda_variants(const Problem& problem) const = 0;
 
   /// Nothing where standard operators cannot express it.

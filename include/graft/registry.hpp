@@ -13,6 +13,10 @@ namespace graft {
 /// Those that are linked in, in the order of ops.inc. Defined once in each program, by the list that its build names.
 [[nodiscard]] std::span<const OperatorType* const> linked_operators();
 
+/// Gives the linked operators their CUDA kernels, in a program or plugin library that carries kernels: it is defined
+/// beside them, and called once, before the first operator is made.
+void register_cuda_kernels();
+
 /// All of them: the linked ones first, then those of add_operator_library.
 [[nodiscard]] std::span<const OperatorType* const> operators();
 

@@ -6,6 +6,7 @@
 
 #include "graft/define_operator.hpp"
 #include "kernels/launch.cuh"
+#include "kernels/register.hpp"
 
 namespace graft {
 
@@ -60,43 +61,46 @@ Status copy_to_device(const std::vector<std::byte>& host, DeviceMemory& result) 
   return {};
 }
 
-}  // namespace
+class Constants final : public DeviceConstants {
+ public:
+  [[nodiscard]] Status find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
+                                    std::span<const void*> addresses) override;
 
-struct DeviceConstants::State {
+ private:
   struct Set {
     int device = 0;
     std::vector<TensorDesc> descs;
     std::vector<DeviceMemory> memory;
   };
-  std::mutex mutex;
-  std::vector<Set> sets;
+  std::mutex mutex_;
+  std::vector<Set> sets_;
 };
 
-DeviceConstants::DeviceConstants() : state_(std::make_unique<State>()) {}
-DeviceConstants::~DeviceConstants() = default;
-
-Status DeviceConstants::find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
-                                     std::span<const void*> addresses) {
+Status Constants::find_or_make(std::span<const TensorDesc> descs, const Fill& fill, std::span<const void*> addresses) {
   int device = 0;
   if (Status status = cuda_status(cudaGetDevice(&device), "cudaGetDevice"); !status.ok()) return status;
-  const std::lock_guard lock(state_->mutex);
-  const auto found = std::find_if(state_->sets.begin(), state_->sets.end(), [&](const State::Set& set) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(sets_.begin(), sets_.end(), [&](const Set& set) {
     return set.device == device && std::equal(set.descs.begin(), set.descs.end(), descs.begin(), descs.end());
   });
-  if (found != state_->sets.end()) {
+  if (found != sets_.end()) {
     for (std::size_t i = 0; i < addresses.size(); ++i) addresses[i] = found->memory[i].get();
     return {};
   }
-  State::Set made{.device = device, .descs = {descs.begin(), descs.end()}, .memory = {}};
+  Set made{.device = device, .descs = {descs.begin(), descs.end()}, .memory = {}};
   for (std::size_t i = 0; i < descs.size(); ++i) {
     std::vector<std::byte> host(static_cast<std::size_t>(descs[i].storage_bytes()));
     fill(i, host.data());
     if (Status status = copy_to_device(host, made.memory.emplace_back()); !status.ok()) return status;
     addresses[i] = made.memory.back().get();
   }
-  state_->sets.push_back(std::move(made));
+  sets_.push_back(std::move(made));
   return {};
 }
+
+}  // namespace
+
+std::shared_ptr<DeviceConstants> new_device_constants() { return std::make_shared<Constants>(); }
 
 }  // namespace detail
 }  // namespace graft

@@ -4,10 +4,6 @@
 
 #include "snake/snake.hpp"
 
-#if GRAFT_WITH_CUDA
-std::span<const graft::Variant<my::Snake>> my::cuda_kernels(const Snake& /*op*/) { return {}; }
-#endif
-
 namespace {
 
 TEST(GuideOperator, HasAFunctionInEveryType) {

@@ -4,7 +4,10 @@
 
 #include <cstdio>
 
+#include "graft/registry.hpp"
+
 int main(int argc, char** argv) {
+  graft::register_cuda_kernels();
   ::testing::InitGoogleTest(&argc, argv);
   constexpr int skipped = 77;
   int devices = 0;

@@ -12,6 +12,7 @@
 #include "adapters/tensorrt/logger.hpp"
 #include "adapters/tensorrt/plugin.hpp"
 #include "graft/elementwise.hpp"
+#include "kernels/register.hpp"
 #include "ops/convolution/convolution.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
 
@@ -74,8 +75,7 @@ DynamicPluginTensorDesc fixed(const PluginTensorDesc& desc) { return {desc, desc
 template <class Definition>
 struct Made {
   explicit Made(Definition definition = {})
-      : schema(own_schema(operator_type<Definition>())),
-        plugin(schema, std::make_unique<OperatorOf<Definition>>(std::move(definition))) {}
+      : schema(own_schema(operator_type<Definition>())), plugin(schema, with_kernels(std::move(definition))) {}
 
   float number(const char* field) {
     const auto* kept = plugin.getFieldsToSerialize();
@@ -84,6 +84,11 @@ struct Made {
     }
     ADD_FAILURE() << field;
     return 0;
+  }
+
+  static std::unique_ptr<Operator> with_kernels(Definition definition) {
+    detail::register_cuda_kernels_of<Definition>();
+    return std::make_unique<OperatorOf<Definition>>(std::move(definition));
   }
 
   PluginSchema schema;

@@ -1,0 +1,19 @@
+// Gives a definition its CUDA kernels; the registry of kernels that the build generates is made of these calls.
+#pragma once
+
+#include <memory>
+
+#include "graft/define_operator.hpp"
+
+namespace graft::detail {
+
+[[nodiscard]] std::shared_ptr<DeviceConstants> new_device_constants();
+
+template <OperatorDefinition D>
+void register_cuda_kernels_of() {
+  cuda_side<D> = {.kernels = [](const D& definition) { return cuda_kernels(definition); },
+                  .runs_on_current_device = &runs_on_current_device,
+                  .new_constants = &new_device_constants};
+}
+
+}  // namespace graft::detail
