@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -84,12 +85,16 @@ class Verification {
                                  .extra_outputs = {},
                                  .threads = options_.threads,
                                  .round_inside = rounds};
+    // OpenVINO compiles in one thread, so both at once.
+    std::future<CpuModel> compiled_candidate = std::async(std::launch::async, [&] {
+      return CpuModel(candidate_, {.kernels = options_.candidate_kernels,
+                                   .extra_outputs = {},
+                                   .threads = options_.threads,
+                                   .round_inside = rounds});
+    });
     CpuModel reference(reference_, cpu_options);
     NoisyModel noisy(reference_, cpu_options);
-    CpuModel candidate(candidate_, {.kernels = options_.candidate_kernels,
-                                    .extra_outputs = {},
-                                    .threads = options_.threads,
-                                    .round_inside = rounds});
+    CpuModel candidate = compiled_candidate.get();
     const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
     const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();
     for (std::size_t run = 0; run < total; ++run) {

@@ -139,6 +139,42 @@ def test_a_chain_of_five_thousand_nodes_is_verified(graft, tmp_path):
     assert answer.code == 0, answer.out + answer.err
 
 
+def test_a_long_chain_in_parts_gives_the_same_bits(graft, tmp_path):
+    """More than 2,000 nodes are compiled in parts; models of 500 nodes, one after the other, are not."""
+    weights = [numpy_helper.from_array(np.float32(1.01), "c")]
+    length, each = 3000, 500
+    nodes = []
+    for i in range(length):
+        op = ("Relu", "Add", "Tanh", "Mul")[i % 4]
+        inputs = [f"t{i}", "c"] if op in ("Add", "Mul") else [f"t{i}"]
+        nodes.append(helper.make_node(op, inputs, [f"t{i + 1}"], name=f"n{i}"))
+
+    def part(begin, end, *more):
+        ends = [[helper.make_tensor_value_info(name, 1, [2, 64])] for name in (f"t{begin}", f"t{end}")]
+        ends[1] += [helper.make_tensor_value_info(name, 1, [2, 64]) for name in more]
+        graph = helper.make_graph(nodes[begin:end], "chain", *ends, weights)
+        path = tmp_path / f"{begin}_{end}.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        return path
+
+    def run(path, begin, tensor):
+        np.save(tmp_path / "in.npy", tensor)
+        answer = graft("run", path, "--input", f"t{begin}={tmp_path / 'in.npy'}", "-o", tmp_path / "out.npz")
+        assert answer.code == 0, answer.err
+        return dict(np.load(tmp_path / "out.npz"))
+
+    x = np.random.default_rng(3).standard_normal((2, 64)).astype(np.float32)
+    found = run(part(0, length, "t1000", "t2002"), 0, x)
+    tensor, expected = x, {}
+    for begin in range(0, length, each):
+        inner = [name for name in ("t2002",) if begin < 2002 < begin + each]
+        outputs = run(part(begin, begin + each, *inner), begin, tensor)
+        expected |= outputs
+        tensor = outputs[f"t{begin + each}"]
+    for name in (f"t{length}", "t1000", "t2002"):
+        assert found[name].tobytes() == expected[name].tobytes(), name
+
+
 def test_many_samples_go_through_a_fixed_batch_one_by_one(graft, tmp_path):
     path = network(tmp_path / "a.onnx", [helper.make_node("Tanh", ["x"], ["y"])], (2, 4))
     samples = np.random.default_rng(1).standard_normal((16, 4)).astype(np.float32)

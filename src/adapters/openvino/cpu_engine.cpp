@@ -32,6 +32,7 @@
 #include "adapters/openvino/prepare.hpp"
 #include "adapters/openvino/reader.hpp"
 #include "adapters/openvino/rounding_noise.hpp"
+#include "adapters/openvino/segments.hpp"
 
 namespace graft {
 namespace {
@@ -233,14 +234,27 @@ std::vector<std::string> output_names(const Model& model) {
 }  // namespace
 
 struct CpuModel::Implementation {
+  /// See cut_into_segments; most models are a single one.
+  struct Part {
+    std::vector<std::optional<std::size_t>> inputs;
+    std::size_t outputs = 0;  ///< Those that the model returns.
+    ov::CompiledModel compiled;
+    ov::InferRequest request;
+  };
+
   std::string source;
   std::vector<Declared> inputs;
   std::vector<std::optional<std::size_t>> places;  ///< Of the inputs in OpenVINO's model, which drops unused ones.
   std::set<std::string, std::less<>> defaults;
   std::vector<std::string> outputs;
   std::set<std::size_t> bf16_outputs;
-  ov::CompiledModel compiled;
-  ov::InferRequest request;
+  std::vector<Part> parts;
+  /// Of each of the model's outputs: the part, and its place there.
+  std::vector<std::pair<std::size_t, std::size_t>> output_places;
+
+  [[nodiscard]] ov::Tensor output(std::size_t index) {
+    return parts[output_places[index].first].request.get_output_tensor(output_places[index].second);
+  }
 };
 
 CpuModel::CpuModel(const Model& model, const CpuOptions& options)
@@ -278,8 +292,15 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
   if (options.threads > 0) properties.insert(ov::inference_num_threads(options.threads));
   try {
     if (options.noise) add_rounding_noise(*read, options.noise);
-    own.compiled = compile(read, properties);
-    own.request = own.compiled.create_infer_request();
+    own.output_places.resize(own.outputs.size());
+    for (const Segment& segment : cut_into_segments(read)) {
+      Implementation::Part& part = own.parts.emplace_back();
+      part.inputs = segment.inputs;
+      part.outputs = segment.outputs.size();
+      for (std::size_t i = 0; i < part.outputs; ++i) own.output_places[segment.outputs[i]] = {own.parts.size() - 1, i};
+      part.compiled = compile(segment.model, properties);
+      part.request = part.compiled.create_infer_request();
+    }
   } catch (const std::exception& refused) {
     throw Error(own.source + ": the CPU engine cannot compile this model: " + shorten_openvino_message(refused.what()));
   }
@@ -290,7 +311,7 @@ CpuModel::CpuModel(std::unique_ptr<Implementation> implementation) : implementat
 CpuModel CpuModel::beside() const {
   auto own = std::make_unique<Implementation>(*implementation_);
   try {
-    own->request = own->compiled.create_infer_request();
+    for (Implementation::Part& part : own->parts) part.request = part.compiled.create_infer_request();
   } catch (const std::exception& refused) {
     throw Error(own->source +
                 ": the CPU engine cannot run this model beside itself: " + shorten_openvino_message(refused.what()));
@@ -327,10 +348,18 @@ void CpuModel::infer(const TensorMap& inputs) {
     check_integers(where, tensor);
   }
   try {
+    std::map<std::size_t, ov::Tensor> given;
     for (std::size_t i = 0; i < own.inputs.size(); ++i) {
-      if (own.places[i]) own.request.set_input_tensor(*own.places[i], wrap(inputs.find(own.inputs[i].name)->second));
+      if (own.places[i]) given.emplace(*own.places[i], wrap(inputs.find(own.inputs[i].name)->second));
     }
-    own.request.infer();
+    ov::Tensor before;
+    for (Implementation::Part& part : own.parts) {
+      for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+        part.request.set_input_tensor(i, part.inputs[i] ? given.at(*part.inputs[i]) : before);
+      }
+      part.request.infer();
+      if (&part != &own.parts.back()) before = part.request.get_output_tensor(part.outputs);
+    }
   } catch (const std::exception& failed) {
     std::string given;
     for (const auto& [name, tensor] : inputs) given += (given.empty() ? "" : ", ") + name + ": " + to_text(tensor);
@@ -344,7 +373,7 @@ void CpuModel::run(const TensorMap& inputs, const std::function<void(const Tenso
   Implementation& own = *implementation_;
   TensorMap outputs;
   for (std::size_t i = 0; i < own.outputs.size(); ++i) {
-    TensorData output = view_of(own.request.get_output_tensor(i));
+    TensorData output = view_of(own.output(i));
     if (own.bf16_outputs.contains(i))
       output = TensorData::from_numbers(ElementType::bf16, output.dims, *output.numbers());
     outputs[own.outputs[i]] = std::move(output);
