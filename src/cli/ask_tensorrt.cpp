@@ -573,6 +573,11 @@ TruthAnswer ask_tensorrt(const Console& console, const Model& model, const Truth
                     unanswered == 1 ? "1 node is" : fmt::format("{} nodes are", unanswered)));
   }
   answer.facts["unanswered"] = report.over_budget.size();
+  answer.facts["pieces"] = report.pieces;
+  if (report.pieces > 1) {
+    answer.lines.push_back(
+        fmt::format("the nodes that build were built in {} pieces, and not all together", report.pieces));
+  }
   answer.lines.push_back(trials.summary_text());
   return answer;
 }

@@ -25,7 +25,8 @@ void add_truth_options(CLI::App& command, TruthOptions& options);
 void check_truth_options(const TruthOptions& options);
 
 struct TruthAnswer {
-  Json facts = {{"truth", "rule"}, {"tensorrt", nullptr}, {"trials", nullptr}, {"reduced", nullptr}, {"unanswered", 0}};
+  Json facts = {{"truth", "rule"},    {"tensorrt", nullptr}, {"trials", nullptr},
+                {"reduced", nullptr}, {"unanswered", 0},     {"pieces", 0}};
   std::vector<std::string> lines;  ///< To say below the verdicts.
 };
 

@@ -69,20 +69,20 @@ BudgetSpent Trials::seconds_spent() const {
 Trial Trials::parse(const Model& model) {
   if (parses_ > 0 && is_spent()) throw seconds_spent();
   ++parses_;
-  return ask("parse", model, {});
+  return ask("parse", model, {}, 1.0);
 }
 
-Trial Trials::build(const Model& model, const std::vector<std::string>& shapes) {
+Trial Trials::build(const Model& model, const std::vector<std::string>& shapes, double share) {
   if (builds_ >= options_.max_builds) {
     throw BudgetSpent{
         fmt::format("the budget of {} is spent (--max-builds)", count_text(options_.max_builds, "build"))};
   }
   if (is_spent()) throw seconds_spent();
   ++builds_;
-  return ask("build", model, shapes);
+  return ask("build", model, shapes, share);
 }
 
-Trial Trials::ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes) {
+Trial Trials::ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes, double share) {
   const auto number = static_cast<double>(parses_ + builds_);
   progress_.update(fmt::format("{} number {}: {}", action, action == "build" ? builds_ : parses_,
                                count_text(model.graph().node_count(), "node")),
@@ -91,7 +91,7 @@ Trial Trials::ask(std::string_view action, const Model& model, const std::vector
   write_onnx(model, file);
   // The first trial has all the time that one may take; of the others none goes far beyond the budget.
   const bool is_first = parses_ + builds_ == 1;
-  const double left = is_first ? options_.limit : std::max(1.0, options_.max_seconds - seconds());
+  const double left = is_first ? options_.limit : std::max(1.0, (options_.max_seconds - seconds()) * share);
   const double limit = std::min(options_.limit, left);
   nlohmann::json answer = session_.ask({{"action", action}, {"model", file}, {"shapes", shapes}, {"limit", limit}});
   progress_.clear();
@@ -106,8 +106,9 @@ Trial Trials::ask(std::string_view action, const Model& model, const std::vector
             : "Give them with --shapes NAME=MIN..OPT..MAX, or one size with --input NAME:1x3x224x224";
     throw Error(fmt::format("{}{}\n{}", answer.value("message", ""), open_counts(model), how));
   }
-  if (outcome_of(outcome) == Outcome::hung && limit < options_.limit) throw seconds_spent();
-  return {outcome_of(outcome), std::move(answer)};
+  const bool is_cut_short = outcome_of(outcome) == Outcome::hung && limit < options_.limit;
+  if (is_cut_short && (share == 1.0 || is_spent())) throw seconds_spent();
+  return {outcome_of(outcome), std::move(answer), is_cut_short, false};
 }
 
 Json Trials::summary() const {

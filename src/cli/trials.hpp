@@ -27,7 +27,9 @@ enum class Outcome : std::uint8_t {
 
 struct Trial {
   Outcome outcome = Outcome::accepted;
-  nlohmann::json answer;  ///< The driver's: errors, messages, output, plugins.
+  nlohmann::json answer;      ///< The driver's: errors, messages, output, plugins.
+  bool is_cut_short = false;  ///< It had a share of the time, and did not end in it.
+  bool is_by_sizes = false;   ///< It failed for the sizes that were supposed of a part's inputs.
 };
 
 struct TrialOptions {
@@ -59,8 +61,9 @@ class Trials {
   [[nodiscard]] bool is_spent() const;
   /// These throw BudgetSpent; the first trial is always made.
   [[nodiscard]] Trial parse(const Model& model);
-  /// `shapes` are NAME=MIN..OPT..MAX of the inputs with open sizes. Throws Error where one is missing.
-  [[nodiscard]] Trial build(const Model& model, const std::vector<std::string>& shapes);
+  /// `shapes` are NAME=MIN..OPT..MAX of the inputs with open sizes. Throws Error where one is missing. It may take
+  /// `share` of the seconds that are left.
+  [[nodiscard]] Trial build(const Model& model, const std::vector<std::string>& shapes, double share = 1.0);
 
   /// How many trials there were, how many processes they took, how long.
   [[nodiscard]] Json summary() const;
@@ -71,7 +74,8 @@ class Trials {
   [[nodiscard]] double seconds() const;
   /// Of the whole budget.
   [[nodiscard]] BudgetSpent seconds_spent() const;
-  [[nodiscard]] Trial ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes);
+  [[nodiscard]] Trial ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes,
+                          double share);
 
   const Console& console_;
   TrialOptions options_;

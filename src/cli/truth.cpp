@@ -1,4 +1,4 @@
-// Whole model first; then the node that TensorRT names; then halves.
+// Whole model first; then the node that TensorRT names; then halves, each by itself.
 #include "cli/truth.hpp"
 
 #include <fmt/format.h>
@@ -97,9 +97,28 @@ void declare_outputs(Model& model) {
 
 bool is_known_to_fail(const Node& node) { return fails_by_rule(node) && !node.metadata.contains(fault_note); }
 
-bool fails(Truth level, Outcome outcome) {
-  if (outcome == Outcome::refused) return level == Truth::parser;
-  return outcome != Outcome::accepted;
+/// The rule by which a node is known to fail; nothing where none is.
+std::optional<std::string> rule_against(const Node& node) {
+  if (node.metadata.contains(fault_note)) return std::nullopt;
+  try {
+    return refusal_of_tensorrt(node);
+  } catch (const Error&) {  // an attribute of the wrong type
+    return std::nullopt;
+  }
+}
+
+bool fails(Truth level, const Trial& trial) {
+  if (trial.is_cut_short || trial.is_by_sizes) return false;
+  if (trial.outcome == Outcome::refused) return level == Truth::parser;
+  return trial.outcome != Outcome::accepted;
+}
+
+/// Whether the builder says that the sizes of the profile contradict each other.
+bool is_about_sizes(const Trial& trial) {
+  if (trial.outcome != Outcome::failed) return false;
+  const std::string words = trial.answer.value("messages", json::array()).dump();
+  return words.find("violate shape constraints") != std::string::npos ||
+         words.find("not self-consistent") != std::string::npos;
 }
 
 /// TensorRT's errors in one text. What it says of the GPU that is not there is left out where it says something else.
@@ -230,7 +249,7 @@ SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& texts
 }
 
 /// One symbol has one size, also one that nobody gave: what is computed from it, 4 * n, then goes with it.
-std::vector<std::string> SizeRanges::of(const Model& part) const {
+std::vector<std::string> SizeRanges::of(const Model& part, Unknown unknown) const {
   constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
   using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
   std::vector<const Value*> open;
@@ -249,7 +268,10 @@ std::vector<std::string> SizeRanges::of(const Model& part) const {
         return found == points_[point].end() ? of_unknown[point] : found->second;
       };
       std::vector<std::int64_t>& of_input = sizes[point].emplace_back();
-      for (const Dim& dim : *input->shape) of_input.push_back(dim.evaluate(value_of).value_or(of_unknown[point]));
+      for (const Dim& dim : *input->shape) {
+        const bool is_same = unknown == Unknown::same && !dim.is_constant();
+        of_input.push_back(is_same ? of_unknown[point] : dim.evaluate(value_of).value_or(of_unknown[point]));
+      }
     }
   }
   // Sizes of less than nothing, or that shrink where others grow, are no range: the usual sizes alone are one.
@@ -271,6 +293,13 @@ std::vector<std::string> SizeRanges::of(const Model& part) const {
                                 fmt::join(sizes[1][i], "x"), fmt::join(sizes[2][i], "x")));
   }
   return texts;
+}
+
+bool SizeRanges::supposes_sizes(const Model& part) const {
+  const auto& inputs = part.graph().inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+    return is_open(*input) && !given_.contains(input->name) && !inputs_.contains(input->name);
+  });
 }
 
 const Node* find_inside(const Model& model, const Node& node, const std::function<bool(const Node&)>& fits) {
@@ -338,12 +367,14 @@ Model TruthSearch::part_of(const Nodes& nodes) const {
   return part;
 }
 
-TruthSearch::Nodes TruthSearch::left() const {
-  Nodes nodes;
-  for (const Node* node : nodes_) {
-    if (!bad_.contains(node) && !report_.not_asked.contains(node)) nodes.push_back(node);
+TruthSearch::Nodes TruthSearch::left() const { return left_of(Nodes(nodes_.begin(), nodes_.end())); }
+
+TruthSearch::Nodes TruthSearch::left_of(const Nodes& nodes) const {
+  Nodes kept;
+  for (const Node* node : nodes) {
+    if (!bad_.contains(node) && !report_.not_asked.contains(node)) kept.push_back(node);
   }
-  return nodes;
+  return kept;
 }
 
 void TruthSearch::infer() {
@@ -473,8 +504,20 @@ TruthSearch::Nodes TruthSearch::with_sizes(const Nodes& nodes) const {
 }
 
 Trial TruthSearch::try_nodes(Truth level, const Nodes& nodes) {
+  // The time of a build grows faster than the number of nodes: many of them get a share of what is left of the budget,
+  // so that there is time to build them in pieces.
+  constexpr std::size_t few = 64;
+  constexpr double share_of_many = 0.4;
+  return try_nodes(level, nodes, nodes.size() > few ? share_of_many : 1.0);
+}
+
+Trial TruthSearch::try_nodes(Truth level, const Nodes& nodes, double share) {
   const Model part = part_of(nodes);
-  Trial trial = level == Truth::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part));
+  Trial trial = level == Truth::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part), share);
+  if (is_about_sizes(trial) && ranges_.supposes_sizes(part)) {
+    trial = trials_.build(part, ranges_.of(part, SizeRanges::Unknown::same), share);
+    trial.is_by_sizes = is_about_sizes(trial);
+  }
   if (trial.outcome == Outcome::accepted) {
     for (const json& plugin : trial.answer["plugins"]) report_.plugins[plugin.value("layer", "")] = plugin;
     if (level == Truth::builder) built_.insert(nodes.begin(), nodes.end());
@@ -492,7 +535,9 @@ void TruthSearch::ask_parser() {
       if (is_accepted) {
         learn_types_of_plugins();
       } else if (!add_refusals(trial.answer)) {
-        for (Finding& finding : locate(Truth::parser, nodes, std::move(trial))) add(std::move(finding));
+        std::vector<Finding> found = find_suspects(Truth::parser, nodes, trial);
+        if (found.empty()) found.push_back(find_smallest(Truth::parser, nodes, std::move(trial)));
+        for (Finding& finding : found) add(std::move(finding));
       }
     }
     if (!suppose_outputs() && is_accepted) return;
@@ -500,15 +545,39 @@ void TruthSearch::ask_parser() {
 }
 
 bool TruthSearch::add_refusals(const json& answer) {
-  bool is_named = false;
   const std::set<const Node*> before = bad_;
+  std::vector<Finding> named;
   for (const json& error : answer.value("errors", json::array())) {
     const auto [node, inside] = named_by(error);
     if (node == nullptr || before.contains(node) || report_.not_asked.contains(node)) continue;
-    is_named = true;
-    add(refusal(*node, inside, error, answer));
+    named.push_back(refusal(*node, inside, error, answer));
+    add(named.back());
   }
-  return is_named;
+  for (const Finding& finding : named) {
+    for (Finding& alike : refusals_alike(finding)) add(std::move(alike));
+  }
+  return !named.empty();
+}
+
+std::vector<Finding> TruthSearch::refusals_alike(const Finding& finding) const {
+  const Node& first = *finding.nodes.front();
+  std::vector<Finding> findings;
+  if (finding.inside != nullptr || !bad_.contains(&first)) return findings;
+  const auto rule = rule_against(first);
+  const auto wanted = likeness_of(first, can_be_input);
+  for (const Node* node : left()) {
+    if (node->op_type != first.op_type || node->domain != first.domain) continue;
+    bool is_alike = rule && rule_against(*node) == rule;
+    if (!is_alike && wanted) {
+      const auto likeness = likeness_of(*node, can_be_input);
+      is_alike = likeness && likeness->exact == wanted->exact;
+    }
+    if (!is_alike) continue;
+    Finding& alike = findings.emplace_back(finding);
+    alike.as = &first;
+    alike.nodes = {node};
+  }
+  return findings;
 }
 
 /// Graft does not know what somebody else's plugin makes; without it, no part could begin behind one.
@@ -536,25 +605,80 @@ bool TruthSearch::learn_types(const json& plugin) {
 
 void TruthSearch::ask_builder() {
   ask_about_known();
-  for (Nodes nodes = left(); !nodes.empty(); nodes = left()) {
-    open_failure_.clear();
-    Trial trial = try_nodes(Truth::builder, nodes);
-    if (trial.outcome == Outcome::accepted) return;
-    open_failure_ = words_of(trial);
-    for (Finding& found : locate(Truth::builder, nodes, std::move(trial))) add_with_alike(std::move(found));
-  }
+  report_.pieces = build_left_of(left());
 }
 
-/// Of each kind of node that fails by rule the first is asked about alone, so that nothing has to be searched for it.
+/// Of each kind of node that fails by rule the first is asked about alone, and each that holds one, so that nothing has
+/// to be searched for it.
 void TruthSearch::ask_about_known() {
   std::set<std::string> kinds;
   for (const Node* node : left()) {
-    if (bad_.contains(node) || report_.not_asked.contains(node) || !is_known_to_fail(*node)) continue;
-    const auto likeness = likeness_of(*node, can_be_input);
-    if (!kinds.insert(likeness ? likeness->kind : node->op_type).second) continue;
+    if (bad_.contains(node) || report_.not_asked.contains(node)) continue;
+    if (is_known_to_fail(*node)) {
+      const auto likeness = likeness_of(*node, can_be_input);
+      if (!kinds.insert(likeness ? likeness->kind : node->op_type).second) continue;
+    } else if (find_inside(model_, *node, is_known_to_fail) == nullptr) {
+      continue;
+    }
     const Trial trial = try_nodes(Truth::builder, {node});
-    if (fails(Truth::builder, trial.outcome)) add_with_alike(finding_of({node}, trial));
+    if (fails(Truth::builder, trial) || (trial.is_by_sizes && is_known_to_fail(*node))) {
+      add_with_alike(finding_of({node}, trial));
+    }
   }
+}
+
+std::size_t TruthSearch::build_left_of(const Nodes& nodes) {
+  for (Nodes part = left_of(nodes); !part.empty(); part = left_of(nodes)) {
+    Trial trial = try_nodes(Truth::builder, part);
+    if (trial.outcome == Outcome::accepted) return 1;
+    if (fails(Truth::builder, trial)) {
+      find_failing(part, std::move(trial));
+      continue;
+    }
+    if (trial.is_by_sizes && part.size() == 1) {
+      leave_without_sizes(*part.front(), trial);
+      return 0;
+    }
+    std::size_t pieces = 0;
+    for (const Nodes& half : halves_of(part)) pieces += build_left_of(half);
+    return pieces;
+  }
+  return 0;
+}
+
+void TruthSearch::leave_without_sizes(const Node& node, const Trial& trial) {
+  const std::string why = fmt::format(
+      "cut out of the network, the sizes that are supposed of its inputs contradict each other: {}", words_of(trial));
+  uncertain_.emplace(&node, why);
+  set_aside();
+}
+
+void TruthSearch::find_failing(const Nodes& nodes, Trial whole) {
+  open_failure_ = words_of(whole);
+  const auto count_found = [&] { return bad_.size() + uncertain_.size(); };
+  const std::size_t found_before = count_found();
+  for (Finding& found : find_suspects(Truth::builder, nodes, whole)) add_with_alike(std::move(found));
+  if (count_found() > found_before) return;
+  constexpr std::size_t few = 8;
+  if (nodes.size() > few) {
+    for (const Nodes& half : halves_of(nodes)) {
+      const Nodes part = left_of(half);
+      if (part.empty()) continue;
+      Trial trial = try_nodes(Truth::builder, part);
+      if (trial.is_cut_short) {
+        build_left_of(part);
+      } else if (fails(Truth::builder, trial)) {
+        find_failing(part, std::move(trial));
+      }
+    }
+  }
+  if (count_found() > found_before) return;
+  add_with_alike(find_smallest(Truth::builder, nodes, std::move(whole)));
+}
+
+std::array<TruthSearch::Nodes, 2> TruthSearch::halves_of(const Nodes& nodes) {
+  const auto middle = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
+  return {Nodes(nodes.begin(), middle), Nodes(middle, nodes.end())};
 }
 
 void TruthSearch::add_with_alike(Finding found) {
@@ -596,7 +720,7 @@ std::vector<Finding> TruthSearch::findings_alike(const Finding& finding) {
     // Of other sizes: they fail one after the other; or the first was an exception, and the rest builds at once.
     if (!is_asking) continue;
     Trial trial = try_nodes(Truth::builder, {node});
-    is_asking = fails(Truth::builder, trial.outcome);
+    is_asking = fails(Truth::builder, trial);
     if (!is_asking) continue;
     asked.push_back({finding_of({node}, trial), std::move(*likeness)});
     findings.push_back(asked.back().finding);
@@ -791,35 +915,39 @@ Finding TruthSearch::finding_of(const Nodes& part, const Trial& trial) const {
 
 /// Each trial of what hangs takes the whole limit: the only suspect is left out, and what is left builds; or each
 /// suspect is tried by itself, all that are left of them too once one was found.
-std::vector<Finding> TruthSearch::locate(Truth level, const Nodes& nodes, Trial whole) {
+std::vector<Finding> TruthSearch::find_suspects(Truth level, const Nodes& nodes, const Trial& whole) {
   if (nodes.size() == 1) return {finding_of(nodes, whole)};
   const Nodes suspected = suspects(nodes, whole.answer);
   const bool has_hung = whole.outcome == Outcome::hung;
   if (has_hung && suspected.size() == 1) {
     Nodes others = nodes;
     std::erase(others, suspected.front());
-    if (!fails(level, try_nodes(level, others).outcome)) return {finding_of(suspected, whole)};
+    const Trial trial = try_nodes(level, others);
+    if (trial.outcome == Outcome::accepted) return {finding_of(suspected, whole)};
   }
   std::vector<Finding> findings;
-  Trial last = std::move(whole);
-  const auto fails_too = [&](const Nodes& part) {
-    Trial trial = try_nodes(level, part);
-    const bool failed = fails(level, trial.outcome);
-    if (failed) last = std::move(trial);
-    return failed;
-  };
   for (const Node* node : suspected) {
-    if ((findings.empty() || has_hung) && fails_too({node})) findings.push_back(finding_of({node}, last));
+    if (!findings.empty() && !has_hung) break;
+    const Trial trial = try_nodes(level, {node});
+    if (fails(level, trial)) findings.push_back(finding_of({node}, trial));
   }
-  if (!findings.empty()) return findings;
+  return findings;
+}
+
+Finding TruthSearch::find_smallest(Truth level, const Nodes& nodes, Trial whole) {
+  Trial last = std::move(whole);
   const auto chosen = [&](const std::vector<std::size_t>& indices) {
     Nodes items;
     for (const std::size_t index : indices) items.push_back(nodes[index]);
     return items;
   };
-  const Nodes part = chosen(smallest_failing(
-      nodes.size(), [&](const std::vector<std::size_t>& indices) { return fails_too(chosen(indices)); }));
-  return {finding_of(part, last)};
+  const Nodes part = chosen(smallest_failing(nodes.size(), [&](const std::vector<std::size_t>& indices) {
+    Trial trial = try_nodes(level, chosen(indices), 1.0);
+    const bool failed = fails(level, trial);
+    if (failed) last = std::move(trial);
+    return failed;
+  }));
+  return finding_of(part, last);
 }
 
 }  // namespace graft::cli

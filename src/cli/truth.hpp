@@ -29,8 +29,12 @@ class SizeRanges {
   /// contradicts the model.
   SizeRanges(const Model& model, const std::vector<std::string>& texts);
 
+  /// What the open sizes of an input in the middle of the model are: what its symbols make them, or all the same.
+  enum class Unknown : std::uint8_t { by_symbol, same };
   /// The same for the inputs of a part of the model.
-  [[nodiscard]] std::vector<std::string> of(const Model& part) const;
+  [[nodiscard]] std::vector<std::string> of(const Model& part, Unknown unknown = Unknown::by_symbol) const;
+  /// Whether an input of the part has sizes that nobody gave.
+  [[nodiscard]] bool supposes_sizes(const Model& part) const;
 
  private:
   using Point = std::map<std::string, std::int64_t, std::less<>>;
@@ -56,7 +60,8 @@ struct TruthReport {
   std::map<const Node*, std::string> supposed;    ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
   std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the node.
   std::set<const Node*> over_budget;              ///< Of those not asked: because the budget was spent.
-  std::set<const Node*> runs_inside;              ///< Nodes in branches and bodies that run, beside one that does not.
+  std::size_t pieces = 0;             ///< In which the builder took what it takes; 1 where that was built together.
+  std::set<const Node*> runs_inside;  ///< Nodes in branches and bodies that run, beside one that does not.
 };
 
 /// A node in a sub-graph or the function of another one, however deep, that `fits`; null if there is none.
@@ -83,12 +88,23 @@ class TruthSearch {
   void ask_parser();
   void ask_builder();
   void ask_about_known();
+  /// Builds what is left of the nodes, together or in pieces where that takes too long, or where the sizes that
+  /// are supposed contradict each other; how many pieces there were. Finds what fails of them on the way.
+  std::size_t build_left_of(const Nodes& nodes);
+  /// It counts as not asked: what computes its sizes with it gives none that fit together.
+  void leave_without_sizes(const Node& node, const Trial& trial);
+  /// Adds at least one finding of nodes that fail together.
+  void find_failing(const Nodes& nodes, Trial whole);
+  [[nodiscard]] static std::array<Nodes, 2> halves_of(const Nodes& nodes);
   void add_with_alike(Finding found);
   /// What is neither bad nor built stays without an answer.
   void leave_unanswered(const BudgetSpent& spent);
   [[nodiscard]] Nodes left() const;
+  [[nodiscard]] Nodes left_of(const Nodes& nodes) const;
   /// Whether the answer names a node that was not known to be bad.
   bool add_refusals(const nlohmann::json& answer);
+  /// The nodes that the parser refuses like this one: by the same rule, or because they are the same.
+  [[nodiscard]] std::vector<Finding> refusals_alike(const Finding& finding) const;
   void learn_types_of_plugins();
   /// Takes the types and shapes of what a plugin layer makes over into the model, where it does not know them.
   bool learn_types(const nlohmann::json& plugin);
@@ -104,7 +120,12 @@ class TruthSearch {
   void set_aside();
   [[nodiscard]] Nodes with_sizes(const Nodes& nodes) const;
   [[nodiscard]] Trial try_nodes(Truth level, const Nodes& nodes);
-  [[nodiscard]] std::vector<Finding> locate(Truth level, const Nodes& nodes, Trial whole);
+  /// In this share of the time that is left.
+  [[nodiscard]] Trial try_nodes(Truth level, const Nodes& nodes, double share);
+  /// The nodes that TensorRT names, and the plugins, which fail by themselves too; one of them, or all that hang.
+  [[nodiscard]] std::vector<Finding> find_suspects(Truth level, const Nodes& nodes, const Trial& whole);
+  /// As few nodes as fail together.
+  [[nodiscard]] Finding find_smallest(Truth level, const Nodes& nodes, Trial whole);
   /// What the builder says of the nodes alike to one that it does not take, most of which it need not be asked about.
   [[nodiscard]] std::vector<Finding> findings_alike(const Finding& finding);
   /// The same finding, or those in the branches or the body of its node, each of which is asked about as a model.

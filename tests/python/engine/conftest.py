@@ -104,7 +104,7 @@ class Answer:
         return json.loads(self.out)
 
 
-def graft(*arguments: object) -> Answer:
+def graft(*arguments: object, python: str | pathlib.Path = sys.executable) -> Answer:
     """Runs the program `graft`, with this Python as the one that has TensorRT; skips where it was not built."""
     program = pathlib.Path(os.environ.get("GRAFT_BIN", ROOT / "build/bin/graft"))
     if not program.is_file():
@@ -113,7 +113,7 @@ def graft(*arguments: object) -> Answer:
         [program, *map(str, arguments)],
         capture_output=True,
         text=True,
-        env=driver_environment() | {"GRAFT_PYTHON": sys.executable},
+        env=driver_environment() | {"GRAFT_PYTHON": str(python)},
         check=False,
     )
     return Answer(done.returncode, done.stdout, done.stderr)

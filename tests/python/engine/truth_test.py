@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -416,6 +417,122 @@ def test_what_the_rules_know_is_not_searched_for(tmp_path: pathlib.Path) -> None
     assert {name for name, kind in found.items() if kind == "fails"} == {f"nms{i}" for i in range(20)}
     assert set(found.values()) == {"fails", "native"}
     assert answer.json["trials"]["builds"] == 2
+
+
+def test_refused_nodes_of_a_kind_are_taken_out_together(tmp_path: pathlib.Path) -> None:
+    """The parser names one node without a plugin at a time. What lies after them is cut at what they would make."""
+    nodes, outputs = [], []
+    for i in range(40):
+        nodes += [
+            helper.make_node("Relu", [f"x{i}"], [f"r{i}"], name=f"relu{i}"),
+            helper.make_node("NonZero", [f"r{i}"], [f"n{i}"], name=f"nonzero{i}"),
+            helper.make_node("Cast", [f"n{i}"], [f"c{i}"], name=f"cast{i}", to=FLOAT),
+        ]
+        outputs.append((f"c{i}", FLOAT, [2, None]))
+    model = write(tmp_path / "m.onnx", nodes, [(f"x{i}", FLOAT, [3, 4]) for i in range(40)], outputs)
+    answer = inspect(model, "builder")
+    found = verdicts(answer)
+    assert {name for name, node in found.items() if node["verdict"] == "refused"} == {f"nonzero{i}" for i in range(40)}
+    assert {node["verdict"] for name, node in found.items() if name.startswith("relu")} == {"native"}
+    assert "as with node 'nonzero0' (NonZero), which is alike" in found["nonzero7"]["reason"]
+    trials = answer.json["trials"]
+    assert (trials["parses"], trials["builds"]) == (2, 1)  # one parse for each node before
+
+
+def test_a_branch_that_is_known_to_fail_is_not_searched_for(tmp_path: pathlib.Path) -> None:
+    """Among two hundred nodes: it fails alone, then its branch is asked about, then the rest builds at once."""
+    chosen = [helper.make_tensor_value_info("chosen", INT64, None)]
+    nms = helper.make_node("NonMaxSuppression", ["boxes", "scores", "k"], ["chosen"], name="nms")
+    none = numpy_helper.from_array(np.zeros((0, 3), np.int64), "none")
+    empty = helper.make_node("Constant", [], ["empty"], name="constant", value=none)
+    branches = {
+        "then_branch": helper.make_graph([nms], "then", [], chosen),
+        "else_branch": helper.make_graph([empty], "else", [], [helper.make_tensor_value_info("empty", INT64, None)]),
+    }
+    nodes, value = [], "x"
+    for i in range(200):
+        nodes.append(helper.make_node("Relu" if i % 2 else "Sigmoid", [value], [f"v{i}"], name=f"n{i}"))
+        value = f"v{i}"
+    nodes.insert(150, helper.make_node("If", ["condition"], ["boxes_chosen"], name="if", **branches))
+    inputs = [("x", FLOAT, [1, 4]), ("condition", TensorProto.BOOL, [])]
+    inputs += [("boxes", FLOAT, [1, 10, 4]), ("scores", FLOAT, [1, 2, 10])]
+    outputs = [(value, FLOAT, None), ("boxes_chosen", INT64, None)]
+    model = write(tmp_path / "m.onnx", nodes, inputs, outputs, {"k": [3]})
+    answer = inspect(model, "builder")
+    assert {name for name, kind in kinds(answer).items() if kind == "fails"} == {"if", "nms"}
+    assert set(kinds(answer).values()) == {"fails", "native"}
+    assert answer.json["trials"]["builds"] <= 5
+    assert answer.json["pieces"] == 1
+
+
+def scripted_tensorrt(folder: pathlib.Path, slowest: int) -> pathlib.Path:
+    """A Python whose engine driver is a script: its TensorRT refuses no model, fails on Tan, builds any number of nodes
+    up to `slowest`, and never ends with more."""
+    script = folder / "driver.py"
+    script.write_text(
+        f"""
+import json, sys, onnx
+
+def say(**facts):
+    print(json.dumps({{"event": "answer", "plugins": [], "workers": 1, **facts}}), flush=True)
+
+for line in sys.stdin:
+    question = json.loads(line)
+    if question["action"] == "start":
+        tensorrt = {{"flavour": "rtx", "name": "TensorRT-RTX", "version": "1.7.1.116"}}
+        say(outcome="ready", creators=[], plugin_libraries=[], tensorrt=tensorrt)
+        continue
+    ops = [node.op_type for node in onnx.load(question["model"]).graph.node]
+    if question["action"] == "parse":
+        say(outcome="accepted")
+    elif len(ops) > {slowest}:
+        say(outcome="hung", limit=question["limit"])
+    elif "Tan" in ops:
+        say(outcome="failed", messages=[{{"severity": "error", "message": "no implementation"}}])
+    else:
+        say(outcome="accepted")
+"""
+    )
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}"\n')
+    python.chmod(0o755)
+    return python
+
+
+def test_what_takes_too_long_together_is_built_in_pieces(tmp_path: pathlib.Path) -> None:
+    """1,024 nodes of which no more than 300 are built in time: every piece has an answer, and what fails in one is found
+    by halves."""
+    python = scripted_tensorrt(tmp_path, slowest=300)
+    flags = ("--truth", "builder", "--json", "--time-limit", "36000", "--max-seconds", "36000")
+    plain = graft("inspect", chain(tmp_path / "plain.onnx", [("Relu", {})] * 1024), *flags, python=python)
+    assert plain.code == 0, plain.err
+    assert set(kinds(plain).values()) == {"native"}
+    assert (plain.json["trials"]["builds"], plain.json["pieces"], plain.json["unanswered"]) == (7, 4, 0)
+    nodes: list[tuple[str, dict[str, Any]]] = [("Relu", {})] * 1024
+    nodes[700] = ("Tan", {})
+    found = graft("inspect", chain(tmp_path / "tan.onnx", nodes), *flags, python=python)
+    assert {name: kind for name, kind in kinds(found).items() if kind != "native"} == {"n700": "fails"}
+    assert (found.json["pieces"], found.json["unanswered"]) == (4, 0)
+    assert found.json["trials"]["builds"] == 22  # 7 as above; the others to find one of 256 by halves
+
+
+def test_sizes_supposed_of_a_part_are_no_failure_of_its_nodes(tmp_path: pathlib.Path) -> None:
+    """Of what lies behind two nodes that are refused nobody knows that the one has twice the size of the other."""
+    nodes = [
+        helper.make_node("Compress", ["x", "some"], ["short"], name="first", axis=0),
+        helper.make_node("Compress", ["x", "more"], ["long"], name="second", axis=0),
+        helper.make_node("Concat", ["short", "short"], ["twice"], name="concat", axis=0),
+        helper.make_node("Add", ["twice", "long"], ["sum"], name="add"),
+        helper.make_node("Relu", ["x"], ["positive"], name="relu"),
+    ]
+    flags = [("some", TensorProto.BOOL, [8]), ("more", TensorProto.BOOL, [8])]
+    outputs = [("sum", FLOAT, [None, 4]), ("positive", FLOAT, [8, 4])]
+    outputs += [("short", FLOAT, ["n", 4]), ("long", FLOAT, ["m", 4])]
+    model = write(tmp_path / "m.onnx", nodes, [("x", FLOAT, [8, 4]), *flags], outputs)
+    answer = inspect(model, "builder")
+    refused = {"first": "refused", "second": "refused"}
+    assert kinds(answer) == {**refused, "concat": "native", "add": "native", "relu": "native"}
+    assert answer.json["pieces"] == 2
 
 
 def test_what_convert_makes_is_inspected_in_memory(tmp_path: pathlib.Path) -> None:
