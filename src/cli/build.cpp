@@ -1,6 +1,7 @@
 // graft build: a TensorRT engine from an ONNX model, with Graft's plugins in it.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <filesystem>

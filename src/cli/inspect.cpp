@@ -1,6 +1,7 @@
 // graft inspect: how each node will run in TensorRT, by rule or by asking TensorRT.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>

@@ -1,6 +1,7 @@
 // graft ops: the operators, from their definitions.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cmath>

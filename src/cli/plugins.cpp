@@ -1,6 +1,7 @@
 // graft plugins: the creators and fields in TensorRT plugin libraries, as a real plugin registry sees them.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>

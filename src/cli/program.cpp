@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -68,12 +69,14 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 }  // namespace
 
-Program::Program() : app_("Makes networks run that TensorRT cannot run, and proves that nothing changed.", "graft") {
-  app_.formatter(std::make_shared<HelpFormatter>());
-  app_.set_help_flag("-h,--help", "this text");
-  app_.set_version_flag("--version", "graft " GRAFT_VERSION, "the version");
-  app_.require_subcommand(1);
-  app_.footer(
+Program::Program()
+    : app_(std::make_shared<CLI::App>("Makes networks run that TensorRT cannot run, and proves that nothing changed.",
+                                      "graft")) {
+  app_->formatter(std::make_shared<HelpFormatter>());
+  app_->set_help_flag("-h,--help", "this text");
+  app_->set_version_flag("--version", "graft " GRAFT_VERSION, "the version");
+  app_->require_subcommand(1);
+  app_->footer(
       "Every command has --help with an example, and --json.\n"
       "Exit codes: 0 done; 1 done, and the answer is no; 2 wrong use or bad input; 3 something is missing, with the\n"
       "command that installs it; 4 a defect of Graft.");
@@ -81,7 +84,7 @@ Program::Program() : app_("Makes networks run that TensorRT cannot run, and prov
 
 CLI::App* Program::add_command(const std::string& name, const std::string& description, const std::string& example,
                                std::function<Exit(const Console&)> action) {
-  CLI::App* command = app_.add_subcommand(name, description);
+  CLI::App* command = app_->add_subcommand(name, description);
   command->formatter(std::make_shared<HelpFormatter>());
   command->set_help_flag("-h,--help", "this text")->group(common_group);
   command->footer("Example\n  " + example);
@@ -93,15 +96,15 @@ CLI::App* Program::add_command(const std::string& name, const std::string& descr
 }
 
 int Program::parse_failure(const CLI::ParseError& error) const {
-  const auto parsed = app_.get_subcommands();
-  const CLI::App& where = parsed.empty() ? app_ : *parsed.front();
+  const auto parsed = app_->get_subcommands();
+  const CLI::App& where = parsed.empty() ? *app_ : *parsed.front();
   const std::string name = parsed.empty() ? "graft" : "graft " + where.get_name();
   const std::string help = fmt::format("`{} --help` shows what there is", name);
 
-  const std::vector<std::string> rest = app_.remaining(true);
+  const std::vector<std::string> rest = app_->remaining(true);
   if (rest.empty()) {
     if (parsed.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-      (void)std::fputs(app_.help().c_str(), stderr);
+      (void)std::fputs(app_->help().c_str(), stderr);
       return static_cast<int>(Exit::bad_input);
     }
     return report(console_, Exit::bad_input, fmt::format("{}: {}\n{}", name, error.what(), help));
@@ -148,7 +151,7 @@ void Program::parse(std::vector<std::string> words) {
     words = std::move(translated);
   }
   std::reverse(words.begin(), words.end());  // as the parser wants them
-  app_.parse(std::move(words));
+  app_->parse(std::move(words));
 }
 
 int Program::run(int argument_count, char** arguments) {
@@ -157,7 +160,7 @@ int Program::run(int argument_count, char** arguments) {
   } catch (const Error& error) {
     return report(console_, exit_of(error.kind()), error.what());
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app_.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
     return parse_failure(error);
   }
   try {

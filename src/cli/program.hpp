@@ -1,7 +1,6 @@
 // The program as a whole: its commands, and what they share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,6 +8,13 @@
 #include <vector>
 
 #include "cli/console.hpp"
+
+// CLI11 is in headers alone and takes seconds of every source that reads it: those that add options include it.
+namespace CLI {  // NOLINT(readability-identifier-naming)
+class App;
+class Option;
+class ParseError;
+}  // namespace CLI
 
 namespace graft::cli {
 
@@ -37,7 +43,7 @@ class Program {
   void translate(const std::string& command, std::function<std::vector<std::string>(std::vector<std::string>)> how);
 
   /// What there is to call.
-  [[nodiscard]] const CLI::App& app() const { return app_; }
+  [[nodiscard]] const CLI::App& app() const { return *app_; }
 
   /// Parses and runs; every error ends here, as one message and an exit code.
   [[nodiscard]] int run(int argument_count, char** arguments);
@@ -47,7 +53,7 @@ class Program {
 
   void parse(std::vector<std::string> words);
 
-  CLI::App app_;
+  std::shared_ptr<CLI::App> app_;
   std::map<std::string, std::function<std::vector<std::string>(std::vector<std::string>)>> translations_;
   Console console_;
   std::vector<std::string> operator_libraries_;

@@ -1,6 +1,7 @@
 // graft quantize --precision int8: scales from data or from a cache, QuantizeLinear and DequantizeLinear.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <optional>

@@ -1,6 +1,7 @@
 // graft quantize --precision f16 or bf16: a typed model from an f32 one, and why each node has its type.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

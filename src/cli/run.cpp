@@ -1,6 +1,7 @@
 // graft run: a model on the CPU, from NumPy's files into one.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 
