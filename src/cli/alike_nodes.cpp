@@ -66,7 +66,8 @@ class Description {
     if (++nodes_ > most) throw Incomparable{};
     Likeness text{.kind = fmt::format("{}:{}:{}<", node.domain, node.op_type, node.overload), .exact = {}};
     for (const auto& [name, attribute] : node.attributes) {
-      text.kind += fmt::format("{}={} ", name, attribute_text(attribute));
+      // With its type: 2, 2.0 and "2" are three attributes.
+      text.kind += fmt::format("{}={}:{} ", name, attribute.data.index(), attribute_text(attribute));
     }
     text.exact = text.kind;
     for (const Value* input : node.inputs) {
