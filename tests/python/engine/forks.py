@@ -14,6 +14,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import traceback
 from typing import Any
 
 from graft.engine import cli, supervisor, worker
@@ -47,10 +48,17 @@ def run(arguments: list[str], folder: pathlib.Path) -> list[Any]:
     if child == 0:
         for number, name in enumerate(names, 1):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        code = cli.main(arguments)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        code = 1
+        try:
+            code = cli.main(arguments)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:  # never on into what the parent does
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
     _, status = os.waitpid(child, 0)
     return [os.waitstatus_to_exitcode(status), *(name.read_text() for name in names)]
 
