@@ -10,8 +10,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   endif()
 endif()
 
-# Kernels are many times smaller when they are packed well, and nvcc takes no longer for it. CUDA 13's drivers can all
-# unpack them; those that came before 12.4 could not.
+# Kernels are many times smaller when they are packed well, and nvcc takes no longer for it. Drivers unpack this from
+# 550.54.14 on (CUDA 12.4; as RAPIDS' documentation of its builds says); what CUDA 13 compiles asks for 580 anyway.
 set(graft_pack "")
 if(GRAFT_WITH_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   set(graft_pack --compress-mode=size)
