@@ -55,7 +55,7 @@ function(graft_operator_sources list)
     endif()
     string(APPEND includes "#include \"${path}.hpp\"\n")
     string(APPEND entries "      &graft::operator_type<${definition}>(),\n")
-    string(APPEND registrations "  graft::detail::register_cuda_kernels_of<${definition}>();\n")
+    string(APPEND registrations "    graft::detail::register_cuda_kernels_of<${definition}>();\n")
   endforeach()
   set(registry "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_registry.cpp")
   file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
@@ -82,7 +82,10 @@ std::span<const graft::OperatorType* const> graft::linked_operators() {
 #include "kernels/register.hpp"
 @includes@
 void graft::register_cuda_kernels() {
-@registrations@}
+  [[maybe_unused]] static const bool once = [] {
+@registrations@    return true;
+  }();
+}
 ]=])
   set(${ARG_KERNELS} "${all_kernels}" "${registry}" PARENT_SCOPE)
 endfunction()

@@ -14,7 +14,7 @@ namespace graft {
 [[nodiscard]] std::span<const OperatorType* const> linked_operators();
 
 /// Gives the linked operators their CUDA kernels, in a program or plugin library that carries kernels: it is defined
-/// beside them, and called once, before the first operator is made.
+/// beside them, and called before the first operator is made. Later calls, from any thread, do nothing.
 void register_cuda_kernels();
 
 /// All of them: the linked ones first, then those of add_operator_library.

@@ -43,16 +43,6 @@ Result guarded(Result failed, F&& f) noexcept {
   return failed;
 }
 
-void register_kernels_once() {
-#if GRAFT_WITH_CUDA
-  static const bool done = [] {
-    register_cuda_kernels();
-    return true;
-  }();
-  static_cast<void>(done);
-#endif
-}
-
 TensorDesc desc_of(const graft_tensor& tensor) {
   TensorDesc desc;
   if (tensor.dtype == nullptr || tensor.layout == nullptr)
@@ -209,7 +199,9 @@ const char* graft_last_error() { return graft::last_error().c_str(); }
 
 graft_operator* graft_operator_create(const char* name, const char* attributes) {
   return graft::guarded<graft_operator*>(nullptr, [&] {
-    graft::register_kernels_once();
+#if GRAFT_WITH_CUDA
+    graft::register_cuda_kernels();
+#endif
     return std::make_unique<graft_operator>(graft_operator{graft::make_from_json(name, attributes)}).release();
   });
 }

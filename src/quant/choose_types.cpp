@@ -372,14 +372,10 @@ class Chooser {
     std::size_t next = 0;
     while (next < waiting.size()) {
       say("looking for what loses", next, waiting.size());
-      std::vector<const Value*> group;
+      const std::vector<const Value*> group =
+          reference_.next_group(waiting, next, options_.memory / 2);  // of two models
       std::vector<const Value*> others;
-      std::int64_t bytes = 0;
-      while (next < waiting.size() && (group.empty() || bytes + 2 * bytes_of(*waiting[next]) <= options_.memory)) {
-        bytes += 2 * bytes_of(*waiting[next]);
-        others.push_back(runs.model().graph().find_local(waiting[next]->name));
-        group.push_back(waiting[next++]);
-      }
+      for (const Value* value : group) others.push_back(runs.model().graph().find_local(value->name));
       CpuModel reference = reference_.compile(group);
       CpuModel candidate = runs.compile(others);
       for (const TensorMap& inputs : inputs_) {

@@ -38,16 +38,16 @@ void PartialRuns::infer(std::span<const TensorMap> runs) {
   }
 }
 
-TensorMap PartialRuns::run(const Model& part, const TensorMap& inputs) const {
-  CpuModel compiled(part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true});
-  return compiled.run(inputs);
+CpuModel PartialRuns::compile(const Model& part) const {
+  return CpuModel(part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true});
 }
 
 CpuModel PartialRuns::compile(const std::vector<const Value*>& outputs) const {
   const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
-  return CpuModel(extract(model_, fed, outputs),
-                  {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true});
+  return compile(extract(model_, fed, outputs));
 }
+
+TensorMap PartialRuns::run(const Model& part, const TensorMap& inputs) const { return compile(part).run(inputs); }
 
 TensorMap PartialRuns::run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const {
   return compile(outputs).run(inputs);
@@ -137,30 +137,21 @@ std::vector<const Value*> PartialRuns::next_group(const std::vector<const Value*
 
 void PartialRuns::visit(const std::vector<const Value*>& values, std::span<const TensorMap> runs, std::int64_t memory,
                         const std::function<void(const Value&, const TensorData&)>& visitor,
-                        const std::function<void(std::size_t, std::size_t)>& progress) const {
-  std::size_t next = 0;
-  while (next < values.size()) {
-    if (progress) progress(next, values.size());
-    const std::vector<const Value*> group = next_group(values, next, memory);
-    CpuModel compiled = compile(group);
-    for (const TensorMap& inputs : runs) {
-      compiled.run(inputs, [&](const TensorMap& tensors) {
-        for (const Value* value : group) visitor(*value, tensors.at(value->name));
-      });
-    }
-  }
-}
-
-void PartialRuns::visit(const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
-                        const std::function<void(const Value&, const TensorData&)>& visitor,
                         const std::function<void(std::size_t, std::size_t)>& progress, Refusals* refused) const {
   std::size_t next = 0;
   while (next < values.size()) {
     if (progress) progress(next, values.size());
     const std::vector<const Value*> group = next_group(values, next, memory);
-    const TensorMap tensors = refused == nullptr ? run(group, inputs) : run_what_can_be(group, inputs, *refused);
-    for (const Value* value : group) {
-      if (refused == nullptr || !refused->contains(value)) visitor(*value, tensors.at(value->name));
+    const auto look = [&](const TensorMap& tensors) {
+      for (const Value* value : group) {
+        if (refused == nullptr || !refused->contains(value)) visitor(*value, tensors.at(value->name));
+      }
+    };
+    if (refused != nullptr) {
+      for (const TensorMap& inputs : runs) look(run_what_can_be(group, inputs, *refused));
+    } else {
+      CpuModel compiled = compile(group);
+      for (const TensorMap& inputs : runs) compiled.run(inputs, look);
     }
   }
 }
@@ -170,7 +161,7 @@ std::unordered_map<const Value*, TensorRange> PartialRuns::ranges(
     const std::function<void(std::size_t, std::size_t)>& progress, Refusals* refused) const {
   std::unordered_map<const Value*, TensorRange> ranges;
   visit(
-      values, inputs, memory,
+      values, std::span(&inputs, 1), memory,
       [&](const Value& value, const TensorData& tensor) { ranges.emplace(&value, range_of(tensor)); }, progress,
       refused);
   return ranges;

@@ -53,15 +53,16 @@ class PartialRuns {
   void measure_sizes(const std::vector<const Value*>& values, const TensorMap& inputs);
   [[nodiscard]] std::int64_t bytes_of(const Value& value) const;
 
-  /// Looks at each of these tensors. They are kept in groups of so many bytes; `progress` is called before each.
-  void visit(const std::vector<const Value*>& values, const TensorMap& inputs, std::int64_t memory,
+  /// The values from `next` on that are kept at once in so many bytes, at least one; `next` is what follows them.
+  [[nodiscard]] std::vector<const Value*> next_group(const std::vector<const Value*>& values, std::size_t& next,
+                                                     std::int64_t memory) const;
+
+  /// Looks at each of these tensors, once for each run. They are kept in groups of so many bytes; `progress` is called
+  /// before each group, and a group is compiled once.
+  void visit(const std::vector<const Value*>& values, std::span<const TensorMap> runs, std::int64_t memory,
              const std::function<void(const Value&, const TensorData&)>& visitor,
              const std::function<void(std::size_t done, std::size_t total)>& progress = {},
              Refusals* refused = nullptr) const;
-  /// The same for several runs, one after the other: a tensor is shown once for each. A group is compiled once.
-  void visit(const std::vector<const Value*>& values, std::span<const TensorMap> runs, std::int64_t memory,
-             const std::function<void(const Value&, const TensorData&)>& visitor,
-             const std::function<void(std::size_t done, std::size_t total)>& progress = {}) const;
 
   /// What is in them; in those that can be looked at, where `refused` is given.
   [[nodiscard]] std::unordered_map<const Value*, TensorRange> ranges(
@@ -69,9 +70,7 @@ class PartialRuns {
       const std::function<void(std::size_t done, std::size_t total)>& progress = {}, Refusals* refused = nullptr) const;
 
  private:
-  /// The values from `next` on that are kept at once.
-  [[nodiscard]] std::vector<const Value*> next_group(const std::vector<const Value*>& values, std::size_t& next,
-                                                     std::int64_t memory) const;
+  [[nodiscard]] CpuModel compile(const Model& part) const;
 
   OperatorKernels kernels_;
   int threads_;

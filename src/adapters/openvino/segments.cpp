@@ -70,7 +70,7 @@ std::vector<std::size_t> find_cuts(const std::vector<std::shared_ptr<ov::Node>>&
 }
 
 /// What the results are calculated from.
-std::unordered_set<const ov::Node*> parameters_before(const ov::ResultVector& results) {
+std::unordered_set<const ov::Node*> nodes_before(const ov::ResultVector& results) {
   std::unordered_set<const ov::Node*> seen;
   std::vector<const ov::Node*> open;
   for (const auto& result : results) open.push_back(result.get());
@@ -130,7 +130,7 @@ std::vector<Segment> cut_into_segments(const std::shared_ptr<ov::Model>& model) 
       parameters.push_back(entries[i]);
       segments[i].inputs.emplace_back(std::nullopt);
     }
-    const auto before = parameters_before(results[i]);
+    const auto before = nodes_before(results[i]);
     for (std::size_t k = 0; k < model->get_parameters().size(); ++k) {
       const std::shared_ptr<ov::op::v0::Parameter>& parameter = model->get_parameters()[k];
       if (!before.contains(parameter.get())) continue;

@@ -8,20 +8,11 @@
 
 namespace {
 
-/// Creators are what makes operators here, so the kernels are there before the first of those.
-void register_kernels_once() {
-  static const bool done = [] {
-    graft::register_cuda_kernels();
-    return true;
-  }();
-  static_cast<void>(done);
-}
-
 nvinfer1::IPluginCreatorInterface* const* list_of(
     const std::vector<nvinfer1::IPluginCreatorInterface*>& (*creators)(std::string_view),
     std::int32_t& count) noexcept {
   try {
-    register_kernels_once();
+    graft::register_cuda_kernels();  // creators are what makes operators here
     const auto& list = creators(GRAFT_PLUGIN_NAMESPACE);
     count = static_cast<std::int32_t>(list.size());
     return list.data();
