@@ -20,11 +20,10 @@
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
-#if GRAFT_WITH_OPENVINO
 #include "import/read_model.hpp"
+#include "runtime/default_engine.hpp"
 #include "verify/ends.hpp"
 #include "verify/inputs.hpp"
-#endif
 
 namespace graft::cli {
 namespace {
@@ -174,7 +173,6 @@ Exit bench_operators(const Console& console, const Arguments& arguments) {
   return wrong ? Exit::answer_is_no : Exit::done;
 }
 
-#if GRAFT_WITH_OPENVINO
 Exit bench_model(const Console& console, const Arguments& arguments) {
   if (arguments.device == "cuda") {
     throw Error("--device cuda: a model is timed on the CPU only\nLeave it out, or time an operator: --op NAME");
@@ -183,9 +181,9 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   const Model model = read_model(arguments.model);
   InputOptions options;
   for (const auto& [name, shape] : parse_shapes("--input", arguments.inputs, false)) options.shapes[name] = shape;
-  CpuModel compiled(model);
+  const std::unique_ptr<runtime::CompiledModel> compiled = runtime::default_engine().compile(model);
   TensorMap ignored;
-  const TensorMap inputs = MadeUpInputs().inputs(compiled, model, options, false, ignored);
+  const TensorMap inputs = MadeUpInputs().inputs(*compiled, model, options, false, ignored);
   constexpr std::size_t most = 100;
   const double limit = arguments.time_limit > 0 ? arguments.time_limit : 5;
   std::vector<double> times;
@@ -193,7 +191,7 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   double total = 0;
   while (times.size() < most && (times.size() < 3 || total < limit)) {
     const auto started = std::chrono::steady_clock::now();
-    (void)compiled.run(inputs);
+    (void)compiled->run(inputs);
     times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());
     progress.update(fmt::format("run {}", times.size()),
                     std::max(static_cast<double>(times.size()) / most, total / limit));
@@ -223,11 +221,6 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
                   {"runs_a_second", 1 / median}});
   return Exit::done;
 }
-#else
-Exit bench_model(const Console& /*console*/, const Arguments& /*arguments*/) {
-  throw Error(Error::Kind::missing_tool, "this build of Graft has no CPU engine\nInstall it with: make deps build");
-}
-#endif
 
 Exit bench(const Console& console, const Arguments& arguments) {
   if (arguments.op.empty() == arguments.model.empty()) {

@@ -25,6 +25,7 @@
 #include "graph/shape_inference.hpp"
 #include "passes/frozen_sizes.hpp"
 #include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
 
 namespace graft::cli {
 namespace {
@@ -461,7 +462,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   if (!arguments.report.empty()) page.emplace(arguments.model.model, model);
   const std::vector<FrozenSize> frozen = frozen_sizes_of(model, arguments.model, options.input_shapes);
   start = std::chrono::steady_clock::now();
-  ConvertReport report = convert(model, options);
+  ConvertReport report = convert(runtime::default_engine(), model, options);
   const double rewriting = seconds_since(start) - report.proof_seconds;
   start = std::chrono::steady_clock::now();
   std::optional<std::filesystem::path> data_file;

@@ -10,6 +10,7 @@
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "runtime/default_engine.hpp"
 
 namespace graft::cli {
 namespace {
@@ -32,14 +33,15 @@ std::string joined(const nlohmann::json& texts) {
 
 Finding openvino() {
   Finding finding{.name = "CPU engine", .needed = true};
-#if GRAFT_WITH_OPENVINO
-  finding.found = true;
-  finding.text = "OpenVINO " GRAFT_OPENVINO_VERSION;
-  finding.facts["version"] = GRAFT_OPENVINO_VERSION;
-#else
-  finding.text = "this build has none: convert, verify and run are left out";
-  finding.remedy = "make deps build";
-#endif
+  const runtime::Engine& engine = runtime::default_engine();
+  finding.found = engine.can_run();
+  if (finding.found) {
+    finding.text = engine.name();
+    finding.facts["version"] = finding.text.substr(finding.text.find(' ') + 1);
+  } else {
+    finding.text = "this build has none: nothing can be proven, verified, quantized or run";
+    finding.remedy = "make deps build";
+  }
   return finding;
 }
 

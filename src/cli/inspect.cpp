@@ -24,6 +24,7 @@
 #include "graph/plugin_reason.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
 
 namespace graft::cli {
 namespace {
@@ -61,11 +62,14 @@ void hide_faults(Model& model) {
 /// Of fusions nothing is proven here, which may take long. The native form of an operator is tried, as it may hold for
 /// some sizes alone.
 ConvertReport convert_in_memory(Model& model) {
+  const runtime::Engine& engine = runtime::default_engine();
   ConvertOptions options;
   options.prove = false;
-  std::as_const(model).graph().for_each_node(
-      [&](const Node& node) { options.prove = options.prove || find_operator_for(node); });
-  return convert(model, options);
+  if (engine.can_run()) {
+    std::as_const(model).graph().for_each_node(
+        [&](const Node& node) { options.prove = options.prove || find_operator_for(node); });
+  }
+  return convert(engine, model, options);
 }
 
 /// Why a plugin gives a value of what `graft convert` made, by the name of the value.

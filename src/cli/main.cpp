@@ -5,13 +5,11 @@ int main(int argument_count, char** arguments) {
   graft::cli::Program program;
   graft::cli::add_doctor(program);
   graft::cli::add_ops(program);
-#if GRAFT_WITH_OPENVINO
   graft::cli::add_inspect(program);
   graft::cli::add_convert(program);
   graft::cli::add_quantize(program);
   graft::cli::add_verify(program);
   graft::cli::add_run(program);
-#endif
   graft::cli::add_build(program);
   graft::cli::add_plugins(program);
   graft::cli::add_bench(program);

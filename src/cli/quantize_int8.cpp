@@ -20,6 +20,7 @@
 #include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
 #include "quant/choose_int8.hpp"
+#include "runtime/default_engine.hpp"
 
 namespace graft::cli {
 namespace {
@@ -226,7 +227,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   if (arguments.metric_option->count() != 0) {
     options.metric = [&](const Model& tried) { return measure(console, arguments.metric, tried); };
   }
-  const ChosenInt8 chosen = choose_int8(model, data, options);
+  const ChosenInt8 chosen = choose_int8(runtime::default_engine(), model, data, options);
   std::optional<std::filesystem::path> data_file;
   {
     const DeferInterrupts defer;

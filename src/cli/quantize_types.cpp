@@ -20,6 +20,7 @@
 #include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
 #include "quant/choose_types.hpp"
+#include "runtime/default_engine.hpp"
 #include "verify/ends.hpp"
 
 namespace graft::cli {
@@ -105,7 +106,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
     progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
-  const ChosenTypes chosen = choose_types(model, options);
+  const ChosenTypes chosen = choose_types(runtime::default_engine(), model, options);
   std::optional<std::filesystem::path> data_file;
   {
     const DeferInterrupts defer;

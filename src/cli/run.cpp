@@ -5,11 +5,11 @@
 #include <chrono>
 #include <memory>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
+#include "runtime/default_engine.hpp"
 
 namespace graft::cli {
 namespace {
@@ -34,11 +34,11 @@ Exit run(const Console& console, const Arguments& arguments) {
   const TensorMap inputs = read_tensors("--input", arguments.inputs);
   warn_of_nan(console, "--input", inputs);
   const Model model = read(arguments.model, shapes_of(inputs));
-  CpuModel compiled(model, {.kernels = arguments.kernels == "own" ? OperatorKernels::own : OperatorKernels::functions,
-                            .extra_outputs = {},
-                            .threads = arguments.threads});
+  const auto kernels = arguments.kernels == "own" ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions;
+  const std::unique_ptr<runtime::CompiledModel> compiled =
+      runtime::default_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = arguments.threads});
   const auto started = std::chrono::steady_clock::now();
-  const TensorMap outputs = compiled.run(inputs);
+  const TensorMap outputs = compiled->run(inputs);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   {
     const DeferInterrupts defer;

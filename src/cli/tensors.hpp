@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "cli/console.hpp"
 #include "cli/output_files.hpp"
+#include "runtime/engine.hpp"
 
 namespace graft::cli {
 

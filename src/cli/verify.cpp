@@ -22,6 +22,7 @@
 #include "cli/verify_layers.hpp"
 #include "cli/verify_page.hpp"
 #include "graft/error.hpp"
+#include "runtime/default_engine.hpp"
 #include "verify/ends.hpp"
 #include "verify/layers.hpp"
 #include "verify/verify_models.hpp"
@@ -389,7 +390,7 @@ Options options_of(const Arguments& arguments) {
   if (arguments.relative_option->count() != 0) options.relative = arguments.relative;
   if (arguments.absolute_option->count() != 0) options.absolute = arguments.absolute;
   if (arguments.snr_option->count() != 0) options.snr_db = arguments.snr;
-  if (arguments.kernels == "own") options.candidate_kernels = OperatorKernels::own;
+  if (arguments.kernels == "own") options.candidate_kernels = runtime::OperatorKernels::own;
   return options;
 }
 
@@ -439,7 +440,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
     progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
-  const LayerReport result = compare_layers(reference, candidate, options);
+  const LayerReport result = compare_layers(runtime::default_engine(), reference, candidate, options);
   options.ranges.insert(result.narrowed.begin(), result.narrowed.end());
   progress.clear();
   say_files(console, files);
@@ -513,7 +514,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
     progress.update(fmt::format("run {} of {}", done, total),
                     total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
-  const VerifyReport report = verify_models(reference, candidate, options);
+  const VerifyReport report = verify_models(runtime::default_engine(), reference, candidate, options);
   options.ranges.insert(report.narrowed.begin(), report.narrowed.end());
   progress.clear();
 

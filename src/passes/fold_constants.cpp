@@ -15,13 +15,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/passes.hpp"
 #include "passes/proven_shapes.hpp"
 #include "passes/rewriter.hpp"
+#include "runtime/engine.hpp"
 
 namespace graft {
 namespace {
@@ -221,7 +221,8 @@ using Calculated = std::unordered_map<const Value*, TensorData>;
 
 /// Calculated by the CPU engine, all in one run since each run takes a while. Where it refuses, halves of them are
 /// tried; what it refuses alone is not among the results, and runs where it ran before.
-void calculate(const Model& model, std::span<Value* const> results, Calculated& calculated) {
+void calculate(const runtime::Engine& engine, const Model& model, std::span<Value* const> results,
+               Calculated& calculated) {
   std::vector<const Value*> outputs;
   std::vector<std::pair<const Value*, const Value*>> sources;
   for (const Value* result : results) {
@@ -243,7 +244,7 @@ void calculate(const Model& model, std::span<Value* const> results, Calculated& 
       if (node->is("Identity")) part.graph().replace_all_uses(*node->output(), *node->input(0));
     }
     part.graph().remove_dead();
-    const TensorMap values = evaluate_constant_graph(part);
+    const TensorMap values = engine.evaluate_constant_graph(part);
     for (const auto& [result, source] : sources) {
       const auto found = values.find(source->name);
       if (found != values.end()) calculated.emplace(result, found->second);
@@ -251,8 +252,8 @@ void calculate(const Model& model, std::span<Value* const> results, Calculated& 
   } catch (const Error&) {
     if (outputs.size() == 1) return;
     const std::size_t half = results.size() / 2;
-    calculate(model, results.first(half), calculated);
-    calculate(model, results.subspan(half), calculated);
+    calculate(engine, model, results.first(half), calculated);
+    calculate(engine, model, results.subspan(half), calculated);
   }
 }
 
@@ -281,7 +282,7 @@ bool fold_region(Rewriter& rewriter, Graph& graph, std::int64_t& room) {
       together.push_back(results[next]);
     }
     Calculated calculated;
-    calculate(rewriter.model(), together, calculated);
+    calculate(rewriter.engine(), rewriter.model(), together, calculated);
     for (Value* result : together) {
       const auto found = calculated.find(result);
       if (found == calculated.end() || found->second.type != *result->type) continue;

@@ -13,11 +13,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
 #include "passes/fuse.hpp"
 #include "passes/pipeline.hpp"
+#include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 
 namespace graft {
@@ -153,8 +153,11 @@ struct Elements {
 
 class Runner {
  public:
-  Runner(const Model& model, const Movement& movement)
-      : x_(movement.x->name), y_(movement.y->name), region_(region_of(model, movement)), engine_(region_) {}
+  Runner(const runtime::Engine& engine, const Model& model, const Movement& movement)
+      : x_(movement.x->name),
+        y_(movement.y->name),
+        region_(region_of(model, movement)),
+        compiled_(engine.compile(region_)) {}
 
   /// Throws Error for sizes that do not fit the region.
   Elements run(std::int64_t batch, std::int64_t size) {
@@ -170,11 +173,11 @@ class Runner {
     const auto low = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i % digit; });
     const auto high = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i / digit; });
     const auto negative = numbered(found.x_dims, count, [](std::int64_t i) { return -(1 + i % digit); });
-    const TensorData first = engine_.run({{x_, low}}).at(y_);
+    const TensorData first = compiled_->run({{x_, low}}).at(y_);
     found.y_dims = first.dims;
     found.numbers = floats_of(first);
-    const auto upper = floats_of(engine_.run({{x_, high}}).at(y_));
-    const auto mirrored = floats_of(engine_.run({{x_, negative}}).at(y_));
+    const auto upper = floats_of(compiled_->run({{x_, high}}).at(y_));
+    const auto mirrored = floats_of(compiled_->run({{x_, negative}}).at(y_));
     found.sources.reserve(found.numbers.size());
     for (std::size_t i = 0; i < found.numbers.size(); ++i) {
       const bool is_constant = !(found.numbers[i] > 0 && mirrored[i] == -found.numbers[i]);
@@ -211,7 +214,7 @@ class Runner {
   std::string x_;
   std::string y_;
   Model region_;
-  CpuModel engine_;
+  std::unique_ptr<runtime::CompiledModel> compiled_;
 };
 
 std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& dims) {
@@ -270,10 +273,11 @@ std::optional<AxisMaps> separate(const Elements& elements, std::string& reason) 
 }
 
 /// Of a few sizes, or of the only one. Empty where it cannot be run or is no such movement.
-std::vector<AxisMaps> learn(const Model& model, const Movement& movement, std::string& reason) {
+std::vector<AxisMaps> learn(const runtime::Engine& engine, const Model& model, const Movement& movement,
+                            std::string& reason) {
   std::vector<AxisMaps> result;
   try {
-    Runner runner(model, movement);
+    Runner runner(engine, model, movement);
     // Odd and even lengths, so that no accident of one length passes for a rule, and the shortest one, where slices
     // give less than they are asked for.
     constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> sizes{{{2, 11}, {3, 16}, {1, 1}}};
@@ -364,7 +368,7 @@ class Finder {
   }
 
   bool fuse(const Movement& movement, std::string& reason) {
-    const std::vector<AxisMaps> maps = learn(rewriter_.model(), movement, reason);
+    const std::vector<AxisMaps> maps = learn(rewriter_.engine(), rewriter_.model(), movement, reason);
     in_vain_ += movement.nodes.size();
     if (maps.empty() || broadcasts(maps)) return false;
     const MovementFusion found = read_(movement, maps);

@@ -119,13 +119,13 @@ void infer(Model& model, const ConvertOptions& options) {
   }
 }
 
-ConvertReport run_passes(Model& model, const ConvertOptions& options) {
+ConvertReport run_passes(const runtime::Engine& engine, Model& model, const ConvertOptions& options) {
   const std::vector<Pass> all = passes_to_run(options);
   check_names(options.only, all);
   check_names(options.without, all);
 
   ConvertReport report;
-  Rewriter rewriter(model, options, report);
+  Rewriter rewriter(engine, model, options, report);
   if (options.input_shapes.empty()) {
     infer_shapes(model);
   } else {
@@ -169,16 +169,21 @@ ConvertReport run_passes(Model& model, const ConvertOptions& options) {
 
 std::span<const Pass> pipeline() { return passes; }
 
-ConvertReport convert(Model& model, const ConvertOptions& options) {
-  if (!options.prove || options.prove_each) return run_passes(model, options);
+ConvertReport convert(const runtime::Engine& engine, Model& model, const ConvertOptions& options) {
+  if (options.prove && !engine.can_run()) {
+    throw Error(Error::Kind::missing_tool,
+                "rewrites are proven by running them, and this build of Graft has no CPU engine\n"
+                "Install it with: make deps build; or leave the proofs out: --no-prove");
+  }
+  if (!options.prove || options.prove_each) return run_passes(engine, model, options);
   const Model original = model.clone();  // without the weights, which copies share
   try {
-    return run_passes(model, options);
+    return run_passes(engine, model, options);
   } catch (const NotAlike&) {
     model = original.clone();
     ConvertOptions each = options;
     each.prove_each = true;
-    return run_passes(model, each);
+    return run_passes(engine, model, each);
   }
 }
 

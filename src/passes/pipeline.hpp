@@ -13,6 +13,7 @@
 #include "passes/passes.hpp"
 #include "passes/report.hpp"
 #include "passes/rule_file.hpp"
+#include "runtime/engine.hpp"
 #include "verify/prove.hpp"
 
 namespace graft {
@@ -47,6 +48,6 @@ struct ConvertOptions {
 /// Rewrites the model in place and says what was done. Afterwards every node of Graft carries its ONNX function where
 /// it has one, so that the model runs anywhere. Converting a converted model changes nothing. Throws Error for an
 /// unknown pass name and for a model that contradicts itself.
-ConvertReport convert(Model& model, const ConvertOptions& options = {});
+ConvertReport convert(const runtime::Engine& engine, Model& model, const ConvertOptions& options = {});
 
 }  // namespace graft

@@ -4,15 +4,12 @@
 #include <vector>
 
 #include "graph/shape_inference.hpp"
-#include "passes/pipeline.hpp"
 
 namespace graft {
 
 ProvenShapes::ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone()) {
-  ConvertReport ignored;
-  Rewriter of_copy(copy_, {}, ignored);
   const std::vector<Graph*> originals = rewriter.graphs();
-  const std::vector<Graph*> copies = of_copy.graphs();
+  const std::vector<Graph*> copies = graphs_of(copy_);
   for (std::size_t i = 0; i < copies.size(); ++i) {
     copies_.emplace(originals[i], copies[i]);
     if (i == 0) continue;  // the main graph, whose inputs the caller vouches for

@@ -282,12 +282,12 @@ const Graph* find_graph_of(const Graph& graph, const std::string& value) {
 
 }  // namespace
 
-Rewriter::Rewriter(Model& model, const ConvertOptions& options, ConvertReport& report)
-    : model_(model), options_(options), report_(report) {}
+Rewriter::Rewriter(const runtime::Engine& engine, Model& model, const ConvertOptions& options, ConvertReport& report)
+    : engine_(engine), model_(model), options_(options), report_(report) {}
 
-std::vector<Graph*> Rewriter::graphs() {
+std::vector<Graph*> graphs_of(Model& model) {
   std::vector<Graph*> result;
-  collect_graphs(model_.graph(), result);
+  collect_graphs(model.graph(), result);
   return result;
 }
 
@@ -385,8 +385,8 @@ Rewriter::Verdict Rewriter::prove_regions(const Model& before, const Model& afte
   }
   ++report_.proofs_run;
   const Stopwatch stopwatch(report_.proof_seconds);
-  const ProofResult result =
-      changes_result ? measure_region(before, after, options_.proof) : prove_region(before, after, options_.proof);
+  const ProofResult result = changes_result ? measure_region(engine_, before, after, options_.proof)
+                                            : prove_region(engine_, before, after, options_.proof);
   if (!result.proven && result.trials == 0) return {.proven = false, .text = result.text, .could_not_run = true};
   if (alike && result.proven) kinds_.try_emplace(kind, ProvenKind{.first = nodes, .text = result.text});
   return verdicts_.emplace(key, Verdict{.proven = result.proven, .text = result.text}).first->second;
@@ -407,7 +407,7 @@ std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const M
   const Stopwatch stopwatch(report_.proof_seconds);
   ProofOptions few = options_.proof;
   few.spot_check = true;
-  const ProofResult result = prove_region(before, after, few);
+  const ProofResult result = prove_region(engine_, before, after, few);
   if (result.proven) {
     return Verdict{.proven = true,
                    .text = fmt::format("alike to {}, which was proven; spot check: {}", kind.first, result.text),
@@ -475,7 +475,7 @@ Rewriter::Verdict Rewriter::compare_models(const Model& before, const Model& aft
   ++report_.proofs_run;
   const Stopwatch stopwatch(report_.proof_seconds);
   try {
-    const VerifyReport report = verify_models(before, after, {.edge_values = true});
+    const VerifyReport report = verify_models(engine_, before, after, {.edge_values = true});
     if (report.equal()) return {true, fmt::format("the whole model was run {} times and agrees", report.runs)};
     if (changes_result && report.problems.empty()) {
       std::string text = fmt::format("the result changes, as asked for; the whole model was run {} times", report.runs);

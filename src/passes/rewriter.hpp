@@ -18,6 +18,7 @@
 #include "graph/matcher.hpp"
 #include "graph/model.hpp"
 #include "passes/report.hpp"
+#include "runtime/engine.hpp"
 #include "verify/prove.hpp"
 
 namespace graft {
@@ -50,12 +51,17 @@ class NotAlike : public std::exception {
   std::string text_;
 };
 
+/// The main graph and all sub-graphs, outer ones first. Bodies of functions are not among them.
+[[nodiscard]] std::vector<Graph*> graphs_of(Model& model);
+
 /// Rewrites that are alike (the same nodes, shapes, types, small constants and replacement, and weights of the same
 /// sizes and signs) are proven once; the second, fourth, eighth of a kind and so on by a few runs too. Where such a
 /// spot check fails, each of the kind is proven; where some have been made by then, NotAlike is thrown.
 class Rewriter {
  public:
-  Rewriter(Model& model, const ConvertOptions& options, ConvertReport& report);
+  /// All of them have to outlive it.
+  Rewriter(const runtime::Engine& engine, Model& model, const ConvertOptions& options, ConvertReport& report);
+  Rewriter(const runtime::Engine&, Model&, ConvertOptions&&, ConvertReport&) = delete;
 
   struct Verdict {
     bool proven = false;
@@ -64,10 +70,11 @@ class Rewriter {
     bool could_not_run = false;  ///< A region by itself: not a single trial.
   };
 
+  [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
   [[nodiscard]] Model& model() { return model_; }
   [[nodiscard]] const ConvertOptions& options() const { return options_; }
-  /// The main graph and all sub-graphs, outer ones first. Bodies of functions are not among them.
-  [[nodiscard]] std::vector<Graph*> graphs();
+  /// See graphs_of.
+  [[nodiscard]] std::vector<Graph*> graphs() { return graphs_of(model_); }
 
   /// What follows is done by this pass.
   void begin(std::string pass);
@@ -131,6 +138,7 @@ class Rewriter {
     double share = 0;  // of the pattern
   };
 
+  const runtime::Engine& engine_;
   Model& model_;
   const ConvertOptions& options_;
   ConvertReport& report_;

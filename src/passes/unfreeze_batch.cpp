@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graft/error.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/pipeline.hpp"
+#include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 
 namespace graft {
@@ -204,23 +204,23 @@ TensorData item_of(const TensorData& tensor, std::int64_t index) {
 }
 
 /// Each item of a batch becomes what the original makes of it alone. Otherwise, what is not so.
-std::string disagreement(const Model& original, const Model& mended, const std::string& batch,
-                         const ProofOptions& options, std::size_t& runs) {
-  CpuModel alone(original);
-  CpuModel together(mended);
+std::string disagreement(const runtime::Engine& engine, const Model& original, const Model& mended,
+                         const std::string& batch, const ProofOptions& options, std::size_t& runs) {
+  const std::unique_ptr<runtime::CompiledModel> alone = engine.compile(original);
+  const std::unique_ptr<runtime::CompiledModel> together = engine.compile(mended);
   for (const std::int64_t size : proven_batches) {
     for (std::uint64_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
       InputOptions made;
       made.seed = seed;
       made.dims[batch] = size;
       const TensorMap inputs = make_inputs(mended, made);
-      const TensorMap found = together.run(inputs);
+      const TensorMap found = together->run(inputs);
       for (std::int64_t index = 0; index < size; ++index) {
         TensorMap item = inputs;
         for (const Value* input : mended.graph().inputs()) {
           if (has_batch(*input, batch)) item.at(input->name) = item_of(item.at(input->name), index);
         }
-        const TensorMap expected = alone.run(item);
+        const TensorMap expected = alone->run(item);
         ++runs;
         for (const Value* output : mended.graph().outputs()) {
           const TensorData& reference = expected.at(output->name);
@@ -266,7 +266,7 @@ void unfreeze_batch(Rewriter& rewriter) {
   if (rewriter.options().prove && trouble.empty()) {
     std::size_t runs = 0;
     try {
-      trouble = disagreement(model, mended, *batch, rewriter.options().proof, runs);
+      trouble = disagreement(rewriter.engine(), model, mended, *batch, rewriter.options().proof, runs);
     } catch (const Error& error) {
       trouble = error.what();
     }

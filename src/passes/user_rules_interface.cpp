@@ -10,7 +10,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
 #include "graph/operator_node.hpp"
@@ -20,6 +19,7 @@
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
 #include "passes/rule_regions.hpp"
+#include "runtime/engine.hpp"
 #include "verify/compare.hpp"
 #include "verify/inputs.hpp"
 #include "verify/verify_models.hpp"
@@ -183,9 +183,9 @@ class InterfaceRule {
   // ---- Shapes and types
 
   /// Why the model cannot be run with made-up inputs; empty where it can.
-  static std::string refusal(const Model& model) {
+  [[nodiscard]] std::string refusal(const Model& model) const {
     try {
-      static_cast<void>(verify_models(model, model, {.seeds = 1}));
+      static_cast<void>(verify_models(rewriter_.engine(), model, model, {.seeds = 1}));
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -400,14 +400,14 @@ class InterfaceRule {
   /// Runs the old model on two batches and the new one on both at once; empty where they agree.
   [[nodiscard]] std::string difference(const Model& before, const Model& after, std::int64_t batch) const {
     if (!rewriter_.options().prove) return "";
-    CpuModel reference(before);
-    CpuModel candidate(after);
+    const std::unique_ptr<runtime::CompiledModel> reference = rewriter_.engine().compile(before);
+    const std::unique_ptr<runtime::CompiledModel> candidate = rewriter_.engine().compile(after);
     constexpr std::uint64_t seeds = 2;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
       const TensorMap first = make_inputs(before, {.seed = 2 * seed});
       const TensorMap second = make_inputs(before, {.seed = 2 * seed + 1});
-      const TensorMap expected = joined(reference.run(first), reference.run(second));
-      const TensorMap found = candidate.run(joined(first, second));
+      const TensorMap expected = joined(reference->run(first), reference->run(second));
+      const TensorMap found = candidate->run(joined(first, second));
       for (const auto& [name, value] : expected) {
         const Value* output = before.graph().find_local(name);
         const bool quantised = output != nullptr && is_quantised(*output);

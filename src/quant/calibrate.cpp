@@ -227,13 +227,13 @@ using Histograms = std::map<std::string, Histogram, std::less<>>;
 /// Runs samples by itself beside the others.
 class Worker {
  public:
-  Worker(CpuModel engine, const std::vector<std::string>& tensors, std::size_t threads)
-      : threads_(threads), engine_(std::move(engine)) {
+  Worker(std::unique_ptr<runtime::CompiledModel> compiled, const std::vector<std::string>& tensors, std::size_t threads)
+      : threads_(threads), compiled_(std::move(compiled)) {
     for (const std::string& tensor : tensors) counted_[tensor];
   }
 
   void run(const TensorMap& sample) {
-    engine_.run(sample, [&](const TensorMap& outputs) {
+    compiled_->run(sample, [&](const TensorMap& outputs) {
       std::vector<Task> tasks;
       for (auto& [name, histogram] : counted_) {
         const auto given = sample.find(name);
@@ -250,7 +250,7 @@ class Worker {
 
  private:
   std::size_t threads_;
-  CpuModel engine_;
+  std::unique_ptr<runtime::CompiledModel> compiled_;
   Histograms counted_;
 };
 
@@ -269,8 +269,8 @@ std::size_t count_of_workers(std::size_t threads) {
 
 }  // namespace
 
-Calibration calibrate(const Model& model, const std::vector<std::string>& tensors, const CalibrationData& data,
-                      const CalibrateOptions& options) {
+Calibration calibrate(const runtime::Engine& engine, const Model& model, const std::vector<std::string>& tensors,
+                      const CalibrationData& data, const CalibrateOptions& options) {
   Calibration calibration;
   for (const std::string& tensor : tensors) calibration.tensors[tensor];
   const State state(options.state, model, tensors, data);
@@ -286,13 +286,13 @@ Calibration calibrate(const Model& model, const std::vector<std::string>& tensor
                                                   : std::max(1U, std::thread::hardware_concurrency());
   const std::size_t worker_count = count_of_workers(threads);
   const std::size_t threads_of_each = threads / worker_count;
-  CpuModel engine(model, {.kernels = options.kernels,
-                          .extra_outputs = calculated,
-                          .threads = static_cast<int>(threads),
-                          .streams = static_cast<int>(worker_count)});
+  std::unique_ptr<runtime::CompiledModel> compiled = engine.compile(model, {.kernels = options.kernels,
+                                                                            .extra_outputs = calculated,
+                                                                            .threads = static_cast<int>(threads),
+                                                                            .streams = static_cast<int>(worker_count)});
   std::vector<Worker> workers;
-  for (std::size_t i = 1; i < worker_count; ++i) workers.emplace_back(engine.beside(), tensors, threads_of_each);
-  workers.emplace_back(std::move(engine), tensors, threads_of_each);
+  for (std::size_t i = 1; i < worker_count; ++i) workers.emplace_back(compiled->beside(), tensors, threads_of_each);
+  workers.emplace_back(std::move(compiled), tensors, threads_of_each);
   // Between rounds all samples before one are counted and none behind it: only there a state can be kept.
   constexpr std::int64_t samples_of_each = 8;
   const std::int64_t round = workers.size() == 1 ? 1 : samples_of_each * static_cast<std::int64_t>(workers.size());

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
 #include "quant/calibration_data.hpp"
 #include "quant/histogram.hpp"
+#include "runtime/engine.hpp"
 
 namespace graft {
 
 struct CalibrateOptions {
-  OperatorKernels kernels = OperatorKernels::functions;
+  runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
   int threads = 0;                   ///< 0: as many as the machine has cores.
   std::filesystem::path state = {};  ///< Where the counts are kept between runs; empty for nowhere.
   double save_seconds = 5;           ///< What is counted in so long may be lost.
@@ -31,8 +31,9 @@ struct Calibration {
 /// Counts the numbers in these tensors of the main graph, inputs among them, over all samples. A state file, written
 /// whole every `save_seconds` and at the end, is taken up where it ends: interrupted or not, the result is the
 /// same to the last bit. Throws Error for a state that belongs to another model, other tensors or other data.
-[[nodiscard]] Calibration calibrate(const Model& model, const std::vector<std::string>& tensors,
-                                    const CalibrationData& data, const CalibrateOptions& options = {});
+[[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const Model& model,
+                                    const std::vector<std::string>& tensors, const CalibrationData& data,
+                                    const CalibrateOptions& options = {});
 
 /// The inputs of f32 and all f32 tensors that the main graph's nodes calculate, in order.
 [[nodiscard]] std::vector<std::string> floating_tensors(const Model& model);

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
 #include "quant/images.hpp"
+#include "runtime/engine.hpp"
 
 namespace graft {
 

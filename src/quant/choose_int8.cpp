@@ -83,8 +83,9 @@ struct Candidate {
 
 class Int8Chooser {
  public:
-  Int8Chooser(const Model& model, const CalibrationData& data, const Int8Options& options)
-      : data_(data), options_(options), prepared_(prepare_for_int8(model)) {}
+  Int8Chooser(const runtime::Engine& engine, const Model& model, const CalibrationData& data,
+              const Int8Options& options)
+      : engine_(engine), data_(data), options_(options), prepared_(prepare_for_int8(model)) {}
 
   ChosenInt8 run() {
     if (data_.count == 0 && !options_.cache) throw Error("there is no sample to calibrate with");
@@ -144,7 +145,7 @@ class Int8Chooser {
     options.progress = [&](std::int64_t done, std::int64_t total) {
       say("calibrating", static_cast<std::size_t>(done), static_cast<std::size_t>(total));
     };
-    Calibration calibration = calibrate(prepared_, tensors, data_, options);
+    Calibration calibration = calibrate(engine_, prepared_, tensors, data_, options);
     result_.samples = calibration.samples;
     constexpr std::int64_t few = 16;
     if (result_.samples < few) {
@@ -259,7 +260,7 @@ class Int8Chooser {
       SmoothOptions options;
       options.convolutions = true;
       options.observe = observing("looking at the inputs of layers", samples_to_smooth);
-      result_.smoothed = smooth(prepared_, data_, options);
+      result_.smoothed = smooth(engine_, prepared_, data_, options);
     }
     if (options_.improve.equalize) result_.equalized = equalize(prepared_);
   }
@@ -277,11 +278,11 @@ class Int8Chooser {
     if (options_.improve.round) {
       RoundOptions options;
       options.observe = observing("rounding weights up or down", samples_to_correct);
-      made.rounded = round_adaptively(made.placed.model, prepared_, data_, options);
+      made.rounded = round_adaptively(engine_, made.placed.model, prepared_, data_, options);
     }
     if (options_.improve.bias) {
-      made.corrected =
-          correct_bias(made.placed.model, prepared_, data_, observing("correcting biases", samples_to_correct));
+      made.corrected = correct_bias(engine_, made.placed.model, prepared_, data_,
+                                    observing("correcting biases", samples_to_correct));
     }
     made.judgement = judge(made.placed.model);
     note_trial(made);
@@ -293,14 +294,14 @@ class Int8Chooser {
 
   void run_reference() {
     if (data_.count == 0) return;
-    CpuModel engine(prepared_,
-                    {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
+    const std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(
+        prepared_, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
     const std::int64_t count = std::clamp<std::int64_t>(options_.judged, 1, data_.count);
     std::size_t memory = 0;
     for (std::int64_t i = 0; i < count && memory < most_memory; ++i) {
       say("running the network in f32", static_cast<std::size_t>(i), static_cast<std::size_t>(count));
       judged_.push_back(i * data_.count / count);
-      reference_.push_back(engine.run(data_.sample(judged_.back())));
+      reference_.push_back(compiled->run(data_.sample(judged_.back())));
       for (const auto& [name, tensor] : reference_.back()) memory += tensor.bytes.size();
     }
     result_.judged = static_cast<std::int64_t>(judged_.size());
@@ -334,15 +335,16 @@ class Int8Chooser {
   [[nodiscard]] std::vector<OutputFigures> outputs_of(const Model& model, std::size_t samples) const {
     std::vector<OutputFigures> outputs;
     if (samples == 0) return outputs;
-    CpuModel engine(model, {.kernels = OperatorKernels::functions,
-                            .extra_outputs = {},
-                            .threads = options_.threads,
-                            .round_inside = options_.rest.has_value()});
+    const std::unique_ptr<runtime::CompiledModel> compiled =
+        engine_.compile(model, {.kernels = runtime::OperatorKernels::functions,
+                                .extra_outputs = {},
+                                .threads = options_.threads,
+                                .round_inside = options_.rest.has_value()});
     const bool sensitivity = samples < reference_.size();
     for (std::size_t i = 0; i < samples; ++i) {
       if (!sensitivity) say("trying int8", i, samples);
       const std::size_t at = i * reference_.size() / samples;
-      const TensorMap found = engine.run(data_.sample(judged_[at]));
+      const TensorMap found = compiled->run(data_.sample(judged_[at]));
       std::size_t index = 0;
       for (const auto& [name, expected] : reference_[at]) {
         const OutputFigures figures = figures_of(name, expected, found.at(name));
@@ -458,7 +460,7 @@ class Int8Chooser {
       // A small difference moves single elements by a whole step of int8: more than int8 itself loses is not asked for.
       options.limit_db = std::min(limit_of(*options_.rest), chosen.judgement.snr_db() + well_below);
     }
-    ChosenTypes types = choose_types(chosen.placed.model, options);
+    ChosenTypes types = choose_types(engine_, chosen.placed.model, options);
     Judgement judgement = judge(types.typed.model);
     if (result_.met && !is_good_enough(judgement)) {
       result_.notes.push_back(fmt::format("the rest stays in f32: with it in {} the outputs miss what was asked for",
@@ -532,6 +534,7 @@ class Int8Chooser {
     result_.placed.model.metadata[std::string(cache_note)] = format_calibration_cache(result_.cache);
   }
 
+  const runtime::Engine& engine_;
   const CalibrationData& data_;
   const Int8Options& options_;
   Model prepared_;
@@ -545,8 +548,9 @@ class Int8Chooser {
 
 }  // namespace
 
-ChosenInt8 choose_int8(const Model& model, const CalibrationData& data, const Int8Options& options) {
-  return Int8Chooser(model, data, options).run();
+ChosenInt8 choose_int8(const runtime::Engine& engine, const Model& model, const CalibrationData& data,
+                       const Int8Options& options) {
+  return Int8Chooser(engine, model, data, options).run();
 }
 
 }  // namespace graft

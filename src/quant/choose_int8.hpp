@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "quant/calibration_cache.hpp"
 #include "quant/calibration_data.hpp"
 #include "quant/choose_types.hpp"
@@ -22,6 +21,7 @@
 #include "quant/round_adaptively.hpp"
 #include "quant/smooth.hpp"
 #include "quant/thresholds.hpp"
+#include "runtime/engine.hpp"
 #include "verify/output_figures.hpp"
 
 namespace graft {
@@ -107,6 +107,7 @@ struct ChosenInt8 {
 /// Where `limit_db` or `max_drop` is not met, layers are judged one by one, those that lose most are kept in f32 until
 /// it is, and what turns out not to be needed becomes int8 again. Throws Error for a pattern that matches nothing, a
 /// cache without any of the model's tensors, data that hold nothing, and where the model does not run.
-[[nodiscard]] ChosenInt8 choose_int8(const Model& model, const CalibrationData& data, const Int8Options& options);
+[[nodiscard]] ChosenInt8 choose_int8(const runtime::Engine& engine, const Model& model, const CalibrationData& data,
+                                     const Int8Options& options);
 
 }  // namespace graft

@@ -79,10 +79,11 @@ struct NodeLoss {
 
 class Chooser {
  public:
-  Chooser(const Model& model, const ChooseOptions& options)
-      : options_(options),
+  Chooser(const runtime::Engine& engine, const Model& model, const ChooseOptions& options)
+      : engine_(engine),
+        options_(options),
         prepared_(prepare_for_types(model, options.precision)),
-        reference_(prepared_, OperatorKernels::functions, options.threads) {
+        reference_(engine, prepared_, runtime::OperatorKernels::functions, options.threads) {
     result_.limit_db = options.limit_db.value_or(limit_of(options.precision));
   }
 
@@ -122,17 +123,17 @@ class Chooser {
   void make_inputs() {
     say("running the network in f32", 0, 1);
     InputRanges narrowed;
-    CpuModel compiled(prepared_,
-                      {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
+    const std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(
+        prepared_, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
     if (options_.data.empty()) {
       InputOptions made_up;
       made_up.shapes = options_.shapes;
       MadeUpInputs maker;
-      inputs_.push_back(maker.inputs(compiled, prepared_, made_up, true, expected_.emplace_back()));
+      inputs_.push_back(maker.inputs(*compiled, prepared_, made_up, true, expected_.emplace_back()));
       narrowed = maker.narrowed();
     } else {
       inputs_ = options_.data;
-      for (const TensorMap& inputs : inputs_) expected_.push_back(compiled.run(inputs));
+      for (const TensorMap& inputs : inputs_) expected_.push_back(compiled->run(inputs));
     }
     result_.runs = inputs_.size();
     reference_.infer(inputs_);
@@ -168,11 +169,11 @@ class Chooser {
     say(fmt::format("trying {}, {} kept in f32", graft::to_string(options_.precision), kept.size()), result_.trials,
         most_trials);
     const TypedModel typed = typed_with(kept);
-    const PartialRuns runs(typed.model, OperatorKernels::functions, options_.threads);
-    CpuModel compiled = runs.compile(all_outputs(runs.model()));
+    const PartialRuns runs(engine_, typed.model, runtime::OperatorKernels::functions, options_.threads);
+    const std::unique_ptr<runtime::CompiledModel> compiled = runs.compile(all_outputs(runs.model()));
     std::vector<OutputFigures> outputs;
     for (std::size_t run = 0; run < inputs_.size(); ++run) {
-      const TensorMap found = compiled.run(inputs_of(typed.model, inputs_[run]));
+      const TensorMap found = compiled->run(inputs_of(typed.model, inputs_[run]));
       for (std::size_t i = 0; i < graph().outputs().size(); ++i) {
         const std::string& name = graph().outputs()[i]->name;
         const OutputFigures figures = figures_of(name, expected_[run].at(name), found.at(name));
@@ -330,7 +331,7 @@ class Chooser {
       if (const Value* sum = add_sum(model.graph(), *node)) summing.emplace(sum->name, nodes_by_key().at(key));
     }
     if (summing.empty()) return;
-    PartialRuns runs(model, OperatorKernels::functions, options_.threads);
+    PartialRuns runs(engine_, model, runtime::OperatorKernels::functions, options_.threads);
     runs.infer(inputs_);
     std::vector<const Value*> sums;
     std::map<std::string, TensorRange, std::less<>> ranges;
@@ -362,7 +363,7 @@ class Chooser {
   std::map<std::string, double, std::less<>> tensor_decibels(const KeptNodes& kept) {
     ++result_.trials;
     const TypedModel typed = typed_with(kept);
-    const PartialRuns runs(typed.model, OperatorKernels::functions, options_.threads);
+    const PartialRuns runs(engine_, typed.model, runtime::OperatorKernels::functions, options_.threads);
     std::map<std::string, double, std::less<>> found;
     std::vector<const Value*> waiting = reals_of_reference();
     std::erase_if(waiting, [&](const Value* value) {
@@ -376,11 +377,11 @@ class Chooser {
           reference_.next_group(waiting, next, options_.memory / 2);  // of two models
       std::vector<const Value*> others;
       for (const Value* value : group) others.push_back(runs.model().graph().find_local(value->name));
-      CpuModel reference = reference_.compile(group);
-      CpuModel candidate = runs.compile(others);
+      const std::unique_ptr<runtime::CompiledModel> reference = reference_.compile(group);
+      const std::unique_ptr<runtime::CompiledModel> candidate = runs.compile(others);
       for (const TensorMap& inputs : inputs_) {
-        const TensorMap expected = reference.run(inputs);
-        const TensorMap results = candidate.run(inputs_of(typed.model, inputs));
+        const TensorMap expected = reference->run(inputs);
+        const TensorMap results = candidate->run(inputs_of(typed.model, inputs));
         for (const Value* value : group) {
           const OutputFigures figures = figures_of(value->name, expected.at(value->name), results.at(value->name));
           const double decibels =
@@ -570,6 +571,7 @@ class Chooser {
     }
   }
 
+  const runtime::Engine& engine_;
   const ChooseOptions& options_;
   Model prepared_;
   PartialRuns reference_;
@@ -610,6 +612,8 @@ std::vector<const ChosenNode*> ChosenTypes::kept() const {
   return found;
 }
 
-ChosenTypes choose_types(const Model& model, const ChooseOptions& options) { return Chooser(model, options).run(); }
+ChosenTypes choose_types(const runtime::Engine& engine, const Model& model, const ChooseOptions& options) {
+  return Chooser(engine, model, options).run();
+}
 
 }  // namespace graft

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "quant/typed.hpp"
+#include "runtime/engine.hpp"
 #include "verify/emulate.hpp"
 #include "verify/figures.hpp"
 #include "verify/output_figures.hpp"
@@ -76,6 +76,6 @@ struct ChosenTypes {
 /// the last reason and is not needed in the end is given back. Everything is judged by running the typed model with
 /// its tensors rounded where they are made, for all data: what a single run breaks is kept. Throws Error for a pattern
 /// that matches nothing, and where the model does not run.
-[[nodiscard]] ChosenTypes choose_types(const Model& model, const ChooseOptions& options);
+[[nodiscard]] ChosenTypes choose_types(const runtime::Engine& engine, const Model& model, const ChooseOptions& options);
 
 }  // namespace graft

@@ -81,12 +81,12 @@ Sums sums_of(const std::vector<WeightedLayer>& layers) {
   return sums;
 }
 
-Sums sum_outputs(const Model& model, const std::vector<WeightedLayer>& layers, const CalibrationData& data,
-                 const ObserveOptions& options) {
+Sums sum_outputs(const runtime::Engine& engine, const Model& model, const std::vector<WeightedLayer>& layers,
+                 const CalibrationData& data, const ObserveOptions& options) {
   Sums sums = sums_of(layers);
   std::vector<std::string> tensors;
   for (const auto& [name, sum] : sums) tensors.push_back(name);
-  observe(model, tensors, data, options, [&](const TensorMap& seen) {
+  observe(engine, model, tensors, data, options, [&](const TensorMap& seen) {
     for (auto& [name, sum] : sums) sum.add(seen.find(name)->second);
   });
   return sums;
@@ -201,9 +201,9 @@ std::optional<Shape> common_shape(const std::vector<TensorMap>& samples, const s
 /// memory; otherwise the next step begins where an earlier one ended, at first at the network's inputs.
 class StepByStep {
  public:
-  StepByStep(const Model& model, const Steps& steps, const CalibrationData& data, const ObserveOptions& options,
-             std::size_t memory)
-      : model_(model), steps_(steps), data_(data), options_(options), memory_(memory) {
+  StepByStep(const runtime::Engine& engine, const Model& model, const Steps& steps, const CalibrationData& data,
+             const ObserveOptions& options, std::size_t memory)
+      : engine_(engine), model_(model), steps_(steps), data_(data), options_(options), memory_(memory) {
     for (const Value* input : model.graph().inputs()) {
       if (!input->initializer) begin_.push_back(input->name);
     }
@@ -220,8 +220,8 @@ class StepByStep {
                             std::find(outputs.begin(), outputs.end(), value) != outputs.end();
       if (!is_there) outputs.push_back(value);
     }
-    CpuModel engine(part_before(outputs),
-                    {.kernels = options_.kernels, .extra_outputs = {}, .threads = options_.threads});
+    const std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(
+        part_before(outputs), {.kernels = options_.kernels, .extra_outputs = {}, .threads = options_.threads});
     const std::int64_t count = samples_of(data_, options_);
     std::vector<TensorMap> next;
     bool fits = !live.empty();
@@ -229,7 +229,7 @@ class StepByStep {
       if (options_.progress) options_.progress(i, count);
       const auto at = static_cast<std::size_t>(i);
       TensorMap sample = held_.empty() ? data_.sample(i * data_.count / count) : std::move(held_[at]);
-      engine.run(sample, [&](const TensorMap& found) {
+      compiled->run(sample, [&](const TensorMap& found) {
         look(found);
         if (i == 0) fits = fits && bytes_of(live, sample, found) * static_cast<std::size_t>(count) <= memory_;
         if (!fits) return;
@@ -290,6 +290,7 @@ class StepByStep {
     return live;
   }
 
+  const runtime::Engine& engine_;
   const Model& model_;
   const Steps& steps_;
   const CalibrationData& data_;
@@ -301,8 +302,9 @@ class StepByStep {
 
 }  // namespace
 
-std::vector<CorrectedBias> correct_bias(Model& quantized, const Model& reference, const CalibrationData& data,
-                                        const ObserveOptions& options, std::size_t memory) {
+std::vector<CorrectedBias> correct_bias(const runtime::Engine& engine, Model& quantized, const Model& reference,
+                                        const CalibrationData& data, const ObserveOptions& options,
+                                        std::size_t memory) {
   infer_shapes(quantized);
   Model inferred = reference.clone();
   infer_shapes(inferred);
@@ -327,8 +329,8 @@ std::vector<CorrectedBias> correct_bias(Model& quantized, const Model& reference
     };
   }
   std::vector<CorrectedBias> result;
-  const Sums wanted = sum_outputs(inferred, layers, data, observing);
-  StepByStep run(quantized, steps, data, observing, memory);
+  const Sums wanted = sum_outputs(engine, inferred, layers, data, observing);
+  StepByStep run(engine, quantized, steps, data, observing, memory);
   for (std::size_t step = 0; step < steps.layers.size(); ++step) {
     before += samples;
     Sums found = sums_of(steps.layers[step]);

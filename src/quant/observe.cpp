@@ -15,8 +15,9 @@ std::int64_t samples_of(const CalibrationData& data, const ObserveOptions& optio
   return options.samples > 0 ? std::min(options.samples, data.count) : data.count;
 }
 
-void observe(const Model& model, const std::vector<std::string>& tensors, const CalibrationData& data,
-             const ObserveOptions& options, const std::function<void(const TensorMap&)>& look) {
+void observe(const runtime::Engine& engine, const Model& model, const std::vector<std::string>& tensors,
+             const CalibrationData& data, const ObserveOptions& options,
+             const std::function<void(const TensorMap&)>& look) {
   Model whole = model.clone();
   Graph& graph = whole.graph();
   for (Value* input : std::vector<Value*>(graph.inputs())) {
@@ -35,10 +36,10 @@ void observe(const Model& model, const std::vector<std::string>& tensors, const 
   }
   const std::vector<const Value*> inputs(graph.inputs().begin(), graph.inputs().end());
   const std::int64_t count = samples_of(data, options);
-  std::optional<CpuModel> engine;
+  std::unique_ptr<runtime::CompiledModel> compiled;
   if (!calculated.empty()) {
-    engine.emplace(extract(whole, inputs, calculated),
-                   CpuOptions{.kernels = options.kernels, .extra_outputs = {}, .threads = options.threads});
+    compiled = engine.compile(extract(whole, inputs, calculated),
+                              {.kernels = options.kernels, .extra_outputs = {}, .threads = options.threads});
   }
   for (std::int64_t i = 0; i < count; ++i) {
     if (options.progress) options.progress(i, count);
@@ -48,8 +49,8 @@ void observe(const Model& model, const std::vector<std::string>& tensors, const 
       seen.insert(sample.begin(), sample.end());
       look(seen);
     };
-    if (engine) {
-      engine->run(sample, [&](const TensorMap& outputs) { show(outputs); });
+    if (compiled) {
+      compiled->run(sample, [&](const TensorMap& outputs) { show(outputs); });
     } else {
       show({});
     }

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
 #include "quant/calibration_data.hpp"
+#include "runtime/engine.hpp"
 
 namespace graft {
 
 struct ObserveOptions {
-  OperatorKernels kernels = OperatorKernels::functions;
+  runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
   int threads = 0;           ///< 0: as many as the machine has cores.
   std::int64_t samples = 0;  ///< So many, evenly spread over the data; 0: all.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
@@ -21,8 +21,9 @@ struct ObserveOptions {
 
 /// `look` gets these tensors of the main graph, inputs and constants among them, for each sample; they are gone when it
 /// returns. Only what they need is run.
-void observe(const Model& model, const std::vector<std::string>& tensors, const CalibrationData& data,
-             const ObserveOptions& options, const std::function<void(const TensorMap& tensors)>& look);
+void observe(const runtime::Engine& engine, const Model& model, const std::vector<std::string>& tensors,
+             const CalibrationData& data, const ObserveOptions& options,
+             const std::function<void(const TensorMap& tensors)>& look);
 
 /// How many samples that are.
 [[nodiscard]] std::int64_t samples_of(const CalibrationData& data, const ObserveOptions& options);

@@ -326,8 +326,8 @@ Task make_task(const WeightedLayer& layer, const Model& reference, std::int64_t 
   return task;
 }
 
-void round_layers(const std::vector<Task*>& tasks, const Model& quantized, const CalibrationData& data,
-                  const RoundOptions& options, const ObserveOptions& observing) {
+void round_layers(const runtime::Engine& engine, const std::vector<Task*>& tasks, const Model& quantized,
+                  const CalibrationData& data, const RoundOptions& options, const ObserveOptions& observing) {
   std::vector<InputStatistics> statistics;
   std::vector<std::string> tensors;
   for (const Task* task : tasks) {
@@ -335,7 +335,7 @@ void round_layers(const std::vector<Task*>& tasks, const Model& quantized, const
     tensors.push_back(task->layer.node->input(0)->name);
   }
   const std::int64_t rows = std::max<std::int64_t>(1, options.rows / samples_of(data, observing));
-  observe(quantized, tensors, data, observing, [&](const TensorMap& seen) {
+  observe(engine, quantized, tensors, data, observing, [&](const TensorMap& seen) {
     for (std::size_t i = 0; i < tasks.size(); ++i) statistics[i].add(seen.find(tensors[i])->second, rows);
   });
   for (std::size_t i = 0; i < tasks.size(); ++i) round_layer(*tasks[i], statistics[i]);
@@ -343,8 +343,8 @@ void round_layers(const std::vector<Task*>& tasks, const Model& quantized, const
 
 }  // namespace
 
-std::vector<Rounded> round_adaptively(Model& quantized, const Model& reference, const CalibrationData& data,
-                                      const RoundOptions& options) {
+std::vector<Rounded> round_adaptively(const runtime::Engine& engine, Model& quantized, const Model& reference,
+                                      const CalibrationData& data, const RoundOptions& options) {
   std::vector<Task> tasks;
   for (const WeightedLayer& layer : weighted_layers(quantized)) {
     if (layer.dequantize != nullptr) tasks.push_back(make_task(layer, reference, options.memory));
@@ -370,7 +370,7 @@ std::vector<Rounded> round_adaptively(Model& quantized, const Model& reference, 
     };
   }
   for (const std::vector<Task*>& group : groups) {
-    if (samples != 0) round_layers(group, quantized, data, options, observing);
+    if (samples != 0) round_layers(engine, group, quantized, data, options, observing);
     before += samples;
   }
   std::vector<Rounded> result;

@@ -8,6 +8,7 @@
 
 #include "graph/model.hpp"
 #include "quant/observe.hpp"
+#include "runtime/engine.hpp"
 
 namespace graft {
 
@@ -34,7 +35,7 @@ struct Rounded {
 /// gains, judged by the covariance of the inputs: on the digits network and deep random ones that ended as low as the
 /// relaxation or lower, in a twentieth of the time. The mean of the error is left to correct_bias, which is to follow.
 /// All weights stay within one step of what they were before they were rounded, and within +-127.
-std::vector<Rounded> round_adaptively(Model& quantized, const Model& reference, const CalibrationData& data,
-                                      const RoundOptions& options = {});
+std::vector<Rounded> round_adaptively(const runtime::Engine& engine, Model& quantized, const Model& reference,
+                                      const CalibrationData& data, const RoundOptions& options = {});
 
 }  // namespace graft

@@ -280,7 +280,8 @@ void multiply_weights(const WeightedLayer& layer, const Divisors& factors, std::
 
 }  // namespace
 
-std::vector<Smoothed> smooth(Model& model, const CalibrationData& data, const SmoothOptions& options) {
+std::vector<Smoothed> smooth(const runtime::Engine& engine, Model& model, const CalibrationData& data,
+                             const SmoothOptions& options) {
   infer_shapes(model);
   std::vector<Readers> all = find_readers(model, options.convolutions);
   std::vector<std::string> tensors;
@@ -289,7 +290,7 @@ std::vector<Smoothed> smooth(Model& model, const CalibrationData& data, const Sm
     if (readers.division) tensors.push_back(readers.x->name);
   }
   if (!tensors.empty() && samples_of(data, options.observe) != 0) {
-    observe(model, tensors, data, options.observe, [&](const TensorMap& seen) {
+    observe(engine, model, tensors, data, options.observe, [&](const TensorMap& seen) {
       for (Readers& readers : all) {
         if (readers.division) measure(readers, seen.find(readers.x->name)->second);
       }

@@ -222,9 +222,9 @@ double largest_of(Precision precision) {
   return 0;
 }
 
-Scales int8_scales(const Model& model, const TensorMap& inputs, OperatorKernels kernels, int threads,
-                   std::int64_t memory) {
-  PartialRuns runs(model, kernels, threads);
+Scales int8_scales(const runtime::Engine& engine, const Model& model, const TensorMap& inputs,
+                   runtime::OperatorKernels kernels, int threads, std::int64_t memory) {
+  PartialRuns runs(engine, model, kernels, threads);
   runs.infer(inputs);
   Scales scales;
   const auto add = [&](const std::string& name, const TensorRange& range) {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 #include "verify/figures.hpp"
 
 namespace graft {
@@ -27,8 +27,8 @@ using Scales = std::map<std::string, double, std::less<>>;
 
 /// Of each tensor of numbers that a model calculates from f32, and of its inputs: its largest absolute value divided by
 /// 127, or 1 where it is all 0.
-[[nodiscard]] Scales int8_scales(const Model& model, const TensorMap& inputs, OperatorKernels kernels, int threads,
-                                 std::int64_t memory);
+[[nodiscard]] Scales int8_scales(const runtime::Engine& engine, const Model& model, const TensorMap& inputs,
+                                 runtime::OperatorKernels kernels, int threads, std::int64_t memory);
 
 /// A copy in an operator set that `emulate` works in, with the bodies of local functions in the place of their calls,
 /// so that each tensor of theirs can be looked at. Graft's operators stay single nodes.

@@ -170,8 +170,8 @@ bool MadeUpInputs::narrow(const Model& model, const InputRanges& given) {
   return found;
 }
 
-TensorMap MadeUpInputs::inputs(CpuModel& compiled, const Model& model, InputOptions options, bool may_grow,
-                               TensorMap& expected) {
+TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const Model& model, InputOptions options,
+                               bool may_grow, TensorMap& expected) {
   constexpr std::array<std::int64_t, 4> sizes{16, 64, 224, 640};
   const InputRanges given = options.ranges;
   std::exception_ptr refusal;  // the first one: of the usual numbers and the smallest size

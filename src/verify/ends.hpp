@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 #include "verify/rearrangement.hpp"
 
@@ -73,8 +73,8 @@ class MadeUpInputs {
  public:
   /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. A size is looked for where it
   /// `may_grow`. Throws Error where it does not run.
-  [[nodiscard]] TensorMap inputs(CpuModel& compiled, const Model& model, InputOptions options, bool may_grow,
-                                 TensorMap& expected);
+  [[nodiscard]] TensorMap inputs(runtime::CompiledModel& compiled, const Model& model, InputOptions options,
+                                 bool may_grow, TensorMap& expected);
 
   /// Those with narrower ranges than usual, without which the model did not run.
   [[nodiscard]] const InputRanges& narrowed() const { return narrowed_; }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 #include "verify/partial_runs.hpp"
 
 namespace graft {

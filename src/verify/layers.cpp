@@ -69,12 +69,14 @@ struct CandidateFails {
 
 class Layers {
  public:
-  Layers(const Model& reference, const Model& candidate, const LayerOptions& options, Scales scales, bool trust_names)
-      : options_(options),
+  Layers(const runtime::Engine& engine, const Model& reference, const Model& candidate, const LayerOptions& options,
+         Scales scales, bool trust_names)
+      : engine_(engine),
+        options_(options),
         trust_names_(trust_names),
         scales_(std::move(scales)),
-        reference_(reference, options.reference_kernels, options.threads),
-        candidate_(candidate, options.candidate_kernels, options.threads),
+        reference_(engine, reference, options.reference_kernels, options.threads),
+        candidate_(engine, candidate, options.candidate_kernels, options.threads),
         matcher_(reference_.model(), candidate_.model()),
         quantised_(options.emulated == Precision::int8 || (quantises(candidate) && !quantises(reference))) {}
 
@@ -121,8 +123,8 @@ class Layers {
     made_up.shapes = options_.shapes;
     made_up.ranges = options_.ranges;
     if (!whole_) {
-      whole_.emplace(reference_.model(),
-                     CpuOptions{.kernels = options_.reference_kernels, .threads = options_.threads});
+      whole_ =
+          engine_.compile(reference_.model(), {.kernels = options_.reference_kernels, .threads = options_.threads});
     }
     TensorMap ignored;
     TensorMap inputs = made_up_.inputs(*whole_, reference_.model(), made_up, run == 0, ignored);
@@ -873,6 +875,7 @@ class Layers {
     }
   }
 
+  const runtime::Engine& engine_;
   const LayerOptions& options_;
   bool trust_names_;
   Scales scales_;
@@ -886,7 +889,7 @@ class Layers {
   NarrowTypes candidate_narrow_;
   std::vector<EndPair> inputs_;
   bool inputs_are_exchanged_ = false;  ///< The channels of one are in another place in the candidate.
-  std::optional<CpuModel> whole_;
+  std::unique_ptr<runtime::CompiledModel> whole_;
   MadeUpInputs made_up_;
   std::vector<Row> rows_;
   std::unordered_map<const Value*, std::size_t> rows_by_candidate_;
@@ -983,11 +986,12 @@ const LayerComparison* LayerReport::first_different() const {
   return found == layers.end() ? nullptr : &*found;
 }
 
-LayerReport compare_layers(const Model& reference, const Model& candidate, const LayerOptions& options) {
+LayerReport compare_layers(const runtime::Engine& engine, const Model& reference, const Model& candidate,
+                           const LayerOptions& options) {
   if (!options.emulated) {
-    LayerReport report = Layers(reference, candidate, options, {}, true).run();
+    LayerReport report = Layers(engine, reference, candidate, options, {}, true).run();
     if (!may_be_misnamed(report)) return report;
-    LayerReport other = Layers(reference, candidate, options, {}, false).run();
+    LayerReport other = Layers(engine, reference, candidate, options, {}, false).run();
     return explains_more(other, report, reference) ? std::move(other) : std::move(report);
   }
   const Model opened = with_open_functions(candidate);
@@ -999,19 +1003,20 @@ LayerReport compare_layers(const Model& reference, const Model& candidate, const
     if (!options.data.empty()) {
       inputs = options.data.front();
     } else {
-      CpuModel compiled(reference,
-                        {.kernels = options.reference_kernels, .extra_outputs = {}, .threads = options.threads});
+      const std::unique_ptr<runtime::CompiledModel> compiled = engine.compile(
+          reference, {.kernels = options.reference_kernels, .extra_outputs = {}, .threads = options.threads});
       InputOptions made_up;
       made_up.dims = options.dims;
       made_up.shapes = options.shapes;
       made_up.ranges = options.ranges;
       TensorMap ignored;
-      inputs = MadeUpInputs().inputs(compiled, reference, made_up, true, ignored);
+      inputs = MadeUpInputs().inputs(*compiled, reference, made_up, true, ignored);
     }
-    scales = int8_scales(opened, inputs_for(pairs, inputs), options.candidate_kernels, options.threads, options.memory);
+    scales = int8_scales(engine, opened, inputs_for(pairs, inputs), options.candidate_kernels, options.threads,
+                         options.memory);
   }
   const Model emulated = emulate(opened, *options.emulated, scales);
-  LayerReport report = Layers(with_open_functions(reference), emulated, options, std::move(scales), true).run();
+  LayerReport report = Layers(engine, with_open_functions(reference), emulated, options, std::move(scales), true).run();
   report.large_constants = large_constants(opened, *options.emulated);
   return report;
 }

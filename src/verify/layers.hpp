@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 #include "verify/compare.hpp"
 #include "verify/emulate.hpp"
 #include "verify/figures.hpp"
@@ -31,8 +31,8 @@ struct LayerOptions {
   std::optional<double> relative = {};  ///< Instead of layer_tolerance; the other one is then 0.
   std::optional<double> absolute = {};
   std::optional<double> snr_db = {};  ///< Of outputs that are real, instead of either.
-  OperatorKernels reference_kernels = OperatorKernels::functions;
-  OperatorKernels candidate_kernels = OperatorKernels::functions;
+  runtime::OperatorKernels reference_kernels = runtime::OperatorKernels::functions;
+  runtime::OperatorKernels candidate_kernels = runtime::OperatorKernels::functions;
   int threads = 0;
   std::optional<Precision> emulated = {};  ///< Judges the candidate as `emulate` makes it, with the scales of run 0.
   /// Bytes of tensors that are kept at a time: the models run once for each group of tensors that take as much.
@@ -151,7 +151,7 @@ struct LayerReport {
 /// verify_models does; an input whose channels the candidate has in another place (NHWC, NCHW) is transposed for it.
 /// Both models are run in f32, f16 and bf16 tensors rounded where they are made. Throws Error where the reference
 /// cannot run.
-[[nodiscard]] LayerReport compare_layers(const Model& reference, const Model& candidate,
+[[nodiscard]] LayerReport compare_layers(const runtime::Engine& engine, const Model& reference, const Model& candidate,
                                          const LayerOptions& options = {});
 
 }  // namespace graft

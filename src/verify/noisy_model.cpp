@@ -15,8 +15,8 @@ void NoisyModel::run(const TensorMap& inputs, const std::function<void(const Ten
   };
   if (!compiled_) {
     try {
-      options_.noise = std::make_shared<RoundingNoise>();
-      compiled_.emplace(*model_, options_);
+      options_.noise = std::make_shared<runtime::RoundingNoise>();
+      compiled_ = engine_->compile(*model_, options_);
     } catch (const Error& refused) {
       is_refused_ = true;
       return tolerated(refused);

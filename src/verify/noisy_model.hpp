@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 #include "verify/noise_floor.hpp"
 
 namespace graft {
@@ -19,16 +19,18 @@ class NoisyModel {
  public:
   static constexpr std::size_t draws = 8;
 
-  /// `model` has to outlive it; CpuOptions::noise is set here.
-  NoisyModel(const Model& model, CpuOptions options) : model_(&model), options_(std::move(options)) {}
+  /// Both have to outlive it; CompileOptions::noise is set here.
+  NoisyModel(const runtime::Engine& engine, const Model& model, runtime::CompileOptions options)
+      : engine_(&engine), model_(&model), options_(std::move(options)) {}
 
   /// Shows the outputs of each draw. A draw that the model does not run with is left out; with none there is no floor.
   void run(const TensorMap& inputs, const std::function<void(const TensorMap& moved)>& look);
 
  private:
+  const runtime::Engine* engine_;
   const Model* model_;
-  CpuOptions options_;
-  std::optional<CpuModel> compiled_;
+  runtime::CompileOptions options_;
+  std::unique_ptr<runtime::CompiledModel> compiled_;
   bool is_refused_ = false;
 };
 

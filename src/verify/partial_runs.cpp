@@ -10,8 +10,9 @@
 
 namespace graft {
 
-PartialRuns::PartialRuns(const Model& model, OperatorKernels kernels, int threads)
-    : kernels_(kernels), threads_(threads), model_(model.clone()) {
+PartialRuns::PartialRuns(const runtime::Engine& engine, const Model& model, runtime::OperatorKernels kernels,
+                         int threads)
+    : engine_(&engine), kernels_(kernels), threads_(threads), model_(model.clone()) {
   for (Value* value : std::vector<Value*>(model_.graph().inputs())) {
     if (value->initializer) model_.graph().set_is_input(*value, false);
   }
@@ -38,19 +39,19 @@ void PartialRuns::infer(std::span<const TensorMap> runs) {
   }
 }
 
-CpuModel PartialRuns::compile(const Model& part) const {
-  return CpuModel(part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true});
+std::unique_ptr<runtime::CompiledModel> PartialRuns::compile(const Model& part) const {
+  return engine_->compile(part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true});
 }
 
-CpuModel PartialRuns::compile(const std::vector<const Value*>& outputs) const {
+std::unique_ptr<runtime::CompiledModel> PartialRuns::compile(const std::vector<const Value*>& outputs) const {
   const std::vector<const Value*> fed(model_.graph().inputs().begin(), model_.graph().inputs().end());
   return compile(extract(model_, fed, outputs));
 }
 
-TensorMap PartialRuns::run(const Model& part, const TensorMap& inputs) const { return compile(part).run(inputs); }
+TensorMap PartialRuns::run(const Model& part, const TensorMap& inputs) const { return compile(part)->run(inputs); }
 
 TensorMap PartialRuns::run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const {
-  return compile(outputs).run(inputs);
+  return compile(outputs)->run(inputs);
 }
 
 TensorMap PartialRuns::run_what_can_be(const std::vector<const Value*>& outputs, const TensorMap& inputs,
@@ -114,7 +115,7 @@ std::int64_t PartialRuns::bytes_of(const Value& value) const {
 
 void PartialRuns::run_noisy(const Model& part, const TensorMap& inputs,
                             const std::function<void(const TensorMap&)>& look) const {
-  NoisyModel(part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true})
+  NoisyModel(*engine_, part, {.kernels = kernels_, .extra_outputs = {}, .threads = threads_, .round_inside = true})
       .run(inputs, look);
 }
 
@@ -150,8 +151,8 @@ void PartialRuns::visit(const std::vector<const Value*>& values, std::span<const
     if (refused != nullptr) {
       for (const TensorMap& inputs : runs) look(run_what_can_be(group, inputs, *refused));
     } else {
-      CpuModel compiled = compile(group);
-      for (const TensorMap& inputs : runs) compiled.run(inputs, look);
+      const std::unique_ptr<runtime::CompiledModel> compiled = compile(group);
+      for (const TensorMap& inputs : runs) compiled->run(inputs, look);
     }
   }
 }

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 #include "verify/figures.hpp"
 
 namespace graft {
@@ -21,7 +21,7 @@ using Refusals = std::unordered_map<const Value*, std::string>;
 /// A copy of a model, whose inputs with a default are constants. f16 and bf16 tensors are rounded where they are made.
 class PartialRuns {
  public:
-  PartialRuns(const Model& model, OperatorKernels kernels, int threads);
+  PartialRuns(const runtime::Engine& engine, const Model& model, runtime::OperatorKernels kernels, int threads);
 
   /// Finds types and sizes of all tensors for these inputs. Where they contradict each other the model's own message
   /// comes when it is run.
@@ -32,7 +32,7 @@ class PartialRuns {
   [[nodiscard]] const Model& model() const { return model_; }
 
   /// What these tensors of the model need, compiled.
-  [[nodiscard]] CpuModel compile(const std::vector<const Value*>& outputs) const;
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const std::vector<const Value*>& outputs) const;
   /// These tensors of the model for its inputs; what they do not need is not run.
   [[nodiscard]] TensorMap run(const std::vector<const Value*>& outputs, const TensorMap& inputs) const;
   /// The same without the tensors that cannot be looked at: the model runs, and does not when they are returned. Why
@@ -70,9 +70,10 @@ class PartialRuns {
       const std::function<void(std::size_t done, std::size_t total)>& progress = {}, Refusals* refused = nullptr) const;
 
  private:
-  [[nodiscard]] CpuModel compile(const Model& part) const;
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const Model& part) const;
 
-  OperatorKernels kernels_;
+  const runtime::Engine* engine_;
+  runtime::OperatorKernels kernels_;
   int threads_;
   Model model_;
   std::unordered_map<const Value*, std::int64_t> sizes_;  ///< In bytes, of those that were measured.

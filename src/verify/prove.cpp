@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/shape_inference.hpp"
+#include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 #include "verify/noisy_model.hpp"
 
@@ -331,29 +331,30 @@ bool has_operators(const Model& model) {
 }
 
 struct Candidate {
-  CpuModel model;
+  std::unique_ptr<runtime::CompiledModel> model;
   std::string how;
 };
 
 class Proof {
  public:
-  Proof(const Model& before, const Model& after, const ProofOptions& options)
-      : before_(before), after_(after), options_(options), noisy_(before, {}) {}
+  Proof(const runtime::Engine& engine, const Model& before, const Model& after, const ProofOptions& options)
+      : engine_(engine), before_(before), after_(after), options_(options), noisy_(engine, before, {}) {}
 
   /// `fixed`: sizes to try once, after all others.
   ProofResult run(const Shapes* fixed = nullptr) {
     check_same_names(before_, after_);
     try {
-      reference_.emplace(before_);
+      reference_ = engine_.compile(before_);
     } catch (const Error& refused) {
       return not_proven(fmt::format("the original cannot be run: {}", refused.what()));
     }
     try {
       const bool own = has_operators(after_);
-      candidates_.push_back({CpuModel(after_), own ? " (operators as functions)" : ""});
+      candidates_.push_back({engine_.compile(after_), own ? " (operators as functions)" : ""});
       if (own)
-        candidates_.push_back({CpuModel(after_, {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0}),
-                               " (operators' own kernels)"});
+        candidates_.push_back(
+            {engine_.compile(after_, {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0}),
+             " (operators' own kernels)"});
     } catch (const Error& refused) {
       return not_proven(fmt::format("the rewrite cannot be run: {}", refused.what()));
     }
@@ -475,7 +476,7 @@ class Proof {
               bool only_finite) {
     TensorMap found;
     try {
-      found = candidate.model.run(inputs);
+      found = candidate.model->run(inputs);
     } catch (const Error& refused) {
       result_.text =
           fmt::format("with {}{} the original runs and the rewrite does not: {}", where, candidate.how, refused.what());
@@ -543,6 +544,7 @@ class Proof {
     if (exact.count >= enough && exact.mismatched * share > exact.count) difference = exact;
   }
 
+  const runtime::Engine& engine_;
   const Model& before_;
   const Model& after_;
   const ProofOptions& options_;
@@ -550,7 +552,7 @@ class Proof {
   std::set<std::string, std::less<>> any_integers_;
   bool tries_infinities_ = false;
   bool tries_nan_ = false;
-  std::optional<CpuModel> reference_;
+  std::unique_ptr<runtime::CompiledModel> reference_;
   NoisyModel noisy_;
   std::vector<Candidate> candidates_;
   std::string refusal_;
@@ -559,13 +561,14 @@ class Proof {
 
 }  // namespace
 
-ProofResult measure_region(const Model& before, const Model& after, const ProofOptions& options) {
+ProofResult measure_region(const runtime::Engine& engine, const Model& before, const Model& after,
+                           const ProofOptions& options) {
   check_same_names(before, after);
   ProofResult result;
   std::string refusal;
   const auto calculate = [&](const char* which, const Model& model, const TensorMap& inputs) {
     try {
-      return CpuModel(model).run(inputs);
+      return engine.compile(model)->run(inputs);
     } catch (const Error& refused) {
       throw Error(fmt::format("{} cannot be run: {}", which, refused.what()));
     }
@@ -612,16 +615,17 @@ ProofResult measure_region(const Model& before, const Model& after, const ProofO
   return result;
 }
 
-ProofResult prove_region(const Model& before, const Model& after, const ProofOptions& options) {
+ProofResult prove_region(const runtime::Engine& engine, const Model& before, const Model& after,
+                         const ProofOptions& options) {
   if (const auto opened = with_open_sizes(before, after)) {
     InputOptions ones;
     for (const std::string& symbol : symbols_of_inputs(before)) ones.dims[symbol] = 1;
     const Shapes fixed = input_shapes(before, ones);
-    ProofResult result = Proof(opened->before, opened->after, options).run(&fixed);
+    ProofResult result = Proof(engine, opened->before, opened->after, options).run(&fixed);
     // What fails on smaller sizes may hold at those that are fixed, and only they count.
     if (result.proven) return result;
   }
-  return Proof(before, after, options).run();
+  return Proof(engine, before, after, options).run();
 }
 
 }  // namespace graft

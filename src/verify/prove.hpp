@@ -7,6 +7,7 @@
 #include <string>
 
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 #include "verify/compare.hpp"
 
 namespace graft {
@@ -42,10 +43,12 @@ struct ProofResult {
 /// from itself. Element types of outputs, as they follow from the inputs', have to be the same. Not proven where not a
 /// single trial could be run, or where `after` cannot be run but `before` can; `text` says so. Throws Error if the
 /// names of inputs or outputs differ.
-[[nodiscard]] ProofResult prove_region(const Model& before, const Model& after, const ProofOptions& options = {});
+[[nodiscard]] ProofResult prove_region(const runtime::Engine& engine, const Model& before, const Model& after,
+                                       const ProofOptions& options = {});
 
 /// For a rewrite that is meant to change the result: `proven` says that both run, `text` how far apart they are on
 /// normally distributed numbers. Throws Error as prove_region does.
-[[nodiscard]] ProofResult measure_region(const Model& before, const Model& after, const ProofOptions& options = {});
+[[nodiscard]] ProofResult measure_region(const runtime::Engine& engine, const Model& before, const Model& after,
+                                         const ProofOptions& options = {});
 
 }  // namespace graft

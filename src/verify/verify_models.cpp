@@ -54,8 +54,10 @@ std::string text_of(const TensorData& tensor) {
 
 class Verification {
  public:
-  Verification(const Model& reference, const Model& candidate, const VerifyOptions& options)
-      : reference_(reference),
+  Verification(const runtime::Engine& engine, const Model& reference, const Model& candidate,
+               const VerifyOptions& options)
+      : engine_(engine),
+        reference_(reference),
         candidate_(candidate),
         options_(options),
         quantised_(options.may_be_narrower && quantises(candidate) && !quantises(reference)) {
@@ -81,35 +83,35 @@ class Verification {
       return rounding_of_reference(*pair.reference, ElementType::f32) !=
              rounding_of_candidate(*pair.candidate, ElementType::f32);
     });
-    const CpuOptions cpu_options{.kernels = options_.reference_kernels,
-                                 .extra_outputs = {},
-                                 .threads = options_.threads,
-                                 .round_inside = rounds};
+    const runtime::CompileOptions cpu_options{.kernels = options_.reference_kernels,
+                                              .extra_outputs = {},
+                                              .threads = options_.threads,
+                                              .round_inside = rounds};
     // OpenVINO compiles in one thread, so both at once.
-    std::future<CpuModel> compiled_candidate = std::async(std::launch::async, [&] {
-      return CpuModel(candidate_, {.kernels = options_.candidate_kernels,
-                                   .extra_outputs = {},
-                                   .threads = options_.threads,
-                                   .round_inside = rounds});
+    std::future<std::unique_ptr<runtime::CompiledModel>> compiled_candidate = std::async(std::launch::async, [&] {
+      return engine_.compile(candidate_, {.kernels = options_.candidate_kernels,
+                                          .extra_outputs = {},
+                                          .threads = options_.threads,
+                                          .round_inside = rounds});
     });
-    CpuModel reference(reference_, cpu_options);
-    NoisyModel noisy(reference_, cpu_options);
-    CpuModel candidate = compiled_candidate.get();
+    const std::unique_ptr<runtime::CompiledModel> reference = engine_.compile(reference_, cpu_options);
+    NoisyModel noisy(engine_, reference_, cpu_options);
+    const std::unique_ptr<runtime::CompiledModel> candidate = compiled_candidate.get();
     const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
     const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();
     for (std::size_t run = 0; run < total; ++run) {
       TensorMap inputs;
       TensorMap expected;
       if (options_.data.empty()) {
-        run_made_up(reference, run, inputs, expected);
+        run_made_up(*reference, run, inputs, expected);
       } else {
         inputs = options_.data[run];
-        expected = reference.run(inputs);
+        expected = reference->run(inputs);
       }
       if (run == 0) {
         for (const EndPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
       }
-      compare_run(run, expected, candidate.run(renamed(inputs)), [&](const auto& look) { noisy.run(inputs, look); });
+      compare_run(run, expected, candidate->run(renamed(inputs)), [&](const auto& look) { noisy.run(inputs, look); });
       report_.runs = run + 1;
       if (options_.progress) options_.progress(run + 1, total);
     }
@@ -134,7 +136,7 @@ class Verification {
     options.reference_kernels = options_.reference_kernels;
     options.candidate_kernels = options_.candidate_kernels;
     options.threads = options_.threads;
-    const LayerReport layers = compare_layers(reference_, candidate_, options);
+    const LayerReport layers = compare_layers(engine_, reference_, candidate_, options);
     if (layers.runs != report_.runs) return;
     report_.problems = layers.problems;
     for (const LayerComparison& layer : layers.layers) {
@@ -180,7 +182,7 @@ class Verification {
     return all;
   }
 
-  void run_made_up(CpuModel& reference, std::size_t run, TensorMap& inputs, TensorMap& expected) {
+  void run_made_up(runtime::CompiledModel& reference, std::size_t run, TensorMap& inputs, TensorMap& expected) {
     InputOptions options = run < options_.seeds ? InputOptions{.seed = run} : edge_inputs().at(run - options_.seeds);
     options.dims = options_.dims;
     options.shapes = options_.shapes;
@@ -323,6 +325,7 @@ class Verification {
     output.candidate_type = text_of(candidate);
   }
 
+  const runtime::Engine& engine_;
   const Model& reference_;
   const Model& candidate_;
   const VerifyOptions& options_;
@@ -347,8 +350,9 @@ bool VerifyReport::nothing_compared() const {
                                  [](const OutputReport& output) { return output.nothing_compared(); });
 }
 
-VerifyReport verify_models(const Model& reference, const Model& candidate, const VerifyOptions& options) {
-  return Verification(reference, candidate, options).run();
+VerifyReport verify_models(const runtime::Engine& engine, const Model& reference, const Model& candidate,
+                           const VerifyOptions& options) {
+  return Verification(engine, reference, candidate, options).run();
 }
 
 }  // namespace graft

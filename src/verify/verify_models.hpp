@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 #include "verify/compare.hpp"
 #include "verify/inputs.hpp"
 #include "verify/noise_floor.hpp"
@@ -29,9 +29,9 @@ struct VerifyOptions {
       {};  ///< Instead of Tolerance::of_network of each output's type and the noise floor; the other one is then 0.
   std::optional<double> absolute = {};
   std::optional<double> snr_db = {};  ///< Of outputs that are real, instead of either.
-  OperatorKernels reference_kernels = OperatorKernels::functions;
-  OperatorKernels candidate_kernels = OperatorKernels::functions;
-  int threads = 0;  ///< As in CpuOptions.
+  runtime::OperatorKernels reference_kernels = runtime::OperatorKernels::functions;
+  runtime::OperatorKernels candidate_kernels = runtime::OperatorKernels::functions;
+  int threads = 0;  ///< As in runtime::CompileOptions.
   /// The models may be of two formats: an input whose channels the candidate has in another place (NHWC, NCHW) is
   /// transposed for it, and then so is an output; an output that one of both only has as a tensor inside is found
   /// there.
@@ -80,7 +80,7 @@ struct VerifyReport {
 /// Outputs are paired by name; those left over by order, if as many are left on both sides. Inputs must agree by name,
 /// or by order where no name does. Sizes for symbolic dimensions are tried from small to large until the reference
 /// runs. Throws Error where a model cannot run at all.
-[[nodiscard]] VerifyReport verify_models(const Model& reference, const Model& candidate,
+[[nodiscard]] VerifyReport verify_models(const runtime::Engine& engine, const Model& reference, const Model& candidate,
                                          const VerifyOptions& options = {});
 
 }  // namespace graft

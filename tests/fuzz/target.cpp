@@ -6,6 +6,7 @@
 #include "graph/text.hpp"
 #include "passes/pipeline.hpp"
 #include "tests/fuzz/counting.hpp"
+#include "tests/fuzz/zero_engine.hpp"
 
 namespace graft::fuzz {
 
@@ -16,7 +17,10 @@ void run(std::string_view bytes) {
       const Counting while_it_runs(memory_limit(bytes.size()), single_limit(bytes.size()));
       model = read(bytes);
       model.graph().check();
-      (void)convert(model);
+      ConvertOptions options;
+      options.proof.seeds = 1;
+      options.proof.max_elements = 256;
+      (void)convert(zero_engine(), model, options);
       model.graph().check();
       (void)to_text(model);
     }

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 /// One normalisation, one leaky ReLU in pieces, one of ONNX itself.
 constexpr auto network = R"(
@@ -29,12 +32,12 @@ ConvertReport convert_and_verify(Model& model, PluginMode mode) {
   const Model original = model.clone();
   ConvertOptions options;
   options.plugins = mode;
-  ConvertReport report = convert(model, options);
+  ConvertReport report = convert(default_engine(), model, options);
   EXPECT_TRUE(report.undone.empty()) << report.undone.front().proof;
-  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
+  for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     VerifyOptions verify;
     verify.candidate_kernels = kernels;
-    const VerifyReport verified = verify_models(original, model, verify);
+    const VerifyReport verified = verify_models(default_engine(), original, model, verify);
     EXPECT_TRUE(verified.equal()) << first_difference(verified);
   }
   return report;
@@ -81,7 +84,7 @@ TEST(ChoosePlugins, NeverLeavesStandardOperatorsOnly) {
 
 TEST(ChoosePlugins, NeverTakesTheOperatorsOfAConvertedModelApart) {
   Model model = make_network();
-  convert(model);
+  convert(default_engine(), model);
   ASSERT_EQ(operators_in(model).size(), 1U);
   const ConvertReport report = convert_and_verify(model, PluginMode::never);
   EXPECT_TRUE(has_standard_operators_only(model));
@@ -91,7 +94,7 @@ TEST(ChoosePlugins, NeverTakesTheOperatorsOfAConvertedModelApart) {
 
 TEST(ChoosePlugins, EveryPluginCarriesItsFunction) {
   Model model = make_network();
-  convert(model);
+  convert(default_engine(), model);
   bool found = false;
   model.graph().for_each_node([&](const Node& node) {
     if (node.domain != onnx_domain) return;
@@ -111,7 +114,7 @@ TEST(ChoosePlugins, DropInsOfOtherLibrariesBecomeOperators) {
   Node* node = graph.add_node("LReLU_TRT", {graph.find("x")}, {"y"}, nullptr, "trt.plugins");
   node->attributes["negSlope"] = NodeAttribute(AttributeData(0.25F));
   graph.add_output(*node->output());
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("lower_drop_ins"), 1U);
   ASSERT_EQ(count_of(model, "LeakyRelu"), 1U);
   EXPECT_FLOAT_EQ(graph.nodes()[0]->float_or("alpha", 0), 0.25F);

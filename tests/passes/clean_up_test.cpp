@@ -10,10 +10,13 @@
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using testing::ElementsAre;
 
@@ -21,10 +24,10 @@ const std::vector<InputSpec> image = {{"x", ElementType::f32, image_shape()}};
 
 ConvertReport convert_and_verify(Model& model, const ConvertOptions& options = {}) {
   const Model original = model.clone();
-  ConvertReport report = convert(model, options);
+  ConvertReport report = convert(default_engine(), model, options);
   model.graph().check();
   EXPECT_TRUE(report.undone.empty()) << report.undone.front().pass << ": " << report.undone.front().proof;
-  const VerifyReport verified = verify_models(original, model);
+  const VerifyReport verified = verify_models(default_engine(), original, model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   return report;
 }
@@ -46,7 +49,7 @@ TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
   Value& a = *model.graph().find("a");
   model.graph().set_is_input(a, false);
   model.graph().set_initializer(a, TensorData::from_ints({9007199254740993, 2147483648, -5}));
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Max"));
   const auto folded = model.graph().nodes()[0]->input(1)->constant();
   ASSERT_TRUE(folded.has_value());
@@ -93,7 +96,7 @@ TEST(FoldConstants, ShapesAreNotTakenFromStaleDeclarations) {
                             "a = custom::Op(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
   custom.graph().find("a")->type = ElementType::f32;
   custom.graph().find("a")->shape = Shape{1, 8};
-  convert(custom);
+  convert(default_engine(), custom);
   EXPECT_EQ(count_of(custom, "Shape"), 1U);
 }
 
@@ -104,7 +107,7 @@ TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
                             "noise = RandomNormalLike<scale=0.0>(zeros)\n"
                             "y = Add(x, noise)\n",
                             {"y"});
-  convert(random);
+  convert(default_engine(), random);
   EXPECT_EQ(count_of(random, "RandomNormalLike"), 1U);
   EXPECT_EQ(count_of(random, "ConstantOfShape"), 0U);
 
@@ -156,7 +159,8 @@ TEST(FoldConstants, AChainOfMany) {
   }
   Model model = make_model({{"x", ElementType::f32, {3}}}, nodes + sum + fmt::format("y = Exp(s{})", many), {"y"});
   ConvertReport report;
-  Rewriter rewriter(model, {}, report);
+  const ConvertOptions options;
+  Rewriter rewriter(default_engine(), model, options, report);
   rewriter.begin("fold_constants");
   fold_constants(rewriter);
   EXPECT_EQ(count_of(model, "Neg"), 0U);
@@ -173,7 +177,7 @@ TEST(FoldConstants, OneThatIsRefusedDoesNotKeepTheOthers) {
                            "m = Reshape(k, s)\na = Neg(k)\nb = Reshape(a, s)\nd = Det(m)\ne = Exp(b)\nf = Abs(b)\n"
                            "t = Add(x, d)\nu = Add(t, e)\ny = Add(u, f)",
                            {"y"});
-  convert(model);
+  convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Det"), 1U);
   EXPECT_EQ(count_of(model, "Exp") + count_of(model, "Abs") + count_of(model, "Neg"), 0U);
 }
@@ -185,7 +189,7 @@ TEST(FoldConstants, NotWhereTheEngineLosesNaN) {
                              "k = Constant<value=float(1.5)>()\na = " +
                                  op + "(d, k)\nb = " + op + "(n, k)\nt = Add(x, a)\ny = Add(t, b)",
                              {"y"});
-    convert(model);
+    convert(default_engine(), model);
     EXPECT_EQ(count_of(model, op), 1U) << "0 / 0 stays, the numbers are folded";
     EXPECT_EQ(count_of(model, "Sqrt"), 0U);
   }
@@ -197,7 +201,7 @@ TEST(FoldConstants, DoesNotBlowUpTheFile) {
                            "many = ConstantOfShape(shape)\n"
                            "y = Add(x, many)\n",
                            {"y"});
-  convert(model);
+  convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "ConstantOfShape"), 1U);
 }
 
@@ -207,7 +211,7 @@ TEST(FoldConstants, LeavesWhatIsOfUnknownOrImpossibleSize) {
                              "thousand = Constant<value=float(1000.0)>()\nlimit = Mul(thousand, thousand)\n"
                              "many = Range(zero, limit, one)\nsum = ReduceSum<keepdims=0>(many)\ny = Add(x, sum)\n",
                              {"y"});
-  convert(unknown);
+  convert(default_engine(), unknown);
   EXPECT_EQ(count_of(unknown, "Range"), 1U);
 
   // 2^60 elements can be counted in 64 bits, their bits cannot.
@@ -215,7 +219,7 @@ TEST(FoldConstants, LeavesWhatIsOfUnknownOrImpossibleSize) {
                                 "shape = Constant<value=int64([1152921504606846976])>()\n"
                                 "many = ConstantOfShape(shape)\nsum = ReduceSum(many)\ny = Add(x, sum)\n",
                                 {"y"});
-  convert(impossible);
+  convert(default_engine(), impossible);
   EXPECT_EQ(count_of(impossible, "ConstantOfShape"), 1U);
 }
 
@@ -244,11 +248,11 @@ TEST(RemoveIdentities, WhatCopiesItsInput) {
 TEST(RemoveIdentities, NotWhatChangesAZerosSign) {
   // -0 + 0 is +0, so 1 / (x + 0) differs from 1 / x where x is -0. Adding -0 changes nothing.
   Model plus = make_model(image, "zero = Constant<value=float(0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
-  convert(plus);
+  convert(default_engine(), plus);
   EXPECT_EQ(count_of(plus, "Add"), 1U);
 
   Model minus = make_model(image, "zero = Constant<value=float(-0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
-  convert(minus);
+  convert(default_engine(), minus);
   EXPECT_EQ(count_of(minus, "Add"), 0U);
 }
 
@@ -312,13 +316,13 @@ TEST(SubGraphs, AreConvertedWithWhatTheySee) {
   main.add_output(*main.find("y"));
   infer_shapes(model);
   const Model original = model.clone();
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   model.graph().check();
   EXPECT_EQ(count_of(model, "LeakyRelu"), 1U);
   EXPECT_EQ(count_of(model, "Where"), 0U);
   EXPECT_EQ(count_of(model, "Dropout"), 0U);
   EXPECT_TRUE(report.undone.empty()) << report.undone.front().proof;
-  const VerifyReport verified = verify_models(original, model);
+  const VerifyReport verified = verify_models(default_engine(), original, model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
 }
 

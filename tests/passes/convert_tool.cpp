@@ -9,6 +9,7 @@
 
 #include "graph/onnx_io.hpp"
 #include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
 
 int main(int count, char** arguments) {
   using graft::PluginMode;
@@ -27,7 +28,7 @@ int main(int count, char** arguments) {
       options.plugins = mode == "always"  ? PluginMode::always
                         : mode == "never" ? PluginMode::never
                                           : PluginMode::automatic;
-      static_cast<void>(graft::convert(model, options));
+      static_cast<void>(graft::convert(graft::runtime::default_engine(), model, options));
       graft::write_onnx(model, folder / path.filename());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: %s\n", path.c_str(), error.what());

@@ -10,10 +10,13 @@
 #include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
 #include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 const std::filesystem::path folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "exports";
 
@@ -71,7 +74,7 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
     ++files;
     const Model original = read_model(folder / name);
     Model model = original.clone();
-    const ConvertReport report = convert(model);
+    const ConvertReport report = convert(default_engine(), model);
     model.graph().check();
 
     const auto wanted = entry.at("fusions").get<std::size_t>();
@@ -102,7 +105,7 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
     }
 
     if (entry.contains("not_on_cpu_engine")) continue;  // ONNX Runtime runs it, in onnxruntime_test.py
-    const VerifyReport verified = verify_models(original, model);
+    const VerifyReport verified = verify_models(default_engine(), original, model);
     EXPECT_TRUE(verified.equal()) << first_difference(verified);
   }
   EXPECT_GE(files, least);
@@ -190,10 +193,10 @@ TEST(Exports, ConvertingTwiceChangesNothing) {
         "paddle2onnx2.0.1_circular.onnx", "paddle2onnx2.0.1_moments_var_any_size.onnx"}) {
     SCOPED_TRACE(name);
     Model model = read_onnx(folder / name);
-    const ConvertReport first = convert(model);
+    const ConvertReport first = convert(default_engine(), model);
     const std::string once = serialize_onnx(model);
     Model again = parse_onnx(once, {}, name);
-    const ConvertReport second = convert(again);
+    const ConvertReport second = convert(default_engine(), again);
     EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
     EXPECT_TRUE(second.undone.empty());
     EXPECT_EQ(second.choices.size(), first.choices.size());
@@ -203,7 +206,7 @@ TEST(Exports, ConvertingTwiceChangesNothing) {
 
 TEST(Exports, IdenticalRegionsAreProvenOnce) {
   Model model = read_onnx(folder / "torch2.8.0_script_opset17_network.onnx");
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   ASSERT_EQ(report.count("fuse_l2_normalize"), 3U);
   EXPECT_GE(report.proofs_reused, 1U);  // two of the three normalise [batch, 4]
 }
@@ -214,7 +217,7 @@ TEST(Digits, OneNormalisationAndItsLeakyRelus) {
   Model model = original.clone();
   const std::size_t leaky = count_of(original, "LeakyRelu");
   ASSERT_GE(leaky, 1U);
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("fuse_l2_normalize"), 1U);
   const auto ops = operators_in(model);
   ASSERT_EQ(ops.size(), 1U);
@@ -225,11 +228,11 @@ TEST(Digits, OneNormalisationAndItsLeakyRelus) {
     EXPECT_EQ(choice.kind, choice.op == "L2Normalize" ? OperatorChoice::Kind::plugin : OperatorChoice::Kind::native);
     EXPECT_FALSE(choice.reason.empty());
   }
-  const VerifyReport verified = verify_models(original, model);
+  const VerifyReport verified = verify_models(default_engine(), original, model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   VerifyOptions own;
-  own.candidate_kernels = OperatorKernels::own;
-  const VerifyReport by_kernels = verify_models(original, model, own);
+  own.candidate_kernels = runtime::OperatorKernels::own;
+  const VerifyReport by_kernels = verify_models(default_engine(), original, model, own);
   EXPECT_TRUE(by_kernels.equal()) << first_difference(by_kernels);
 }
 

@@ -7,10 +7,13 @@
 #include <string>
 
 #include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using testing::HasSubstr;
 
@@ -28,9 +31,9 @@ Converted converted(const std::string& nodes, PluginMode plugins = PluginMode::a
   Converted result{original.clone(), {}};
   ConvertOptions options;
   options.plugins = plugins;
-  result.report = convert(result.model, options);
+  result.report = convert(default_engine(), result.model, options);
   for (const Rewrite& rewrite : result.report.undone) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
-  const VerifyReport verified = verify_models(original, result.model);
+  const VerifyReport verified = verify_models(default_engine(), original, result.model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   return result;
 }
@@ -61,7 +64,7 @@ TEST(FuseUpsampling, AntialiasThatShrinksStays) {
                                     "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
                                     {"y"}, 18);
   Model model = original.clone();
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_TRUE(operators_in(model).empty());
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, HasSubstr("it is antialiased, and may shrink"));
@@ -232,7 +235,7 @@ void expect_same_at(const Model& original, const Model& found, std::int64_t size
   Model before = original.clone();
   Model after = found.clone();
   for (Model* model : {&before, &after}) infer_shapes(*model, {{"x", {2, 3, size, size}}});
-  const VerifyReport verified = verify_models(before, after);
+  const VerifyReport verified = verify_models(default_engine(), before, after);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
 }
 
@@ -240,7 +243,7 @@ TEST(FrozenPyramid, BecomesOneOfAnySize) {
   for (const char* flatten : {by_channels, by_cells}) {
     const Model original = frozen_pyramid(flatten);
     Model model = original.clone();
-    const ConvertReport report = convert(model);
+    const ConvertReport report = convert(default_engine(), model);
     ASSERT_EQ(report.count("fuse_spatial_pyramid_pooling"), 1U) << flatten;
     const auto ops = operators_in(model);
     ASSERT_EQ(ops.size(), 1U);
@@ -263,7 +266,7 @@ TEST(FrozenPyramid, OfNoSizeStays) {
                            "f2 = Reshape(p2, l2)\n"
                            "y = Concat<axis=1>(f4, f2)",
                            {"y"});
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("fuse_spatial_pyramid_pooling"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, HasSubstr("not fixed"));

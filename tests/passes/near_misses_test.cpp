@@ -11,10 +11,13 @@
 
 #include "graph/onnx_io.hpp"
 #include "passes/pipeline.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 const std::filesystem::path folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "near_misses";
 
@@ -160,7 +163,7 @@ TEST(NearMisses, DoNotFuse) {
     ++files;
     Model model = read_onnx(folder / name);
     const std::size_t nodes = model.graph().node_count();
-    const ConvertReport report = convert(model);
+    const ConvertReport report = convert(default_engine(), model);
     for (const Rewrite& rewrite : report.rewrites) EXPECT_FALSE(rewrite.pass.starts_with("fuse_")) << rewrite.pass;
     EXPECT_TRUE(operators_in(model).empty());
     EXPECT_GE(model.graph().node_count() + 2, nodes);  // constants may have been folded, no more
@@ -188,7 +191,7 @@ TEST(NearMisses, SayWhyNot) {
   for (const auto& entry : manifest().at("near_misses")) {
     const auto name = entry.at("file").get<std::string>();
     Model model = read_onnx(folder / name);
-    const ConvertReport report = convert(model);
+    const ConvertReport report = convert(default_engine(), model);
     std::string found;
     for (const NearMissNote& note : report.near_misses)
       found += note.pattern + " | " + note.node + " | " + note.reason + "\n";
@@ -209,7 +212,7 @@ TEST(NearMisses, ControlsWrittenTheSameWayDoFuse) {
     ++files;
     const Model original = read_onnx(folder / name);
     Model model = original.clone();
-    const ConvertReport report = convert(model);
+    const ConvertReport report = convert(default_engine(), model);
     const bool was_native = count_of(original, "LeakyRelu") == 1;
     std::size_t fusions = 0;
     for (const Rewrite& rewrite : report.rewrites) fusions += rewrite.pass.starts_with("fuse_") ? 1 : 0;
@@ -220,7 +223,7 @@ TEST(NearMisses, ControlsWrittenTheSameWayDoFuse) {
       EXPECT_EQ(count_of(model, "LeakyRelu") + count_of(model, "Pad"), 1U);
     }
     EXPECT_EQ(operators_in(model).size(), is_native ? 0U : 1U);
-    const VerifyReport verified = verify_models(original, model);
+    const VerifyReport verified = verify_models(default_engine(), original, model);
     EXPECT_TRUE(verified.equal()) << first_difference(verified);
   }
   EXPECT_GE(files, 10U);

@@ -10,10 +10,13 @@
 #include "graft/registry.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 constexpr auto normalize_rows = R"(
 squares = Mul(x, x)
@@ -47,7 +50,7 @@ ConvertReport convert_with(Model& model, void (*run)(Rewriter&), bool prove = tr
   options.without = {"fuse_l2_normalize"};
   options.prove = prove;
   options.extra_passes = {{"mistake", "to be caught", run}};
-  return convert(model, options);
+  return convert(default_engine(), model, options);
 }
 
 TEST(Proof, WrongEpsilonIsTakenBack) {
@@ -60,7 +63,7 @@ TEST(Proof, WrongEpsilonIsTakenBack) {
   EXPECT_EQ(report.count("mistake"), 0U);
   EXPECT_TRUE(operators_in(model).empty());
   EXPECT_EQ(count_of(model, "Sqrt"), 1U);
-  EXPECT_TRUE(verify_models(original, model).equal());
+  EXPECT_TRUE(verify_models(default_engine(), original, model).equal());
 }
 
 TEST(Proof, WrongAxisIsTakenBack) {
@@ -89,7 +92,7 @@ TEST(Proof, WithoutProofTheMistakeGoesThroughAndTheReportSaysSo) {
 TEST(Proof, ASharedIntermediateIsRefused) {
   Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
                            std::string(normalize_rows) + "z = Exp(sum)\n", {"y", "z"});
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("fuse_l2_normalize"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, testing::HasSubstr("used"));
@@ -115,7 +118,7 @@ TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
                                                                .edit = [](Graph&) {}});
                              EXPECT_FALSE(done);
                            }}};
-  const ConvertReport report = convert(model, options);
+  const ConvertReport report = convert(default_engine(), model, options);
   ASSERT_EQ(report.undone.size(), 1U);
   EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("cannot be run"));
 }
@@ -125,7 +128,7 @@ TEST(Proof, UnknownPassIsRefusedByName) {
   ConvertOptions options;
   options.only = {"fuse_everything"};
   try {
-    convert(model, options);
+    convert(default_engine(), model, options);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("fuse_everything"));
@@ -137,7 +140,7 @@ TEST(Proof, PassesCanBeLeftOut) {
   Model model = make_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;
   options.without = {"fuse_l2_normalize"};
-  const ConvertReport report = convert(model, options);
+  const ConvertReport report = convert(default_engine(), model, options);
   EXPECT_EQ(count_of(model, "Sqrt"), 1U);
   for (const PassSummary& pass : report.passes) EXPECT_NE(pass.pass, "fuse_l2_normalize");
 }
@@ -195,7 +198,7 @@ ConvertReport convert_products(Model& model, void (*run)(Rewriter&), bool prove_
   options.only = {"swap"};
   options.prove_each = prove_each;
   options.extra_passes = {{"swap", "a test", run}};
-  return convert(model, options);
+  return convert(default_engine(), model, options);
 }
 
 std::vector<ProofKind> kinds_of(const ConvertReport& report) {
@@ -216,7 +219,7 @@ TEST(ProofsOfAKind, OneIsProvenAndASampleIsChecked) {
   EXPECT_EQ(report.spot_checks, 3U);
   EXPECT_EQ(report.proofs_alike, 5U);
   EXPECT_THAT(report.rewrites[2].proof, testing::HasSubstr("alike to node"));
-  EXPECT_TRUE(verify_models(original, model).equal());
+  EXPECT_TRUE(verify_models(default_engine(), original, model).equal());
 }
 
 TEST(ProofsOfAKind, EachIsProvenWhereThatIsAskedFor) {
@@ -241,7 +244,7 @@ TEST(ProofsOfAKind, OneThatFailsItsCheckHasAllOfThemProven) {
   EXPECT_EQ(report.undone.size(), 2U);
   EXPECT_EQ(report.rewrites.size(), 7U);
   EXPECT_EQ(report.proofs_alike, 0U);
-  EXPECT_TRUE(verify_models(original, model).equal());
+  EXPECT_TRUE(verify_models(default_engine(), original, model).equal());
 }
 
 }  // namespace

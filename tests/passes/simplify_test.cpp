@@ -6,10 +6,13 @@
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
 #include "passes/rewriter.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -23,14 +26,14 @@ Converted converted(const std::vector<InputSpec>& inputs, const std::string& nod
                     const std::vector<std::string>& outputs = {"y"}) {
   const Model original = make_model(inputs, nodes, outputs);
   Converted result{original.clone(), {}};
-  result.report = convert(result.model);
+  result.report = convert(default_engine(), result.model);
   result.model.graph().check();
   EXPECT_TRUE(result.report.undone.empty())
       << result.report.undone.front().pass << ": " << result.report.undone.front().proof;
-  const VerifyReport verified = verify_models(original, result.model);
+  const VerifyReport verified = verify_models(default_engine(), original, result.model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   Model again = result.model.clone();
-  const ConvertReport second = convert(again);
+  const ConvertReport second = convert(default_engine(), again);
   EXPECT_TRUE(second.rewrites.empty()) << second.rewrites.front().pass << ": " << second.rewrites.front().replacement;
   return result;
 }
@@ -89,7 +92,7 @@ TEST(SimplifyShapes, NotFromAShapeOfAnotherTensor) {
   Model model = make_model(
       {{"x", ElementType::f32, {Dim::symbol("N"), 8}}, {"z", ElementType::f32, {Dim::symbol("M"), Dim::symbol("K")}}},
       "s = Shape(z)\ny = Reshape(x, s)", {"y"});
-  convert(model);
+  convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
 }
 
@@ -99,7 +102,7 @@ TEST(SimplifyShapes, NotWhereTheReshapeDemandsASize) {
                            "s = Shape<end=1>(x)\nk = Constant<value=int64([12])>()\nd = Concat<axis=0>(s, k)\n"
                            "y = Reshape(x, d)",
                            {"y"});
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
   EXPECT_TRUE(report.undone.empty());
 }
@@ -205,7 +208,7 @@ TEST(FoldTransposes, NotWhereHeightIsOpen) {
                                "t = Transpose<perm=[0, 2, 3, 1]>(x)\nd = Constant<value=int64([-1, 60])>()\n"
                                "f = Reshape(t, d)\ny = MatMul(f, a)\n",
                            {"y"});
-  convert(model);
+  convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Transpose"), 1U);
 }
 
@@ -311,7 +314,7 @@ TEST(UnwrapPads, ThenTheConvolutionPads) {
 TEST(UnwrapPads, NotOtherAxesNorThoseThatArePadded) {
   const auto keeps_unsqueeze = [](const std::string& nodes, const std::vector<InputSpec>& inputs = image) {
     Model model = make_model(inputs, nodes, {"y"});
-    const ConvertReport report = convert(model);
+    const ConvertReport report = convert(default_engine(), model);
     EXPECT_EQ(report.count("unwrap_pads"), 0U);
     EXPECT_TRUE(report.undone.empty());
     return count_of(model, "Unsqueeze") == 1U;
@@ -330,10 +333,10 @@ TEST(UnwrapPads, NotOtherAxesNorThoseThatArePadded) {
 
 TEST(UnwrapPads, NotWhereTheVolumeIsNeeded) {
   Model model = make_model(image, wrapped(border_of_columns, "Pad(u, p, v)") + "\nz = Neg(h)", {"y", "z"});
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
   Model output = make_model(image, wrapped(border_of_columns, "Pad(u, p, v)"), {"y", "h"});
-  EXPECT_EQ(convert(output).count("unwrap_pads"), 0U);
+  EXPECT_EQ(convert(default_engine(), output).count("unwrap_pads"), 0U);
 }
 
 TEST(UnwrapPads, NotThePadsOfSomeAxes) {
@@ -341,7 +344,7 @@ TEST(UnwrapPads, NotThePadsOfSomeAxes) {
       "i = Constant<value=int64([2])>()\nb = Exp(x)\nu = Unsqueeze(b, i)\np = Constant<value=int64([1, 2, 1, 1])>()\n"
       "c = Constant<value=int64([3, 4])>()\nv = Constant<value=float(0.5)>()\nh = Pad(u, p, v, c)\ny = Squeeze(h, i)\n";
   Model model = make_model(image, nodes, {"y"}, 18);
-  const ConvertReport report = convert(model);
+  const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
   EXPECT_TRUE(report.undone.empty());
 }
@@ -351,7 +354,7 @@ TEST(UnwrapPads, OfOlderOperatorSets) {
       "b = Exp(x)\nu = Unsqueeze<axes=[2]>(b)\nh = Pad<pads=[0, 0, 0, 1, 2, 0, 0, 0, 1, 1]>(u)\n"
       "y = Squeeze<axes=[2]>(h)\n";
   Model model = make_model(image, nodes, {"y"}, 9);
-  convert(model);
+  convert(default_engine(), model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Pad"));
 }
 
@@ -371,7 +374,7 @@ TEST(MergeEqualNodes, OneOfTwoStays) {
 TEST(MergeEqualNodes, NotRandomNumbersNorOutputs) {
   Model model = make_model(
       image, "a = RandomNormalLike(x)\nb = RandomNormalLike(x)\nc = Sub(a, b)\ny = Exp(c)\nz = Exp(c)\n", {"y", "z"});
-  convert(model);
+  convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "RandomNormalLike"), 2U);
   EXPECT_EQ(count_of(model, "Exp"), 2U);
 }
@@ -382,7 +385,7 @@ TEST(MergeEqualNodes, NotWhatNobodyKnows) {
                            "a = custom::Counter(x)\nb = custom::Counter(x)\nc = Counter(x)\nd = Counter(x)\n"
                            "e = Sub(a, b)\nf = Sub(c, d)\ny = Add(e, f)\n",
                            {"y"});
-  convert(model);
+  convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Counter"), 4U);
 }
 
@@ -401,7 +404,8 @@ TEST(MergeEqualNodes, FunctionsByWhatTheyAreMadeOf) {
     add_function("Inner", random ? "y = RandomNormalLike(x)" : "y = Softmax<axis=1>(x)");
     model.graph().opset_imports["own"] = 1;
     ConvertReport report;
-    Rewriter rewriter(model, {}, report);
+    const ConvertOptions options;
+    Rewriter rewriter(default_engine(), model, options, report);
     rewriter.begin("merge_equal_nodes");
     merge_equal_nodes(rewriter);
     EXPECT_EQ(report.rewrites.size(), random ? 0U : 1U);
@@ -417,7 +421,8 @@ TEST(MergeEqualNodes, TextInAttributesIsDelimited) {
   nodes[1]->attributes.emplace("a", NodeAttribute(AttributeData(std::string("1"))));
   nodes[1]->attributes.emplace("b", NodeAttribute(AttributeData(std::string("2"))));
   ConvertReport report;
-  Rewriter rewriter(model, {}, report);
+  const ConvertOptions options;
+  Rewriter rewriter(default_engine(), model, options, report);
   rewriter.begin("merge_equal_nodes");
   merge_equal_nodes(rewriter);
   EXPECT_TRUE(report.rewrites.empty());

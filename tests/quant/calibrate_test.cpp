@@ -13,11 +13,14 @@
 
 #include "graft/error.hpp"
 #include "io/npy.hpp"
+#include "runtime/default_engine.hpp"
 #include "tests/verify/text_model.hpp"
 #include "verify/figures.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -190,7 +193,7 @@ TEST_F(Calibrating, CountsEveryTensorOfEverySample) {
   const CalibrationData data = open_calibration_data(folder_ / "x.npy", model, std::nullopt);
   EXPECT_EQ(data.count, 10);
   EXPECT_THAT(floating_tensors(model), ElementsAre("x", "a", "b", "y"));
-  const Calibration found = calibrate(model, floating_tensors(model), data, {.threads = 1});
+  const Calibration found = calibrate(default_engine(), model, floating_tensors(model), data, {.threads = 1});
   Histogram x;
   Histogram a;
   for (std::int64_t i = 0; i < 10; ++i) {
@@ -206,7 +209,7 @@ TEST_F(Calibrating, CountsEveryTensorOfEverySample) {
   EXPECT_EQ(found.tensors.at("a"), a);
   EXPECT_EQ(found.tensors.at("b").figures().lowest, 0.F);
   EXPECT_EQ(found.tensors.at("y").largest(), found.tensors.at("b").largest());
-  EXPECT_EQ(calibrate(model, floating_tensors(model), data, {.threads = 3}).tensors, found.tensors);
+  EXPECT_EQ(calibrate(default_engine(), model, floating_tensors(model), data, {.threads = 3}).tensors, found.tensors);
 }
 
 TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
@@ -223,22 +226,22 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
   options.progress = [](std::int64_t done, std::int64_t /*total*/) {
     if (done == 13) kill(getpid(), SIGKILL);
   };
-  EXPECT_EXIT((void)calibrate(model, tensors, data, options), testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EXIT((void)calibrate(default_engine(), model, tensors, data, options), testing::KilledBySignal(SIGKILL), "");
   ASSERT_TRUE(std::filesystem::exists(options.state));
   std::vector<std::int64_t> seen;
   options.progress = [&](std::int64_t done, std::int64_t /*total*/) { seen.push_back(done); };
-  const Calibration resumed = calibrate(model, tensors, data, options);
+  const Calibration resumed = calibrate(default_engine(), model, tensors, data, options);
   EXPECT_EQ(seen.front(), 13);
-  const Calibration whole = calibrate(model, tensors, data, {.threads = 1});
+  const Calibration whole = calibrate(default_engine(), model, tensors, data, {.threads = 1});
   EXPECT_EQ(resumed.tensors, whole.tensors);
   EXPECT_EQ(resumed.samples, 23);
-  EXPECT_EQ(calibrate(model, tensors, data, {.threads = 3}).tensors, whole.tensors);
+  EXPECT_EQ(calibrate(default_engine(), model, tensors, data, {.threads = 3}).tensors, whole.tensors);
 
   seen.clear();
-  EXPECT_EQ(calibrate(model, tensors, data, options).tensors, whole.tensors);
+  EXPECT_EQ(calibrate(default_engine(), model, tensors, data, options).tensors, whole.tensors);
   EXPECT_TRUE(seen.empty()) << "nothing is left to run";
   const auto refused = [&](const Model& other, const std::vector<std::string>& names, const CalibrationData& samples) {
-    return [&, names] { (void)calibrate(other, names, samples, options); };
+    return [&, names] { (void)calibrate(default_engine(), other, names, samples, options); };
   };
   EXPECT_THAT(refused(model, {"x"}, data), ThrowsMessage<Error>(HasSubstr("another choice of tensors")));
   const Model other = graft_test::model_of({{"x", ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
@@ -262,7 +265,7 @@ TEST_F(Calibrating, FoldersOfImagesNeedARecipe) {
   const CalibrationData data = open_calibration_data(folder_, model, recipe);
   EXPECT_EQ(data.count, 2);
   EXPECT_THAT(data.sample(0).at("x").dims, ElementsAre(1, 3, 8, 8));
-  EXPECT_EQ(calibrate(model, {"a"}, data, {.threads = 1}).samples, 2);
+  EXPECT_EQ(calibrate(default_engine(), model, {"a"}, data, {.threads = 1}).samples, 2);
   write_npy(folder_ / "x.npy", numbers({1, 3, 8, 8}, 1));
   EXPECT_THAT([&] { (void)open_calibration_data(folder_, model, recipe); },
               ThrowsMessage<Error>(HasSubstr("both images and arrays")));

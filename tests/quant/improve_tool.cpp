@@ -18,6 +18,7 @@
 #include "quant/fold_scales.hpp"
 #include "quant/round_adaptively.hpp"
 #include "quant/smooth.hpp"
+#include "runtime/default_engine.hpp"
 
 namespace {
 
@@ -30,7 +31,8 @@ void correct(graft::Model& model, char** arguments) {
   graft::ObserveOptions options;
   options.samples = std::strtol(arguments[6], nullptr, 10);
   const std::size_t memory = std::strtoul(arguments[7], nullptr, 10);
-  for (const auto& layer : graft::correct_bias(model, reference, open_data(arguments[5], reference), options, memory)) {
+  for (const auto& layer : graft::correct_bias(graft::runtime::default_engine(), model, reference,
+                                               open_data(arguments[5], reference), options, memory)) {
     std::printf("%s %s: %g %g %g\n", layer.layer.c_str(), layer.tensor.c_str(), layer.mean, layer.largest,
                 layer.deviation);
   }
@@ -40,7 +42,8 @@ void smooth(graft::Model& model, int count, char** arguments) {
   graft::SmoothOptions options;
   options.alpha = std::strtod(arguments[5], nullptr);
   options.convolutions = count == 7;
-  for (const graft::Smoothed& tensor : graft::smooth(model, open_data(arguments[4], model), options)) {
+  for (const graft::Smoothed& tensor :
+       graft::smooth(graft::runtime::default_engine(), model, open_data(arguments[4], model), options)) {
     std::printf("%s, %zu layers: %g to %g %s\n", tensor.tensor.c_str(), tensor.layers.size(), tensor.smallest,
                 tensor.largest, tensor.why_not.c_str());
   }
@@ -50,7 +53,8 @@ void round(graft::Model& model, char** arguments) {
   const graft::Model reference = graft::read_onnx(arguments[4]);
   graft::RoundOptions options;
   options.rows = std::strtol(arguments[6], nullptr, 10);
-  for (const auto& layer : graft::round_adaptively(model, reference, open_data(arguments[5], reference), options)) {
+  for (const auto& layer : graft::round_adaptively(graft::runtime::default_engine(), model, reference,
+                                                   open_data(arguments[5], reference), options)) {
     std::printf("%s: %zu of %zu, %g to %g %s\n", layer.layer.c_str(), layer.changed, layer.weights, layer.before,
                 layer.after, layer.why_not.c_str());
   }

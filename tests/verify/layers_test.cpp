@@ -7,10 +7,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/default_engine.hpp"
 #include "text_model.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using graft_test::model_of;
 using testing::ElementsAre;
@@ -26,7 +29,7 @@ TEST(Layers, FindsTheNodeWithAnyAmountOfMemory) {
   for (const std::int64_t memory : {std::int64_t{1}, std::int64_t{100}, std::int64_t{1} << 28}) {
     LayerOptions options;
     options.memory = memory;
-    const LayerReport report = compare_layers(chain("c = Abs(b)"), chain(wrong), options);
+    const LayerReport report = compare_layers(default_engine(), chain("c = Abs(b)"), chain(wrong), options);
     ASSERT_TRUE(report.first.has_value()) << memory;
     EXPECT_EQ(report.layers[report.first->layer].candidate, "c");
     EXPECT_THAT(report.first->why, HasSubstr("1.01 times the reference"));
@@ -45,8 +48,9 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
   const auto sum = [&](const std::string& c, const std::string& d) {
     return model_of({{"x", ElementType::f32, {2, 4}}}, step + c + "\n" + d, {"d"});
   };
-  const LayerReport report = compare_layers(
-      sum("c = Tanh(x)", "d = Tanh(c)"), sum("c0 = Tanh(x)\nc = Add(c0, s)", "d0 = Tanh(c)\nd = Add(d0, s)"), options);
+  const LayerReport report =
+      compare_layers(default_engine(), sum("c = Tanh(x)", "d = Tanh(c)"),
+                     sum("c0 = Tanh(x)\nc = Add(c0, s)", "d0 = Tanh(c)\nd = Add(d0, s)"), options);
   EXPECT_FALSE(report.first.has_value());
   ASSERT_NE(report.first_different(), nullptr);
   EXPECT_EQ(report.first_different()->candidate, "d");
@@ -69,7 +73,7 @@ TEST(Layers, MovedTranspositionsShowInTheDimensions) {
       "t = Transpose<perm=[0, 3, 1, 2]>(x)\na = Div(t, three)\nb = Mul(t, third)\nd = Sub(b, a)\nn = Mul(d, much)\n"
       "pads = Constant<value=int64([0, 0, 1, 1, 0, 0, 1, 1])>()\np = Pad<mode=\"reflect\">(n, pads)\n"
       "q = Tanh(p)\ny = Transpose<perm=[0, 2, 3, 1]>(q)");
-  const LayerReport report = compare_layers(reference, candidate);
+  const LayerReport report = compare_layers(default_engine(), reference, candidate);
   EXPECT_TRUE(report.equal());
   EXPECT_FALSE(report.first) << report.first->why;
   for (const LayerComparison& layer : report.layers) {
@@ -88,7 +92,7 @@ TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
   for (const double some : {0.0, 1.0}) {
     LayerOptions options;
     options.data.push_back({{"x", TensorData::from_numbers(ElementType::f32, {6}, {0, some, 0, some, some, 0})}});
-    const LayerReport report = compare_layers(reference, candidate, options);
+    const LayerReport report = compare_layers(default_engine(), reference, candidate, options);
     EXPECT_TRUE(report.equal());
     EXPECT_FALSE(report.first) << report.first->why;
     for (const LayerComparison& layer : report.layers) {
@@ -99,7 +103,8 @@ TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
 
 TEST(Layers, NoPartnerForAnInputIsAProblem) {
   const Model two = model_of({{"x", ElementType::f32, {2}}, {"z", ElementType::f32, {2}}}, "y = Add(x, z)", {"y"});
-  const LayerReport report = compare_layers(model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);
+  const LayerReport report =
+      compare_layers(default_engine(), model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);
   EXPECT_THAT(report.problems, ElementsAre(HasSubstr("no input 'z'")));
   EXPECT_FALSE(report.equal());
 }
@@ -116,7 +121,7 @@ TEST(Layers, AnF16CandidateIsRoundedInside) {
   LayerOptions options;
   options.data.push_back(
       {{"x", TensorData::from_numbers(ElementType::f32, {1, 8}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 3})}});
-  const LayerReport report = compare_layers(reference, candidate, options);
+  const LayerReport report = compare_layers(default_engine(), reference, candidate, options);
   ASSERT_TRUE(report.first.has_value());
   const LayerComparison& layer = report.layers[report.first->layer];
   EXPECT_EQ(layer.candidate, "b");

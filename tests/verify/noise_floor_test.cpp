@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <random>
 
+#include "runtime/default_engine.hpp"
 #include "text_model.hpp"
 #include "verify/input_ranges.hpp"
 #include "verify/layers.hpp"
@@ -20,6 +21,8 @@
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using graft_test::model_of;
 using testing::HasSubstr;
@@ -147,11 +150,11 @@ struct Scale {
 
 Scale scale_of(const Model& model, std::size_t seeds) {
   Scale scale;
-  NoisyModel noisy(model, {});
-  CpuModel still(model);
+  NoisyModel noisy(default_engine(), model, {});
+  const std::unique_ptr<runtime::CompiledModel> still = default_engine().compile(model);
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const TensorMap inputs = make_inputs(model, {.seed = seed});
-    const TensorData expected = still.run(inputs).at("y");
+    const TensorData expected = still->run(inputs).at("y");
     NoiseFloor floor;
     noisy.run(inputs, [&](const TensorMap& moved) { floor.add(expected, moved.at("y")); });
     EXPECT_EQ(floor.runs(), NoisyModel::draws);
@@ -169,7 +172,8 @@ TEST(NoiseFloor, TwoHundredBadlyConditionedNetworks) {
     const Forms forms = Writer(seed).write();
     const Model reference = network(forms.reference);
     const VerifyOptions options{.seeds = seeds};
-    const VerifyReport same = verify_models(reference, network(forms.candidate + "y = Identity(last)"), options);
+    const VerifyReport same =
+        verify_models(default_engine(), reference, network(forms.candidate + "y = Identity(last)"), options);
     EXPECT_TRUE(same.equal()) << "seed " << seed << ": " << same.outputs.at(0).worst.to_string() << "\n"
                               << forms.reference << "\n"
                               << forms.candidate;
@@ -181,7 +185,7 @@ TEST(NoiseFloor, TwoHundredBadlyConditionedNetworks) {
     std::array<double, channels> shift{};
     shift.at(seed % channels) = fault;
     const VerifyReport other = verify_models(
-        reference,
+        default_engine(), reference,
         network(forms.candidate + fmt::format("shift = Constant<value=float([{:.9g}, {:.9g}, {:.9g}])>()\n"
                                               "dims = Constant<value=int64([1, 3, 1, 1])>()\n"
                                               "shifted = Reshape(shift, dims)\ny = Add(last, shifted)",
@@ -207,13 +211,13 @@ TEST(NoiseFloor, OnePercentOfOneChannelIsFoundBesideABadOne) {
   const Model candidate = network(std::string(one_bad_channel) +
                                   "fault = Constant<value=float([1.0, 1.01, 1.0])>()\nfaults = Reshape(fault, dims)\n"
                                   "y = Mul(n, faults)");
-  const VerifyReport report = verify_models(reference, candidate);
+  const VerifyReport report = verify_models(default_engine(), reference, candidate);
   EXPECT_FALSE(report.equal());
   ASSERT_TRUE(report.outputs.at(0).floor);
   EXPECT_TRUE(report.outputs.at(0).floor->says_little());
   EXPECT_EQ(report.outputs.at(0).worst.first_index.at(1), 1) << report.outputs.at(0).worst.to_string();
 
-  const LayerReport layers = compare_layers(reference, candidate);
+  const LayerReport layers = compare_layers(default_engine(), reference, candidate);
   ASSERT_TRUE(layers.first);
   EXPECT_EQ(layers.layers.at(layers.first->layer).candidate, "y");
 }
@@ -223,12 +227,13 @@ TEST(NoiseFloor, ProofsAllowWhatRoundingMakesOfTheOriginal) {
   const std::string original =
       "c = Constant<value=float(1000.0)>()\na = Add(x, c)\ns = Mul(a, a)\nc2 = Constant<value=float(1000000.0)>()\n"
       "d = Sub(s, c2)\ntwo_c = Constant<value=float(2000.0)>()\ne = Mul(x, two_c)\ny = Sub(d, e)";
-  const ProofResult same = prove_region(network(original), network("y = Mul(x, x)"));
+  const ProofResult same = prove_region(default_engine(), network(original), network("y = Mul(x, x)"));
   EXPECT_TRUE(same.proven) << same.text;
   EXPECT_GT(same.within_noise, 0U) << same.text;
   EXPECT_THAT(same.text, HasSubstr("badly conditioned"));
   const ProofResult other =
-      prove_region(network(original), network("s = Mul(x, x)\nten = Constant<value=float(10.0)>()\ny = Add(s, ten)"));
+      prove_region(default_engine(), network(original),
+                   network("s = Mul(x, x)\nten = Constant<value=float(10.0)>()\ny = Add(s, ten)"));
   EXPECT_FALSE(other.proven) << other.text;
 }
 
@@ -246,7 +251,8 @@ TEST(NoiseFloor, LayersAreJudgedByIt) {
     std::string candidate = forms.reference;
     candidate.replace(candidate.find("127.5"), 5, "0.00784313725490196");
     candidate.replace(candidate.find("Div(image"), 3, "Mul");
-    const LayerReport report = compare_layers(network(forms.reference + tail), network(candidate + tail));
+    const LayerReport report =
+        compare_layers(default_engine(), network(forms.reference + tail), network(candidate + tail));
     EXPECT_TRUE(report.equal()) << scale;
     EXPECT_FALSE(report.first) << scale << ": " << (report.first ? report.first->why : "");
   }
@@ -257,15 +263,16 @@ TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
   const std::string nodes =
       "third = Constant<value=float(3.0)>()\na = Div(x, third)\nb = Mul(x, inverse)\nd = Sub(a, b)\n"
       "y = ArgMax<axis=1>(d)";
-  const VerifyReport report = verify_models(network("inverse = Constant<value=float(0.33333331)>()\n" + nodes),
-                                            network("inverse = Constant<value=float(0.33333334)>()\n" + nodes));
+  const VerifyReport report =
+      verify_models(default_engine(), network("inverse = Constant<value=float(0.33333331)>()\n" + nodes),
+                    network("inverse = Constant<value=float(0.33333334)>()\n" + nodes));
   EXPECT_TRUE(report.equal()) << report.outputs.at(0).worst.to_string();
   // Where nothing is close, another index is another result.
   const VerifyReport other =
-      verify_models(network("y = ArgMax<axis=1>(x)"), network("m = Neg(x)\ny = ArgMax<axis=1>(m)"));
+      verify_models(default_engine(), network("y = ArgMax<axis=1>(x)"), network("m = Neg(x)\ny = ArgMax<axis=1>(m)"));
   EXPECT_FALSE(other.equal());
   const VerifyReport counted =
-      verify_models(network("f = Floor(x)\ny = Identity(f)"),
+      verify_models(default_engine(), network("f = Floor(x)\ny = Identity(f)"),
                     network("f = Floor(x)\none = Constant<value=float(1.0)>()\ny = Add(f, one)"));
   EXPECT_FALSE(counted.equal());
 }
@@ -291,19 +298,19 @@ constexpr double middle_of_sums = 480000.03125;
 
 TEST(NoiseFloor, SelectionsAreComparedWithinWhatTheDrawsShow) {
   const Model reference = selection(sums, middle_of_sums);
-  const VerifyReport same = verify_models(reference, selection(sums_by_means, middle_of_sums));
+  const VerifyReport same = verify_models(default_engine(), reference, selection(sums_by_means, middle_of_sums));
   EXPECT_TRUE(same.equal()) << same.outputs.at(0).worst.to_string();
   ASSERT_TRUE(same.outputs.at(0).worst.selection) << "rounding did not change what is selected";
   EXPECT_GT(same.outputs.at(0).worst.within_noise, 0);
   EXPECT_THAT(same.outputs.at(0).worst.to_string(), HasSubstr("compared without their order"));
-  EXPECT_TRUE(compare_layers(reference, selection(sums_by_means, middle_of_sums)).equal());
+  EXPECT_TRUE(compare_layers(default_engine(), reference, selection(sums_by_means, middle_of_sums)).equal());
 
   const std::string negative = "n = Neg(x)\nlarge = Add(n, c)\nscores = ReduceSum<keepdims=0>(large, axes)\n";
   for (const Model& other :
        {selection(sums, 1e9), selection(negative, middle_of_sums), selection(sums_by_means, middle_of_sums - 1)}) {
-    const VerifyReport report = verify_models(reference, other);
+    const VerifyReport report = verify_models(default_engine(), reference, other);
     EXPECT_FALSE(report.equal()) << report.outputs.at(0).worst.to_string();
-    EXPECT_FALSE(compare_layers(reference, other).equal());
+    EXPECT_FALSE(compare_layers(default_engine(), reference, other).equal());
   }
 }
 
@@ -324,8 +331,8 @@ TEST(NoiseFloor, AsManyOthersAreNotTheSameSelection) {
 }
 
 TEST(NoiseFloor, OtherDimensionsProveNothing) {
-  const ProofResult result =
-      prove_region(selection(sums, middle_of_sums, 4096), selection(sums_by_means, middle_of_sums, 4096));
+  const ProofResult result = prove_region(default_engine(), selection(sums, middle_of_sums, 4096),
+                                          selection(sums_by_means, middle_of_sums, 4096));
   EXPECT_FALSE(result.proven) << result.text;
   EXPECT_THAT(result.text, HasSubstr("dimensions differ"));
 }

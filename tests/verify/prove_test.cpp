@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/default_engine.hpp"
 #include "text_model.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using graft_test::model_of;
 using testing::HasSubstr;
@@ -22,8 +25,8 @@ constexpr const char* normalize_max =
     "m = Max(t, bound)\nr = Sqrt(m)\ni = Reciprocal(r)\ny = Mul(x, i)";
 
 TEST(Proof, AcceptsWhatIsTheSame) {
-  const ProofResult result =
-      prove_region(region(normalize_max), region("y = graft::L2Normalize<axes=[1], epsilon=1e-12>(x)"));
+  const ProofResult result = prove_region(default_engine(), region(normalize_max),
+                                          region("y = graft::L2Normalize<axes=[1], epsilon=1e-12>(x)"));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GE(result.trials, 80U);  // 4 sizes, 13 sets of numbers, both kernels, of which some may be skipped
   EXPECT_EQ(result.skipped, 0U);
@@ -38,6 +41,7 @@ TEST(Proof, AcceptsLeakyForms) {
     const std::string constant = type == ElementType::f32 ? "float(0.1)" : "float16(0.1)";
     const std::string alpha = type == ElementType::f32 ? "0.1" : "0.0999755859375";
     const ProofResult result = prove_region(
+        default_engine(),
         region("a = Constant<value=" + constant + ">()\nb = Mul(x, a)\ny = Max(x, b)", {Dim::symbol("n"), 5}, type),
         region("y = graft::LeakyReLU<alpha=" + alpha + ">(x)", {Dim::symbol("n"), 5}, type));
     EXPECT_TRUE(result.proven) << result.text;
@@ -52,7 +56,7 @@ struct Wrong {
 class WrongRewrite : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongRewrite, IsFound) {
-  const ProofResult result = prove_region(region(normalize_max), region(GetParam().after));
+  const ProofResult result = prove_region(default_engine(), region(normalize_max), region(GetParam().after));
   EXPECT_FALSE(result.proven) << GetParam().why << ": " << result.text;
   EXPECT_THAT(result.text, HasSubstr("output 'y' with x: ["));
   EXPECT_GT(result.worst.mismatched, 0);
@@ -71,32 +75,34 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"y = Identity(x)", "nothing normalised"}));
 
 TEST(Proof, FindsASlopeThatDiffersLittle) {
-  const ProofResult result =
-      prove_region(region("y = LeakyRelu<alpha=0.1>(x)"), region("y = graft::LeakyReLU<alpha=0.10001>(x)"));
+  const ProofResult result = prove_region(default_engine(), region("y = LeakyRelu<alpha=0.1>(x)"),
+                                          region("y = graft::LeakyReLU<alpha=0.10001>(x)"));
   EXPECT_FALSE(result.proven);
 }
 
 TEST(Proof, SaysWhichKernelIsWrong) {
   // Of rank 2 the function's ReduceSum runs over axis 1; a wrong shape is refused by both.
-  const ProofResult result = prove_region(region("y = Neg(x)"), region("y = graft::LeakyReLU<alpha=-1.0>(x)"));
+  const ProofResult result =
+      prove_region(default_engine(), region("y = Neg(x)"), region("y = graft::LeakyReLU<alpha=-1.0>(x)"));
   EXPECT_FALSE(result.proven);
   EXPECT_THAT(result.text,
               testing::AnyOf(HasSubstr("(operators as functions)"), HasSubstr("(operators' own kernels)")));
 }
 
 TEST(Proof, NeedsTheSameTypeAndShape) {
-  EXPECT_THAT(prove_region(region("y = Identity(x)"), region("y = Cast<to=float16>(x)")).text,
+  EXPECT_THAT(prove_region(default_engine(), region("y = Identity(x)"), region("y = Cast<to=float16>(x)")).text,
               HasSubstr("becomes f16; it was f32"));
-  EXPECT_THAT(
-      prove_region(region("y = Identity(x)"), region("a = Constant<value_ints=[-1]>()\ny = Reshape(x, a)")).text,
-      HasSubstr("dimensions differ"));
+  EXPECT_THAT(prove_region(default_engine(), region("y = Identity(x)"),
+                           region("a = Constant<value_ints=[-1]>()\ny = Reshape(x, a)"))
+                  .text,
+              HasSubstr("dimensions differ"));
 }
 
 TEST(Proof, SkipsSizesThatDoNotFitTogether) {
   const std::vector<graft_test::Input> inputs{{"a", ElementType::f32, {unknown_dim(), 4}},
                                               {"b", ElementType::f32, {unknown_dim(), 4}}};
-  const ProofResult result =
-      prove_region(model_of(inputs, "y = Add(a, b)", {"y"}), model_of(inputs, "y = Add(b, a)", {"y"}));
+  const ProofResult result = prove_region(default_engine(), model_of(inputs, "y = Add(a, b)", {"y"}),
+                                          model_of(inputs, "y = Add(b, a)", {"y"}));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GT(result.skipped, 0U);
   EXPECT_GT(result.trials, 0U);
@@ -110,14 +116,14 @@ TEST(Proof, LetsNoSizeShrinkToWhatIsMostlyRounding) {
                      {"b", ElementType::f32, {1024}}},
                     nodes, {"y"});
   };
-  const ProofResult result =
-      prove_region(deep("y = InstanceNormalization(x, s, b)"), deep("y = graft::InstanceNorm(x, s, b)"));
+  const ProofResult result = prove_region(default_engine(), deep("y = InstanceNormalization(x, s, b)"),
+                                          deep("y = graft::InstanceNorm(x, s, b)"));
   EXPECT_TRUE(result.proven) << result.text;
 }
 
 TEST(Proof, RunsLargeFixedSizesOnSmallerOnes) {
   const auto image = [](const std::string& nodes) { return region(nodes, {1, 200, 200, 3}); };
-  const ProofResult result = prove_region(image("t = Transpose<perm=[0, 3, 1, 2]>(x)\ny = Relu(t)"),
+  const ProofResult result = prove_region(default_engine(), image("t = Transpose<perm=[0, 3, 1, 2]>(x)\ny = Relu(t)"),
                                           image("r = Relu(x)\ny = Transpose<perm=[0, 3, 1, 2]>(r)"));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GE(result.trials, 40U) << "smaller sizes as well";
@@ -128,36 +134,40 @@ TEST(Proof, CountsAtTheFixedSizesAlone) {
   const std::string begin =
       "b = Constant<value_ints=[0]>()\ne = Constant<value_ints=[100]>()\n"
       "a = Constant<value_ints=[1]>()\n";
-  const ProofResult cut = prove_region(image("y = Identity(x)"), image(begin + "y = Slice(x, b, e, a)"));
+  const ProofResult cut =
+      prove_region(default_engine(), image("y = Identity(x)"), image(begin + "y = Slice(x, b, e, a)"));
   EXPECT_FALSE(cut.proven) << "the same on all smaller images, and on none of 200 rows: " << cut.text;
   const std::string mean = "y = ReduceMean<axes=[1, 2], keepdims=0>(x)";
   const std::string sum =
       "a = Constant<value_ints=[1, 2]>()\ns = ReduceSum<keepdims=0>(x, a)\n"
       "n = Constant<value=float(40000.0)>()\ny = Div(s, n)";
-  const ProofResult only_there = prove_region(image(mean), image(sum));
+  const ProofResult only_there = prove_region(default_engine(), image(mean), image(sum));
   EXPECT_TRUE(only_there.proven) << "the same at the fixed sizes, and on no smaller image: " << only_there.text;
 }
 
 TEST(Proof, IsNotGivenWhereNothingRuns) {
-  const ProofResult refused = prove_region(region("y = strange::Unheard(x)"), region("y = Identity(x)"));
+  const ProofResult refused =
+      prove_region(default_engine(), region("y = strange::Unheard(x)"), region("y = Identity(x)"));
   EXPECT_FALSE(refused.proven);
   EXPECT_THAT(refused.text, HasSubstr("the original cannot be run"));
-  const ProofResult worse = prove_region(region("y = Identity(x)"), region("y = strange::Unheard(x)"));
+  const ProofResult worse =
+      prove_region(default_engine(), region("y = Identity(x)"), region("y = strange::Unheard(x)"));
   EXPECT_FALSE(worse.proven);
   EXPECT_THAT(worse.text, HasSubstr("the rewrite cannot be run"));
 }
 
 TEST(Proof, NeedsTheSameNames) {
-  EXPECT_THROW((void)prove_region(region("y = Neg(x)"), model_of({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
+  EXPECT_THROW((void)prove_region(default_engine(), region("y = Neg(x)"),
+                                  model_of({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
                Error);
 }
 
 TEST(Proof, TakesAToleranceOfTheCaller) {
   const Model before = region("y = LeakyRelu<alpha=0.1>(x)");
   const Model after = region("y = graft::LeakyReLU<alpha=0.101>(x)");
-  EXPECT_FALSE(prove_region(before, after).proven);
+  EXPECT_FALSE(prove_region(default_engine(), before, after).proven);
   EXPECT_TRUE(
-      prove_region(before, after,
+      prove_region(default_engine(), before, after,
                    {.seed = 5, .seeds = 1, .tolerance = Tolerance{.relative = 0.02, .absolute = 0, .of_largest = 0}})
           .proven);
 }

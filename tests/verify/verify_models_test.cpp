@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/default_engine.hpp"
 #include "text_model.hpp"
 #include "verify/layers.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using graft_test::model_of;
 using testing::ElementsAre;
@@ -29,8 +32,8 @@ TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
     EXPECT_EQ(done, ++calls);
     EXPECT_EQ(total, 3U);
   };
-  const VerifyReport report =
-      verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("b = Exp(x)\na = Neg(x)", {"b", "a"}), options);
+  const VerifyReport report = verify_models(default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}),
+                                            with("b = Exp(x)\na = Neg(x)", {"b", "a"}), options);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.problems, IsEmpty());
   EXPECT_EQ(report.runs, 3U);
@@ -43,18 +46,18 @@ TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
 }
 
 TEST(VerifyModels, PairsByOrderWhereNamesDiffer) {
-  const VerifyReport report =
-      verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));
+  const VerifyReport report = verify_models(default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}),
+                                            with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));
   EXPECT_TRUE(report.equal());
   EXPECT_EQ(report.outputs[1].candidate_name, "d");
   const Model other = model_of({{"input", ElementType::f32, {batch, 4}}}, "a = Neg(input)\nb = Exp(input)", {"a", "b"});
-  EXPECT_TRUE(verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), other).equal());
+  EXPECT_TRUE(verify_models(default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), other).equal());
 }
 
 TEST(VerifyModels, EightBitIntegersMayDifferByOneWhereTheyWereRounded) {
   const auto off_by_one = [](const std::string& to_int8) {
     return verify_models(
-        with("floor = Floor(x)\n" + to_int8, {"y"}),
+        default_engine(), with("floor = Floor(x)\n" + to_int8, {"y"}),
         with("one = Constant<value=float(1.0)>()\nlow = Floor(x)\nfloor = Add(low, one)\n" + to_int8, {"y"}));
   };
   const std::string quantise = "scale = Constant<value=float(1.0)>()\nzero = Constant<value=int8(0)>()\n";
@@ -68,7 +71,7 @@ TEST(VerifyModels, EightBitIntegersMayDifferByOneWhereTheyWereRounded) {
 TEST(VerifyModels, AQuantisedCandidateIsJudgedAsAWhole) {
   const auto rounded_to = [](const std::string& step, const VerifyOptions& options) {
     return verify_models(
-        with("y = Neg(x)", {"y"}),
+        default_engine(), with("y = Neg(x)", {"y"}),
         with("scale = Constant<value=float(" + step + ")>()\nzero = Constant<value=int8(0)>()\n" +
                  "q = QuantizeLinear(x, scale, zero)\nd = DequantizeLinear(q, scale, zero)\n" + "y = Neg(d)",
              {"y"}),
@@ -90,8 +93,9 @@ TEST(VerifyModels, AQuantisedCandidateIsJudgedAsAWhole) {
 }
 
 TEST(VerifyModels, ReportsTheOutputThatDiffers) {
-  const VerifyReport report = verify_models(with("a = Neg(x)\nb = LeakyRelu<alpha=0.1>(x)", {"a", "b"}),
-                                            with("a = Neg(x)\nb = LeakyRelu<alpha=0.11>(x)", {"a", "b"}));
+  const VerifyReport report =
+      verify_models(default_engine(), with("a = Neg(x)\nb = LeakyRelu<alpha=0.1>(x)", {"a", "b"}),
+                    with("a = Neg(x)\nb = LeakyRelu<alpha=0.11>(x)", {"a", "b"}));
   EXPECT_FALSE(report.equal());
   EXPECT_TRUE(report.outputs[0].equal());
   EXPECT_FALSE(report.outputs[1].equal());
@@ -99,9 +103,9 @@ TEST(VerifyModels, ReportsTheOutputThatDiffers) {
   EXPECT_NEAR(report.outputs[1].worst.max_relative, 0.1, 1e-4);
   VerifyOptions generous;
   generous.relative = 0.2;
-  EXPECT_TRUE(
-      verify_models(with("a = LeakyRelu<alpha=0.1>(x)", {"a"}), with("a = LeakyRelu<alpha=0.11>(x)", {"a"}), generous)
-          .equal());
+  EXPECT_TRUE(verify_models(default_engine(), with("a = LeakyRelu<alpha=0.1>(x)", {"a"}),
+                            with("a = LeakyRelu<alpha=0.11>(x)", {"a"}), generous)
+                  .equal());
 }
 
 TEST(VerifyModels, UsesDataThatItIsGiven) {
@@ -110,20 +114,21 @@ TEST(VerifyModels, UsesDataThatItIsGiven) {
                   {{"x", TensorData::from_numbers(ElementType::f32, {1, 4}, {1, 2, -3, 4})}}};
   const Model reference = with("a = Relu(x)", {"a"});
   const Model candidate = with("a = Identity(x)", {"a"});
-  const VerifyReport report = verify_models(reference, candidate, options);
+  const VerifyReport report = verify_models(default_engine(), reference, candidate, options);
   EXPECT_EQ(report.runs, 2U);
   EXPECT_EQ(report.outputs[0].failed_runs, 1U);
   EXPECT_EQ(report.outputs[0].worst_run, 1U);
   EXPECT_THAT(report.outputs[0].worst.first_index, ElementsAre(0, 2));
   options.data.pop_back();
-  EXPECT_TRUE(verify_models(reference, candidate, options).equal());
+  EXPECT_TRUE(verify_models(default_engine(), reference, candidate, options).equal());
   options.data[0]["z"] = options.data[0]["x"];
-  EXPECT_THAT([&] { (void)verify_models(reference, candidate, options); },
+  EXPECT_THAT([&] { (void)verify_models(default_engine(), reference, candidate, options); },
               testing::ThrowsMessage<Error>(HasSubstr("no input 'z'")));
 }
 
 TEST(VerifyModels, SaysWhatOneModelLacks) {
-  const VerifyReport report = verify_models(with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("a = Neg(x)", {"a"}));
+  const VerifyReport report =
+      verify_models(default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), with("a = Neg(x)", {"a"}));
   EXPECT_FALSE(report.equal());
   EXPECT_THAT(report.problems, ElementsAre("the candidate has no output 'b'"));
   EXPECT_EQ(report.outputs.size(), 1U);
@@ -132,7 +137,7 @@ TEST(VerifyModels, SaysWhatOneModelLacks) {
 
 TEST(VerifyModels, SaysThatInputsDiffer) {
   const Model half = model_of({{"x", ElementType::f16, {batch, 4}}}, "a = Neg(x)", {"a"});
-  const VerifyReport report = verify_models(with("a = Neg(x)", {"a"}), half);
+  const VerifyReport report = verify_models(default_engine(), with("a = Neg(x)", {"a"}), half);
   EXPECT_FALSE(report.equal());
   EXPECT_EQ(report.runs, 0U);
   EXPECT_THAT(report.problems,
@@ -140,7 +145,7 @@ TEST(VerifyModels, SaysThatInputsDiffer) {
 }
 
 TEST(VerifyModels, SaysThatTypesAndShapesOfOutputsDiffer) {
-  const VerifyReport report = verify_models(with("a = Neg(x)\nb = Neg(x)", {"a", "b"}),
+  const VerifyReport report = verify_models(default_engine(), with("a = Neg(x)\nb = Neg(x)", {"a", "b"}),
                                             with("n = Neg(x)\na = Cast<to=float16>(n)\nb = Transpose(n)", {"a", "b"}));
   EXPECT_FALSE(report.equal());
   EXPECT_EQ(report.outputs[0].worst.to_string(), "element types differ: f32 in the reference, f16 in the candidate");
@@ -151,7 +156,7 @@ TEST(VerifyModels, SaysThatTypesAndShapesOfOutputsDiffer) {
 TEST(VerifyModels, FindsASizeThatTheModelRunsWith) {
   const Model model = model_of({{"x", ElementType::f32, {batch, 1, Dim::symbol("h"), Dim::symbol("w")}}},
                                "a = MaxPool<kernel_shape=[40, 40]>(x)", {"a"});
-  const VerifyReport report = verify_models(model, model);
+  const VerifyReport report = verify_models(default_engine(), model, model);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 1, 64, 64]"));
 }
@@ -162,17 +167,17 @@ TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
                                "axis = Constant<value_int=1>()\nsums = CumSum(mask, axis)\nplaces = Mul(sums, mask)\n"
                                "y = Gather(table, places)",
                                {"y"});
-  const VerifyReport report = verify_models(model, model);
+  const VerifyReport report = verify_models(default_engine(), model, model);
   EXPECT_TRUE(report.equal());
   ASSERT_TRUE(report.narrowed.contains("mask"));
   EXPECT_EQ(report.narrowed.at("mask").highest, 1);
   EXPECT_EQ(report.narrowed.size(), 1U);
-  const LayerReport layers = compare_layers(model, model);
+  const LayerReport layers = compare_layers(default_engine(), model, model);
   EXPECT_TRUE(layers.equal());
   EXPECT_TRUE(layers.narrowed.contains("mask"));
   VerifyOptions given;
   given.ranges["mask"] = {.lowest = 0, .highest = 3, .why = ""};
-  EXPECT_THAT([&] { (void)verify_models(model, model, given); },
+  EXPECT_THAT([&] { (void)verify_models(default_engine(), model, model, given); },
               ThrowsMessage<Error>(HasSubstr("an index lies outside of the tensor")));
 }
 

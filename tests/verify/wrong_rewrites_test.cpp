@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "graph/shape_inference.hpp"
+#include "runtime/default_engine.hpp"
 #include "text_model.hpp"
 #include "verify/prove.hpp"
 
 namespace graft {
 namespace {
+
+using runtime::default_engine;
 
 using graft_test::Input;
 using graft_test::model_of;
@@ -220,14 +223,14 @@ TEST_P(WrongRewrites, AreFound) {
   Model before = model_of(test.inputs, test.before, {"y"});
   infer_shapes(before);
   if (!test.right.empty()) {
-    const ProofResult right = prove_region(before, model_of(test.inputs, test.right, {"y"}));
+    const ProofResult right = prove_region(default_engine(), before, model_of(test.inputs, test.right, {"y"}));
     EXPECT_TRUE(right.proven) << right.text;
   }
   for (const std::string& wrong : test.wrong) {
     // As in a region that a pass edits, the output is declared to be what it was.
     Model after = model_of(test.inputs, wrong, {"y"});
     after.graph().outputs()[0]->type = before.graph().outputs()[0]->type;
-    const ProofResult result = prove_region(before, after);
+    const ProofResult result = prove_region(default_engine(), before, after);
     EXPECT_FALSE(result.proven) << wrong << ": " << result.text;
     EXPECT_THAT(result.text, testing::Not(testing::HasSubstr("cannot be run"))) << wrong;
   }

@@ -1,5 +1,5 @@
 // Cuts are looked for along the order of the operations: where one tensor alone is made before and read after.
-#include "adapters/openvino/segments.hpp"
+#include "runtime/openvino/segments.hpp"
 
 #include <algorithm>
 #include <openvino/op/constant.hpp>

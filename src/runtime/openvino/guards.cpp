@@ -1,5 +1,5 @@
 // Each fault was found by ONNX's own tests of the operators (tests/import/test_onnx_backend.py).
-#include "adapters/openvino/guards.hpp"
+#include "runtime/openvino/guards.hpp"
 
 #include <fmt/format.h>
 

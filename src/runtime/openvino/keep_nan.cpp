@@ -1,5 +1,5 @@
-// Each fault was found by the operators' results beside ONNX Runtime's (tests/adapters/openvino/test_not_finite.py).
-#include "adapters/openvino/keep_nan.hpp"
+// Each fault was found by the operators' results beside ONNX Runtime's (tests/runtime/openvino/test_not_finite.py).
+#include "runtime/openvino/keep_nan.hpp"
 
 #include <cstdint>
 #include <functional>

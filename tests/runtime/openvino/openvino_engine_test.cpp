@@ -1,5 +1,5 @@
 // Rules of the CPU engine; that its numbers are right is tested against ONNX Runtime in test_against_onnxruntime.py.
-#include "adapters/openvino/cpu_engine.hpp"
+#include "runtime/openvino/openvino_engine.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,17 +61,18 @@ std::vector<double> numbers_of(const TensorMap& tensors, const std::string& name
 const Dim batch = Dim::symbol("batch");
 
 TEST(CpuEngine, ReturnsEveryOutputInItsDeclaredType) {
-  CpuModel model(model_of({{"x", ElementType::f32, {batch, 3}}},
-                          "big = ArgMax<axis=1, keepdims=0>(x)\n"
-                          "half = Cast<to=float16>(x)\n"
-                          "brain = Cast<to=bfloat16>(x)\n"
-                          "byte = Cast<to=int8>(x)\n"
-                          "half32 = Cast<to=float>(half)\n"
-                          "truth = Greater(x, half32)\n"
-                          "count = Shape(x)\n"
-                          "double = Cast<to=double>(x)\n",
-                          {"big", "half", "brain", "byte", "truth", "count", "double"}));
-  const TensorMap outputs = model.run({{"x", tensor(ElementType::f32, {2, 3}, {1, 5, 2, 7, -100, 3})}});
+  const std::unique_ptr<runtime::CompiledModel> model =
+      runtime::openvino_engine().compile(model_of({{"x", ElementType::f32, {batch, 3}}},
+                                                  "big = ArgMax<axis=1, keepdims=0>(x)\n"
+                                                  "half = Cast<to=float16>(x)\n"
+                                                  "brain = Cast<to=bfloat16>(x)\n"
+                                                  "byte = Cast<to=int8>(x)\n"
+                                                  "half32 = Cast<to=float>(half)\n"
+                                                  "truth = Greater(x, half32)\n"
+                                                  "count = Shape(x)\n"
+                                                  "double = Cast<to=double>(x)\n",
+                                                  {"big", "half", "brain", "byte", "truth", "count", "double"}));
+  const TensorMap outputs = model->run({{"x", tensor(ElementType::f32, {2, 3}, {1, 5, 2, 7, -100, 3})}});
   EXPECT_EQ(outputs.at("big").type, ElementType::i64);
   EXPECT_THAT(*outputs.at("big").ints(), ElementsAre(1, 0));
   EXPECT_EQ(outputs.at("half").type, ElementType::f16);
@@ -93,8 +94,9 @@ TEST(CpuEngine, TakesEveryNumericInputType) {
        {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::f64, ElementType::i8, ElementType::u8,
         ElementType::i32, ElementType::i64, ElementType::boolean}) {
     SCOPED_TRACE(to_string(type));
-    CpuModel model(model_of({{"x", type, {batch}}}, "y = Identity(x)\nz = Cast<to=int64>(x)", {"y", "z"}));
-    const TensorMap outputs = model.run({{"x", tensor(type, {2}, {1, 0})}});
+    const std::unique_ptr<runtime::CompiledModel> model = runtime::openvino_engine().compile(
+        model_of({{"x", type, {batch}}}, "y = Identity(x)\nz = Cast<to=int64>(x)", {"y", "z"}));
+    const TensorMap outputs = model->run({{"x", tensor(type, {2}, {1, 0})}});
     EXPECT_EQ(outputs.at("y").type, type);
     EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(1, 0));
     EXPECT_EQ(outputs.at("z").type, ElementType::i64);
@@ -124,8 +126,10 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
   for (const Case& one : cases) {
     SCOPED_TRACE(one.node + " in " + to_string(one.type));
     const Model model = model_of({{"x", one.type, {batch, 3, Dim::symbol("h"), 5}}}, "y = " + one.node, {"y"});
-    CpuModel functions(model, {.kernels = OperatorKernels::functions, .extra_outputs = {}, .threads = 0});
-    CpuModel own(model, {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0});
+    const std::unique_ptr<runtime::CompiledModel> functions = runtime::openvino_engine().compile(
+        model, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = 0});
+    const std::unique_ptr<runtime::CompiledModel> own = runtime::openvino_engine().compile(
+        model, {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0});
     for (const std::int64_t size : {1, 4, 7}) {
       const auto count = static_cast<std::size_t>(2 * 3 * size * 5);
       auto values = some_numbers(count);
@@ -133,8 +137,8 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
         for (double& value : values) value = std::round(value * 40);
       }
       const TensorMap inputs{{"x", tensor(one.type, {2, 3, size, 5}, values)}};
-      const TensorMap left = functions.run(inputs);
-      const TensorMap right = own.run(inputs);
+      const TensorMap left = functions->run(inputs);
+      const TensorMap right = own->run(inputs);
       ASSERT_EQ(left.at("y").type, one.type);
       ASSERT_EQ(right.at("y").type, one.type);
       ASSERT_EQ(right.at("y").dims, left.at("y").dims);
@@ -156,9 +160,10 @@ TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
                                "s = ReduceMax<keepdims=0>(y)\n"
                                "n = Not(z)",
                                {"y", "z", "s", "n"});
-  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
-    CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-    const TensorMap outputs = engine.run({{"x", tensor(ElementType::i64, {2, 2}, {1, -2, 5, 500000})}});
+  for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
+    const std::unique_ptr<runtime::CompiledModel> engine =
+        runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+    const TensorMap outputs = engine->run({{"x", tensor(ElementType::i64, {2, 2}, {1, -2, 5, 500000})}});
     EXPECT_EQ(outputs.at("y").type, ElementType::i64);
     EXPECT_THAT(*outputs.at("y").ints(), ElementsAre(5, -1, 13, 1000003));
     EXPECT_EQ(outputs.at("z").type, ElementType::boolean);
@@ -170,11 +175,12 @@ TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
 
 TEST(CpuEngine, KnowsAPluginsNameAsTheOperatorItStandsFor) {
   Model model = model_of({{"x", ElementType::f32, {3}}}, "y = TRT::LReLU_TRT<negSlope=0.5>(x)", {"y"});
-  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
+  for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     for (const char* domain : {"TRT", ""}) {
       model.graph().nodes()[0]->domain = domain;
-      CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-      EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {3}, {2, -2, -4})}}), "y"),
+      const std::unique_ptr<runtime::CompiledModel> engine =
+          runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+      EXPECT_THAT(numbers_of(engine->run({{"x", tensor(ElementType::f32, {3}, {2, -2, -4})}}), "y"),
                   ElementsAre(2, -1, -2));
     }
   }
@@ -192,12 +198,13 @@ TEST(CpuEngine, RunsOperatorsInsideBranches) {
     branch->attributes.emplace(name, NodeAttribute(AttributeData(std::move(body))));
   }
   graph.add_output(*branch->output());
-  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
-    CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+  for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
+    const std::unique_ptr<runtime::CompiledModel> engine =
+        runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
     const TensorData x = tensor(ElementType::f32, {3}, {2, -2, -4});
-    EXPECT_THAT(numbers_of(engine.run({{"c", tensor(ElementType::boolean, {}, {1})}, {"x", x}}), "y"),
+    EXPECT_THAT(numbers_of(engine->run({{"c", tensor(ElementType::boolean, {}, {1})}, {"x", x}}), "y"),
                 ElementsAre(2, -1, -2));
-    EXPECT_THAT(numbers_of(engine.run({{"c", tensor(ElementType::boolean, {}, {0})}, {"x", x}}), "y"),
+    EXPECT_THAT(numbers_of(engine->run({{"c", tensor(ElementType::boolean, {}, {0})}, {"x", x}}), "y"),
                 ElementsAre(-2, 2, 4));
   }
 }
@@ -205,34 +212,40 @@ TEST(CpuEngine, RunsOperatorsInsideBranches) {
 TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
   const Model model = model_of({{"x", ElementType::f32, {batch, 2}}},
                                "a = Relu(x)\nb = Dropout(a)\nc = Exp(b)\nd = Identity(c)\ny = Neg(d)", {"y"});
-  CpuModel engine(model,
-                  {.kernels = OperatorKernels::functions, .extra_outputs = {"a", "b", "d", "y", "x"}, .threads = 0});
-  const TensorMap outputs = engine.run({{"x", tensor(ElementType::f32, {1, 2}, {-1, 0})}});
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
+      model,
+      {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {"a", "b", "d", "y", "x"}, .threads = 0});
+  const TensorMap outputs = engine->run({{"x", tensor(ElementType::f32, {1, 2}, {-1, 0})}});
   EXPECT_EQ(outputs.size(), 5U);
   EXPECT_THAT(numbers_of(outputs, "x"), ElementsAre(-1, 0));
   EXPECT_THAT(numbers_of(outputs, "a"), ElementsAre(0, 0));
   EXPECT_THAT(numbers_of(outputs, "b"), ElementsAre(0, 0));
   EXPECT_THAT(numbers_of(outputs, "d"), ElementsAre(1, 1));
   EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(-1, -1));
-  EXPECT_THAT([&] { CpuModel(model, {.kernels = OperatorKernels::own, .extra_outputs = {"nothing"}, .threads = 0}); },
-              ThrowsMessage<Error>(HasSubstr("test.onnx: there is no tensor 'nothing'")));
+  EXPECT_THAT(
+      [&] {
+        (void)runtime::openvino_engine().compile(
+            model, {.kernels = runtime::OperatorKernels::own, .extra_outputs = {"nothing"}, .threads = 0});
+      },
+      ThrowsMessage<Error>(HasSubstr("test.onnx: there is no tensor 'nothing'")));
 }
 
 TEST(CpuEngine, RunsWithOtherShapes) {
-  CpuModel engine(model_of({{"x", ElementType::f32, {batch, Dim::symbol("n")}}},
-                           "y = ReduceSum<keepdims=0>(x)\nz = Shape(x)", {"y", "z"}));
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(model_of(
+      {{"x", ElementType::f32, {batch, Dim::symbol("n")}}}, "y = ReduceSum<keepdims=0>(x)\nz = Shape(x)", {"y", "z"}));
   for (const auto& dims : std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 4}, {2, 100}, {3, 4}}) {
     const auto count = static_cast<std::size_t>(dims[0] * dims[1]);
-    const TensorMap outputs = engine.run({{"x", tensor(ElementType::f32, dims, std::vector<double>(count, 2))}});
+    const TensorMap outputs = engine->run({{"x", tensor(ElementType::f32, dims, std::vector<double>(count, 2))}});
     EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(2.0 * static_cast<double>(count)));
     EXPECT_EQ(*outputs.at("z").ints(), dims);
   }
 }
 
 TEST(CpuEngine, TakesAnInputThatNothingReads) {
-  CpuModel engine(model_of({{"unused", ElementType::f32, {2}}, {"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
+      model_of({{"unused", ElementType::f32, {2}}, {"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
   const auto found =
-      engine.run({{"unused", tensor(ElementType::f32, {2}, {1, 2})}, {"x", tensor(ElementType::f32, {1}, {3})}});
+      engine->run({{"unused", tensor(ElementType::f32, {2}, {1, 2})}, {"x", tensor(ElementType::f32, {1}, {3})}});
   EXPECT_THAT(numbers_of(found, "y"), ElementsAre(-3));
 }
 
@@ -240,24 +253,26 @@ TEST(CpuEngine, ReturnsAnOutputThatCarriesNotes) {
   Model model = model_of({{"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"});
   model.graph().outputs()[0]->type = ElementType::f32;
   model.graph().outputs()[0]->opaque = "\x1a\x04note";  // doc_string of a ValueInfoProto
-  CpuModel engine(model);
-  EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {1}, {3})}}), "y"), ElementsAre(-3));
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(model);
+  EXPECT_THAT(numbers_of(engine->run({{"x", tensor(ElementType::f32, {1}, {3})}}), "y"), ElementsAre(-3));
 }
 
 TEST(CpuEngine, TakesAnEmptyBatch) {
   const Model model = model_of({{"x", ElementType::f32, {batch, 3}}}, "y = graft::L2Normalize(x)", {"y"});
-  for (const OperatorKernels kernels : {OperatorKernels::functions, OperatorKernels::own}) {
-    CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-    EXPECT_THAT(engine.run({{"x", tensor(ElementType::f32, {0, 3}, {})}}).at("y").dims, ElementsAre(0, 3));
-    EXPECT_THAT(numbers_of(engine.run({{"x", tensor(ElementType::f32, {1, 3}, {0, 3, 4})}}), "y"),
+  for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
+    const std::unique_ptr<runtime::CompiledModel> engine =
+        runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+    EXPECT_THAT(engine->run({{"x", tensor(ElementType::f32, {0, 3}, {})}}).at("y").dims, ElementsAre(0, 3));
+    EXPECT_THAT(numbers_of(engine->run({{"x", tensor(ElementType::f32, {1, 3}, {0, 3, 4})}}), "y"),
                 ElementsAre(0, testing::DoubleNear(0.6, 1e-6), testing::DoubleNear(0.8, 1e-6)));
   }
 }
 
 TEST(CpuEngine, RefusesInputsThatDoNotFit) {
-  CpuModel engine(model_of({{"x", ElementType::f32, {batch, 2}}, {"n", ElementType::i64, {1}}},
-                           "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
-  const auto run = [&](const TensorMap& inputs) { return [&engine, inputs] { (void)engine.run(inputs); }; };
+  const std::unique_ptr<runtime::CompiledModel> engine =
+      runtime::openvino_engine().compile(model_of({{"x", ElementType::f32, {batch, 2}}, {"n", ElementType::i64, {1}}},
+                                                  "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
+  const auto run = [&](const TensorMap& inputs) { return [&engine, inputs] { (void)engine->run(inputs); }; };
   const TensorData x = tensor(ElementType::f32, {1, 2}, {1, 2});
   const TensorData n = tensor(ElementType::i64, {1}, {1});
   EXPECT_THAT(run({{"x", x}}), ThrowsMessage<Error>(HasSubstr("test.onnx: input 'n' (i64[1]) is missing")));
@@ -277,34 +292,38 @@ TEST(CpuEngine, RefusesInputsThatDoNotFit) {
 TEST(CpuEngine, NamesTheNodeThatItCannotRead) {
   EXPECT_THAT(
       [] {
-        CpuModel(model_of({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"}));
+        (void)runtime::openvino_engine().compile(
+            model_of({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"}));
       },
       ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("Unheard"), HasSubstr("strange"))));
   EXPECT_THAT(
       [] {
-        CpuModel(
+        (void)runtime::openvino_engine().compile(
             model_of({{"x", ElementType::f32, {2, 3}}, {"w", ElementType::f32, {2, 3}}}, "y = MatMul(x, w)", {"y"}));
       },
       ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("MatMul"))));
   EXPECT_THAT(
       [] {
-        CpuModel(model_of({{"x", ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"}));
+        (void)runtime::openvino_engine().compile(
+            model_of({{"x", ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"}));
       },
       ThrowsMessage<Error>(HasSubstr("slope")));
   EXPECT_THAT(
       [] {
-        CpuModel(model_of({{"x", ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
-                 {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0});
+        (void)runtime::openvino_engine().compile(
+            model_of({{"x", ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
+            {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0});
       },
       ThrowsMessage<Error>(HasSubstr("L2Normalize does not take inputs of type i32")));
 }
 
 TEST(CpuEngine, NamesTheOperatorThatRefusesAtRunTime) {
-  CpuModel engine(model_of({{"x", ElementType::f32, {batch, 2}}}, "y = graft::L2Normalize<axes=[4]>(x)", {"y"}),
-                  {.kernels = OperatorKernels::own, .extra_outputs = {}, .threads = 0});
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
+      model_of({{"x", ElementType::f32, {batch, 2}}}, "y = graft::L2Normalize<axes=[4]>(x)", {"y"}),
+      {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0});
   EXPECT_THAT(
       [&] {
-        (void)engine.run({{"x", tensor(ElementType::f32, {1, 2}, {1, 2})}});
+        (void)engine->run({{"x", tensor(ElementType::f32, {1, 2}, {1, 2})}});
       },
       ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("L2Normalize"), HasSubstr("4"))));
 }
@@ -313,17 +332,18 @@ TEST(CpuEngine, KeepsTheDefaultOfAnInput) {
   Model model = model_of({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
   model.graph().set_initializer(*model.graph().find("w"), tensor(ElementType::f32, {2}, {3, 4}));
   ASSERT_TRUE(model.graph().find("w")->is_input);
-  CpuModel engine(model);
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(model);
   const TensorData x = tensor(ElementType::f32, {2}, {1, 2});
-  EXPECT_THAT(numbers_of(engine.run({{"x", x}}), "y"), ElementsAre(3, 8));
-  EXPECT_THAT([&] { (void)engine.run({{"x", x}, {"w", x}}); }, ThrowsMessage<Error>(HasSubstr("'w' has a default")));
+  EXPECT_THAT(numbers_of(engine->run({{"x", x}}), "y"), ElementsAre(3, 8));
+  EXPECT_THAT([&] { (void)engine->run({{"x", x}, {"w", x}}); }, ThrowsMessage<Error>(HasSubstr("'w' has a default")));
 }
 
 TEST(CpuEngine, LeavesTheModelAsItIs) {
   Model model = model_of({{"x", ElementType::f32, {2}}}, "y = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
   const std::string before = serialize_onnx(model);
-  CpuModel functions(model);
-  CpuModel own(model, {.kernels = OperatorKernels::own, .extra_outputs = {"y"}, .threads = 0});
+  const std::unique_ptr<runtime::CompiledModel> functions = runtime::openvino_engine().compile(model);
+  const std::unique_ptr<runtime::CompiledModel> own = runtime::openvino_engine().compile(
+      model, {.kernels = runtime::OperatorKernels::own, .extra_outputs = {"y"}, .threads = 0});
   EXPECT_EQ(serialize_onnx(model), before);
 }
 
@@ -336,16 +356,17 @@ TEST(CpuEngine, SeveralModelsRunInThreads) {
   std::vector<std::thread> threads;
   for (int i = 0; i < thread_count; ++i) {
     threads.emplace_back([&, i] {
-      CpuModel engine(model, {.kernels = i % 2 == 0 ? OperatorKernels::own : OperatorKernels::functions,
-                              .extra_outputs = {},
-                              .threads = 0});
+      const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
+          model, {.kernels = i % 2 == 0 ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions,
+                  .extra_outputs = {},
+                  .threads = 0});
       for (int repeat = 0; repeat < 20; ++repeat) {
         const std::int64_t rows = 1 + (i + repeat) % 3;
-        (void)engine.run(
+        (void)engine->run(
             {{"x", tensor(ElementType::f32, {rows, 64}, some_numbers(static_cast<std::size_t>(rows) * 64))}});
       }
       results[static_cast<std::size_t>(i)] =
-          numbers_of(engine.run({{"x", tensor(ElementType::f32, {2, 64}, some_numbers(128))}}), "y");
+          numbers_of(engine->run({{"x", tensor(ElementType::f32, {2, 64}, some_numbers(128))}}), "y");
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -355,7 +376,7 @@ TEST(CpuEngine, SeveralModelsRunInThreads) {
   }
 }
 
-double digits_accuracy(const Model& model, OperatorKernels kernels) {
+double digits_accuracy(const Model& model, runtime::OperatorKernels kernels) {
   const auto folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "../../examples/digits";
   const NpzArrays arrays = read_npz(folder / "digits_test.npz");
   const NpyArray& images = arrays.at("images");
@@ -363,8 +384,9 @@ double digits_accuracy(const Model& model, OperatorKernels kernels) {
   input.type = images.type;
   input.dims = images.shape;
   input.bytes = Bytes(std::string(reinterpret_cast<const char*>(images.data.data()), images.data.size()));
-  CpuModel engine(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
-  const auto logits = numbers_of(engine.run({{"image", input}}), "logits");
+  const std::unique_ptr<runtime::CompiledModel> engine =
+      runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
+  const auto logits = numbers_of(engine->run({{"image", input}}), "logits");
   const auto* labels = reinterpret_cast<const std::int64_t*>(arrays.at("labels").data.data());
   const auto count = static_cast<std::size_t>(images.shape[0]);
   int right = 0;
@@ -377,7 +399,7 @@ double digits_accuracy(const Model& model, OperatorKernels kernels) {
 
 TEST(CpuEngine, RecognisesDigitsWithOperatorsInside) {
   Model model = read_onnx(std::filesystem::path(GRAFT_GOLDEN_DIR) / "../../examples/digits/digits.onnx");
-  EXPECT_GE(digits_accuracy(model, OperatorKernels::functions), 0.97);
+  EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::functions), 0.97);
   int replaced = 0;
   for (Node* node : model.graph().nodes()) {
     if (!node->is("LeakyRelu")) continue;
@@ -387,8 +409,8 @@ TEST(CpuEngine, RecognisesDigitsWithOperatorsInside) {
   }
   ASSERT_EQ(replaced, 3);
   model.graph().opset_imports[std::string(onnx_domain)] = 1;
-  EXPECT_GE(digits_accuracy(model, OperatorKernels::functions), 0.97);
-  EXPECT_GE(digits_accuracy(model, OperatorKernels::own), 0.97);
+  EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::functions), 0.97);
+  EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::own), 0.97);
 }
 
 TEST(ConstantGraph, IsCalculatedExactly) {
@@ -405,7 +427,7 @@ TEST(ConstantGraph, IsCalculatedExactly) {
                                "narrow = Div(h, h3)\n"
                                "size = Shape(a)\n",
                                {"product", "quotient", "truth", "narrower", "narrow", "size"});
-  const TensorMap outputs = evaluate_constant_graph(model);
+  const TensorMap outputs = runtime::openvino_engine().evaluate_constant_graph(model);
   EXPECT_EQ(outputs.at("product").type, ElementType::i64);
   EXPECT_THAT(*outputs.at("product").ints(), ElementsAre(18014398509481986, -2));
   EXPECT_THAT(*outputs.at("quotient").ints(), ElementsAre(4503599627370496, 0));
@@ -422,18 +444,26 @@ TEST(ConstantGraph, IsCalculatedExactly) {
 TEST(ConstantGraph, MayHoldOperators) {
   const Model model =
       model_of({}, "x = Constant<value=float([-2.0, 2.0])>()\ny = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
-  EXPECT_THAT(numbers_of(evaluate_constant_graph(model), "y"), ElementsAre(-1, 2));
+  EXPECT_THAT(numbers_of(runtime::openvino_engine().evaluate_constant_graph(model), "y"), ElementsAre(-1, 2));
 }
 
 TEST(ConstantGraph, RefusesInputsAndChance) {
-  EXPECT_THROW((void)evaluate_constant_graph(model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"})), Error);
-  EXPECT_THAT([] { (void)evaluate_constant_graph(model_of({}, "y = RandomNormal<shape=[2]>()", {"y"})); },
-              ThrowsMessage<Error>(HasSubstr("RandomNormal")));
+  EXPECT_THROW((void)runtime::openvino_engine().evaluate_constant_graph(
+                   model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"})),
+               Error);
+  EXPECT_THAT(
+      [] {
+        (void)runtime::openvino_engine().evaluate_constant_graph(model_of({}, "y = RandomNormal<shape=[2]>()", {"y"}));
+      },
+      ThrowsMessage<Error>(HasSubstr("RandomNormal")));
 }
 
 TEST(ConstantGraph, RefusesWhatItCannotCalculateExactly) {
   EXPECT_THAT(
-      [] { (void)evaluate_constant_graph(model_of({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"})); },
+      [] {
+        (void)runtime::openvino_engine().evaluate_constant_graph(
+            model_of({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"}));
+      },
       ThrowsMessage<Error>(HasSubstr("'y' cannot be calculated ahead")));
 }
 

@@ -1,6 +1,6 @@
 // Functions are inlined, because OpenVINO's reader does not know them; operators become numbered nodes, because each
 // reader is given its own table of operators and so needs no names registered for the whole process.
-#include "adapters/openvino/prepare.hpp"
+#include "runtime/openvino/prepare.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,13 +8,13 @@
 #include <string_view>
 #include <utility>
 
-#include "adapters/openvino/guards.hpp"
-#include "adapters/openvino/integer_arithmetic.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_calls.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
 #include "graph/shape_inference.hpp"
+#include "runtime/openvino/guards.hpp"
+#include "runtime/openvino/integer_arithmetic.hpp"
 
 namespace graft {
 namespace {
@@ -109,11 +109,11 @@ void round_narrow_types(Model& model) {
 
 }  // namespace
 
-PreparedModel prepare(const Model& model, const CpuOptions& options) {
+PreparedModel prepare(const Model& model, const runtime::CompileOptions& options) {
   PreparedModel prepared{.model = model.clone(), .operators = {}};
   Model& copy = prepared.model;
   add_extra_outputs(copy, options.extra_outputs);
-  if (options.kernels == OperatorKernels::functions) {
+  if (options.kernels == runtime::OperatorKernels::functions) {
     inline_functions(copy);
     attach_functions(copy);
     inline_functions(copy);

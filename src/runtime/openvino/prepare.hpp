@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graft/operator.hpp"
 #include "graph/model.hpp"
+#include "runtime/engine.hpp"
 
 namespace graft {
 
@@ -33,6 +33,6 @@ struct PreparedModel {
 
 /// Works on a copy. Extra outputs are appended to the outputs unless they are outputs already. Throws Error for an
 /// extra output that does not exist, and as make_operator and inline_functions do.
-[[nodiscard]] PreparedModel prepare(const Model& model, const CpuOptions& options);
+[[nodiscard]] PreparedModel prepare(const Model& model, const runtime::CompileOptions& options);
 
 }  // namespace graft

@@ -1,5 +1,5 @@
 // The noise is a node behind each operation that rounds; the number of the draw is shared by all of them.
-#include "adapters/openvino/rounding_noise.hpp"
+#include "runtime/openvino/rounding_noise.hpp"
 
 #include <tbb/parallel_for.h>
 
@@ -74,7 +74,7 @@ class NoiseNode : public ov::op::Op {
   OPENVINO_OP("Noise", "graft");
 
   NoiseNode() = default;
-  NoiseNode(const ov::OutputVector& inputs, std::shared_ptr<RoundingNoise> noise, std::uint64_t number,
+  NoiseNode(const ov::OutputVector& inputs, std::shared_ptr<runtime::RoundingNoise> noise, std::uint64_t number,
             bool keeps_integers)
       : Op(inputs), noise_(std::move(noise)), number_(number), keeps_integers_(keeps_integers) {
     constructor_validate_and_infer_types();
@@ -124,7 +124,7 @@ class NoiseNode : public ov::op::Op {
   }
 
  private:
-  std::shared_ptr<RoundingNoise> noise_;
+  std::shared_ptr<runtime::RoundingNoise> noise_;
   std::uint64_t number_ = 0;
   bool keeps_integers_ = false;
   mutable std::uint64_t clones_ = 0;
@@ -283,7 +283,7 @@ void open_normalization(const std::shared_ptr<ov::Node>& node) {
 
 class Noise {
  public:
-  explicit Noise(std::shared_ptr<RoundingNoise> noise) : noise_(std::move(noise)) {}
+  explicit Noise(std::shared_ptr<runtime::RoundingNoise> noise) : noise_(std::move(noise)) {}
 
   /// Of what depends on an input, or on what a sub-graph is given, by more than its shape.
   void add(ov::Model& model) {
@@ -355,13 +355,15 @@ class Noise {
     }
   }
 
-  std::shared_ptr<RoundingNoise> noise_;
+  std::shared_ptr<runtime::RoundingNoise> noise_;
   std::uint64_t count_ = 0;
   std::map<Out, Out> operands_;
 };
 
 }  // namespace
 
-void add_rounding_noise(ov::Model& model, const std::shared_ptr<RoundingNoise>& noise) { Noise(noise).add(model); }
+void add_rounding_noise(ov::Model& model, const std::shared_ptr<runtime::RoundingNoise>& noise) {
+  Noise(noise).add(model);
+}
 
 }  // namespace graft

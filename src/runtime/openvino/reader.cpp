@@ -1,5 +1,5 @@
 // Graft's operators as OpenVINO operations, and the ONNX reader that knows them.
-#include "adapters/openvino/reader.hpp"
+#include "runtime/openvino/reader.hpp"
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -28,13 +28,13 @@
 #include <string_view>
 #include <vector>
 
-#include "adapters/openvino/element_types.hpp"
-#include "adapters/openvino/integer_arithmetic.hpp"
-#include "adapters/openvino/integer_nodes.hpp"
-#include "adapters/openvino/keep_nan.hpp"
-#include "adapters/openvino/message.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
+#include "runtime/openvino/element_types.hpp"
+#include "runtime/openvino/integer_arithmetic.hpp"
+#include "runtime/openvino/integer_nodes.hpp"
+#include "runtime/openvino/keep_nan.hpp"
+#include "runtime/openvino/message.hpp"
 
 namespace graft {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "adapters/openvino/prepare.hpp"
+#include "runtime/openvino/prepare.hpp"
 
 namespace ov {
 class Model;

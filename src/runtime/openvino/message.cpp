@@ -1,5 +1,5 @@
 // Keeps the lines of an exception's text that say something to a user.
-#include "adapters/openvino/message.hpp"
+#include "runtime/openvino/message.hpp"
 
 #include <algorithm>
 

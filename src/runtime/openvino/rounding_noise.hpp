@@ -1,7 +1,7 @@
 // Monte Carlo arithmetic: a model whose arithmetic rounds differently in each run.
 #pragma once
 
-#include "adapters/openvino/cpu_engine.hpp"
+#include "runtime/engine.hpp"
 
 namespace ov {
 class Model;
@@ -10,10 +10,10 @@ class Model;
 namespace graft {
 
 /// Moves the last bits of each floating-point result that an operation rounds, of what goes into a sum and of weights,
-/// up or down at random (Parker 1997, Monte Carlo arithmetic): RoundingNoise says by how much. Results that are exact
-/// stay: data movement, selections, whatever follows from shapes alone, and integers of small size, which
+/// up or down at random (Parker 1997, Monte Carlo arithmetic): runtime::RoundingNoise says by how much. Results that
+/// are exact stay: data movement, selections, whatever follows from shapes alone, and integers of small size, which
 /// arithmetic in f32 does not round. Normalizations become mean, variance and division, so that what they enlarge
 /// shows. Also in sub-graphs.
-void add_rounding_noise(ov::Model& model, const std::shared_ptr<RoundingNoise>& noise);
+void add_rounding_noise(ov::Model& model, const std::shared_ptr<runtime::RoundingNoise>& noise);
 
 }  // namespace graft

@@ -1,5 +1,5 @@
 // The table of element types that ONNX and OpenVINO share.
-#include "adapters/openvino/element_types.hpp"
+#include "runtime/openvino/element_types.hpp"
 
 #include <array>
 #include <utility>

@@ -1,5 +1,5 @@
 // From nodes between DequantizeLinear and QuantizeLinear to exact sums of integers in f32.
-#include "adapters/openvino/integer_arithmetic.hpp"
+#include "runtime/openvino/integer_arithmetic.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/openvino/prepare.hpp"
 #include "graph/shape_inference.hpp"
+#include "runtime/openvino/prepare.hpp"
 
 namespace graft {
 namespace {

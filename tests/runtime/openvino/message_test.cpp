@@ -1,5 +1,5 @@
 // OpenVINO's messages, shortened. The texts are what OpenVINO 2026.4.1 throws.
-#include "adapters/openvino/message.hpp"
+#include "runtime/openvino/message.hpp"
 
 #include <gtest/gtest.h>
 

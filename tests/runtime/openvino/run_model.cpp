@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "adapters/openvino/cpu_engine.hpp"
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
 #include "io/npy.hpp"
+#include "runtime/openvino/openvino_engine.hpp"
 
 namespace {
 
@@ -43,14 +43,15 @@ int main(int argc, char** argv) {
       std::cerr << "see the head of run_model.cpp\n";
       return 64;
     }
-    graft::CpuOptions options;
-    options.kernels = arguments[0] == "own" ? graft::OperatorKernels::own : graft::OperatorKernels::functions;
+    graft::runtime::CompileOptions options;
+    options.kernels =
+        arguments[0] == "own" ? graft::runtime::OperatorKernels::own : graft::runtime::OperatorKernels::functions;
     options.extra_outputs.assign(arguments.begin() + 4, arguments.end());
-    graft::CpuModel model(graft::read_onnx(arguments[1]), options);
+    const auto model = graft::runtime::openvino_engine().compile(graft::read_onnx(arguments[1]), options);
     graft::TensorMap inputs;
     for (const auto& [name, array] : graft::read_npz(arguments[2])) inputs[name] = to_tensor(array);
     graft::NpzArrays outputs;
-    for (const auto& [name, tensor] : model.run(inputs)) outputs[name] = to_array(tensor);
+    for (const auto& [name, tensor] : model->run(inputs)) outputs[name] = to_array(tensor);
     graft::write_npz(arguments[3], outputs);
   } catch (const graft::Error& error) {
     std::cerr << error.what() << "\n";

@@ -1,5 +1,5 @@
 // Compiles and runs models on OpenVINO's CPU plugin.
-#include "adapters/openvino/cpu_engine.hpp"
+#include "runtime/openvino/openvino_engine.hpp"
 
 #include <fmt/format.h>
 
@@ -24,17 +24,17 @@
 #include <unordered_map>
 #include <utility>
 
-#include "adapters/openvino/element_types.hpp"
-#include "adapters/openvino/guards.hpp"
-#include "adapters/openvino/integer_nodes.hpp"
-#include "adapters/openvino/isolate.hpp"
-#include "adapters/openvino/message.hpp"
-#include "adapters/openvino/prepare.hpp"
-#include "adapters/openvino/reader.hpp"
-#include "adapters/openvino/rounding_noise.hpp"
-#include "adapters/openvino/segments.hpp"
+#include "runtime/openvino/element_types.hpp"
+#include "runtime/openvino/guards.hpp"
+#include "runtime/openvino/integer_nodes.hpp"
+#include "runtime/openvino/isolate.hpp"
+#include "runtime/openvino/message.hpp"
+#include "runtime/openvino/prepare.hpp"
+#include "runtime/openvino/reader.hpp"
+#include "runtime/openvino/rounding_noise.hpp"
+#include "runtime/openvino/segments.hpp"
 
-namespace graft {
+namespace graft::runtime {
 namespace {
 
 /// One for the process; its methods may be called from several threads.
@@ -58,17 +58,6 @@ std::string to_text(const TensorData& tensor) {
 
 std::string to_text(ElementType type, const std::optional<Shape>& shape) {
   return type_text(type, shape ? to_string(*shape) : " of any shape");
-}
-
-bool fits(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
-  if (type != tensor.type) return false;
-  if (!shape) return true;
-  if (shape->size() != tensor.dims.size()) return false;
-  for (std::size_t axis = 0; axis < tensor.dims.size(); ++axis) {
-    const Dim& dim = (*shape)[axis];
-    if (dim.is_constant() && dim.value() != tensor.dims[axis]) return false;
-  }
-  return true;
 }
 
 /// The plugin keeps 64-bit and unsigned 32-bit integers in 32 signed bits and would cut off the rest without a word.
@@ -231,17 +220,16 @@ std::vector<std::string> output_names(const Model& model) {
   return names;
 }
 
-}  // namespace
+/// See cut_into_segments; most models are a single one.
+struct Part {
+  std::vector<std::optional<std::size_t>> inputs;
+  std::size_t outputs = 0;  ///< Those that the model returns.
+  ov::CompiledModel compiled;
+  ov::InferRequest request;
+};
 
-struct CpuModel::Implementation {
-  /// See cut_into_segments; most models are a single one.
-  struct Part {
-    std::vector<std::optional<std::size_t>> inputs;
-    std::size_t outputs = 0;  ///< Those that the model returns.
-    ov::CompiledModel compiled;
-    ov::InferRequest request;
-  };
-
+/// A compiled model; a copy of it shares what is compiled.
+struct State {
   std::string source;
   std::vector<Declared> inputs;
   std::vector<std::optional<std::size_t>> places;  ///< Of the inputs in OpenVINO's model, which drops unused ones.
@@ -251,15 +239,27 @@ struct CpuModel::Implementation {
   std::vector<Part> parts;
   /// Of each of the model's outputs: the part, and its place there.
   std::vector<std::pair<std::size_t, std::size_t>> output_places;
-
-  [[nodiscard]] ov::Tensor output(std::size_t index) {
-    return parts[output_places[index].first].request.get_output_tensor(output_places[index].second);
-  }
 };
 
-CpuModel::CpuModel(const Model& model, const CpuOptions& options)
-    : implementation_(std::make_unique<Implementation>()) {
-  Implementation& own = *implementation_;
+class OpenvinoModel final : public CompiledModel {
+ public:
+  explicit OpenvinoModel(State state) : state_(std::move(state)) {}
+
+  [[nodiscard]] std::unique_ptr<CompiledModel> beside() const override;
+  void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override;
+
+ private:
+  void infer(const TensorMap& inputs);
+  [[nodiscard]] ov::Tensor output(std::size_t index) {
+    const auto& [part, place] = state_.output_places[index];
+    return state_.parts[part].request.get_output_tensor(place);
+  }
+
+  State state_;
+};
+
+State compile_parts(const Model& model, const CompileOptions& options) {
+  State own;
   own.source = model.source;
   own.inputs = declared_inputs(model);
   for (const Value* value : model.graph().inputs()) {
@@ -294,7 +294,7 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
     if (options.noise) add_rounding_noise(*read, options.noise);
     own.output_places.resize(own.outputs.size());
     for (const Segment& segment : cut_into_segments(read)) {
-      Implementation::Part& part = own.parts.emplace_back();
+      Part& part = own.parts.emplace_back();
       part.inputs = segment.inputs;
       part.outputs = segment.outputs.size();
       for (std::size_t i = 0; i < part.outputs; ++i) own.output_places[segment.outputs[i]] = {own.parts.size() - 1, i};
@@ -304,27 +304,22 @@ CpuModel::CpuModel(const Model& model, const CpuOptions& options)
   } catch (const std::exception& refused) {
     throw Error(own.source + ": the CPU engine cannot compile this model: " + shorten_openvino_message(refused.what()));
   }
+  return own;
 }
 
-CpuModel::CpuModel(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
-
-CpuModel CpuModel::beside() const {
-  auto own = std::make_unique<Implementation>(*implementation_);
+std::unique_ptr<CompiledModel> OpenvinoModel::beside() const {
+  State own = state_;
   try {
-    for (Implementation::Part& part : own->parts) part.request = part.compiled.create_infer_request();
+    for (Part& part : own.parts) part.request = part.compiled.create_infer_request();
   } catch (const std::exception& refused) {
-    throw Error(own->source +
+    throw Error(own.source +
                 ": the CPU engine cannot run this model beside itself: " + shorten_openvino_message(refused.what()));
   }
-  return CpuModel(std::move(own));
+  return std::make_unique<OpenvinoModel>(std::move(own));
 }
 
-CpuModel::~CpuModel() = default;
-CpuModel::CpuModel(CpuModel&&) noexcept = default;
-CpuModel& CpuModel::operator=(CpuModel&&) noexcept = default;
-
-void CpuModel::infer(const TensorMap& inputs) {
-  Implementation& own = *implementation_;
+void OpenvinoModel::infer(const TensorMap& inputs) {
+  const State& own = state_;
   for (const auto& entry : inputs) {
     const std::string& name = entry.first;
     const auto known = [&](const Declared& input) { return input.name == name; };
@@ -353,12 +348,12 @@ void CpuModel::infer(const TensorMap& inputs) {
       if (own.places[i]) given.emplace(*own.places[i], wrap(inputs.find(own.inputs[i].name)->second));
     }
     ov::Tensor before;
-    for (Implementation::Part& part : own.parts) {
+    for (Part& part : state_.parts) {
       for (std::size_t i = 0; i < part.inputs.size(); ++i) {
         part.request.set_input_tensor(i, part.inputs[i] ? given.at(*part.inputs[i]) : before);
       }
       part.request.infer();
-      if (&part != &own.parts.back()) before = part.request.get_output_tensor(part.outputs);
+      if (&part != &state_.parts.back()) before = part.request.get_output_tensor(part.outputs);
     }
   } catch (const std::exception& failed) {
     std::string given;
@@ -368,33 +363,19 @@ void CpuModel::infer(const TensorMap& inputs) {
   }
 }
 
-void CpuModel::run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) {
+void OpenvinoModel::run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) {
   infer(inputs);
-  Implementation& own = *implementation_;
+  const State& own = state_;
   TensorMap outputs;
   for (std::size_t i = 0; i < own.outputs.size(); ++i) {
-    TensorData output = view_of(own.output(i));
-    if (own.bf16_outputs.contains(i))
-      output = TensorData::from_numbers(ElementType::bf16, output.dims, *output.numbers());
-    outputs[own.outputs[i]] = std::move(output);
+    TensorData found = view_of(output(i));
+    if (own.bf16_outputs.contains(i)) found = TensorData::from_numbers(ElementType::bf16, found.dims, *found.numbers());
+    outputs[own.outputs[i]] = std::move(found);
   }
   look(outputs);
 }
 
-TensorMap CpuModel::run(const TensorMap& inputs) {
-  TensorMap copies;
-  run(inputs, [&](const TensorMap& outputs) {
-    copies = outputs;
-    for (auto& [name, tensor] : copies) tensor.bytes = Bytes(std::string(tensor.bytes.view()));
-  });
-  return copies;
-}
-
-std::string misfit_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
-  return fits(tensor, type, shape) ? "" : "found " + to_text(tensor) + ", allowed is " + to_text(type, shape);
-}
-
-TensorMap evaluate_constant_graph(const Model& model) {
+TensorMap calculate(const Model& model) {
   if (!declared_inputs(model).empty()) {
     throw Error(Error::Kind::internal,
                 model.source + ": a constant graph has no inputs; found " + joined(declared_inputs(model)));
@@ -431,4 +412,21 @@ TensorMap evaluate_constant_graph(const Model& model) {
   return outputs;
 }
 
-}  // namespace graft
+class OpenvinoEngine final : public Engine {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "OpenVINO " GRAFT_OPENVINO_VERSION; }
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const Model& model,
+                                                       const CompileOptions& options) const override {
+    return std::make_unique<OpenvinoModel>(compile_parts(model, options));
+  }
+  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& model) const override { return calculate(model); }
+};
+
+}  // namespace
+
+const Engine& openvino_engine() {
+  static const OpenvinoEngine engine;
+  return engine;
+}
+
+}  // namespace graft::runtime

@@ -1,10 +1,10 @@
 // A transformation rewrites a pattern that ends in one node; an unknown operation before that node ends the pattern.
-#include "adapters/openvino/isolate.hpp"
+#include "runtime/openvino/isolate.hpp"
 
 #include <memory>
 #include <openvino/op/constant.hpp>
 
-#include "adapters/openvino/pass_through.hpp"
+#include "runtime/openvino/pass_through.hpp"
 
 namespace graft {
 

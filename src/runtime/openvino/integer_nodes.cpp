@@ -1,5 +1,5 @@
 // Rounding to 8 bits, of single operations of the plugin, and constants that stay where they are.
-#include "adapters/openvino/integer_nodes.hpp"
+#include "runtime/openvino/integer_nodes.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -14,9 +14,9 @@
 #include <openvino/op/select.hpp>
 #include <openvino/op/util/multi_subgraph_base.hpp>
 
-#include "adapters/openvino/element_types.hpp"
-#include "adapters/openvino/keep_nan.hpp"
-#include "adapters/openvino/pass_through.hpp"
+#include "runtime/openvino/element_types.hpp"
+#include "runtime/openvino/keep_nan.hpp"
+#include "runtime/openvino/pass_through.hpp"
 
 namespace graft {
 

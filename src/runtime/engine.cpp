@@ -1,0 +1,35 @@
+// What all engines have in common.
+#include "runtime/engine.hpp"
+
+namespace graft::runtime {
+namespace {
+
+bool fits(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
+  if (type != tensor.type) return false;
+  if (!shape) return true;
+  if (shape->size() != tensor.dims.size()) return false;
+  for (std::size_t axis = 0; axis < tensor.dims.size(); ++axis) {
+    const Dim& dim = (*shape)[axis];
+    if (dim.is_constant() && dim.value() != tensor.dims[axis]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TensorMap CompiledModel::run(const TensorMap& inputs) {
+  TensorMap copies;
+  run(inputs, [&](const TensorMap& outputs) {
+    copies = outputs;
+    for (auto& [name, tensor] : copies) tensor.bytes = Bytes(std::string(tensor.bytes.view()));
+  });
+  return copies;
+}
+
+std::string misfit_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
+  if (fits(tensor, type, shape)) return "";
+  return "found " + to_string(tensor.type) + to_string(Shape(tensor.dims.begin(), tensor.dims.end())) +
+         ", allowed is " + to_string(type) + (shape ? to_string(*shape) : " of any shape");
+}
+
+}  // namespace graft::runtime

@@ -1,0 +1,33 @@
+// Runs nothing, and says so.
+#include "runtime/null/null_engine.hpp"
+
+#include "graft/error.hpp"
+
+namespace graft::runtime {
+namespace {
+
+class NullEngine final : public Engine {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "none"; }
+  [[nodiscard]] bool can_run() const override { return false; }
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const Model& /*model*/,
+                                                       const CompileOptions& /*options*/) const override {
+    throw missing();
+  }
+  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& /*model*/) const override { throw missing(); }
+
+ private:
+  static Error missing() {
+    return Error(Error::Kind::missing_tool,
+                 "this build of Graft has no CPU engine, so no model can be run\nInstall it with: make deps build");
+  }
+};
+
+}  // namespace
+
+const Engine& null_engine() {
+  static const NullEngine engine;
+  return engine;
+}
+
+}  // namespace graft::runtime

@@ -1,0 +1,84 @@
+// Zeros in the place of results.
+#include "tests/fuzz/zero_engine.hpp"
+
+#include <fmt/format.h>
+
+#include "graft/error.hpp"
+#include "graph/shape_inference.hpp"
+
+namespace graft::fuzz {
+namespace {
+
+/// A hostile file declares sizes that no test has memory for.
+constexpr std::int64_t most_elements = 1 << 14;
+
+void check_size(const Value& value) {
+  if (!value.type || !value.shape) throw Error(fmt::format("'{}' has no known type and shape", value.name));
+  std::int64_t elements = 1;
+  for (const Dim& dim : *value.shape) {
+    if (!dim.is_constant()) continue;
+    if (dim.value() < 0 || __builtin_mul_overflow(elements, dim.value(), &elements) || elements > most_elements) {
+      throw Error(fmt::format("'{}' is too large", value.name));
+    }
+  }
+}
+
+TensorMap zeros(const Model& model) {
+  TensorMap results;
+  for (const Value* output : model.graph().outputs()) {
+    check_size(*output);
+    TensorData tensor;
+    tensor.type = *output->type;
+    for (const Dim& dim : *output->shape) {
+      if (!dim.is_constant()) throw Error(fmt::format("'{}' has an open dimension", output->name));
+      tensor.dims.push_back(dim.value());
+    }
+    const auto bits = static_cast<std::size_t>(tensor.element_count()) * static_cast<std::size_t>(bits_of(tensor.type));
+    tensor.bytes = Bytes(std::string((bits + 7) / 8, '\0'));
+    results.emplace(output->name, std::move(tensor));
+  }
+  return results;
+}
+
+class ZeroModel final : public runtime::CompiledModel {
+ public:
+  explicit ZeroModel(Model model) : model_(std::move(model)) {}
+
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> beside() const override {
+    return std::make_unique<ZeroModel>(model_.clone());
+  }
+
+  void run(const TensorMap& inputs, const std::function<void(const TensorMap& outputs)>& look) override {
+    std::map<std::string, Shape, std::less<>> shapes;
+    for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
+    Model model = model_.clone();
+    infer_shapes(model, shapes);
+    look(zeros(model));
+  }
+
+ private:
+  Model model_;
+};
+
+class ZeroEngine final : public runtime::Engine {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "zeros"; }
+
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(
+      const Model& model, const runtime::CompileOptions& /*options*/) const override {
+    for (const Value* input : model.graph().inputs()) check_size(*input);
+    for (const Value* output : model.graph().outputs()) check_size(*output);
+    return std::make_unique<ZeroModel>(model.clone());
+  }
+
+  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& model) const override { return zeros(model); }
+};
+
+}  // namespace
+
+const runtime::Engine& zero_engine() {
+  static const ZeroEngine engine;
+  return engine;
+}
+
+}  // namespace graft::fuzz
