@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
+from graft.engine.conformance import check_libraries as check_conformance
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 from graft.engine.files import file_digest
 from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_named, gpu_seems_present, is_installed
@@ -70,6 +71,7 @@ def argument_parser() -> argparse.ArgumentParser:
     plugins = commands.add_parser("plugins", help="list the creators in plugin libraries")
     plugins.add_argument("libraries", nargs="+", metavar="LIBRARY")
     plugins.add_argument("--tensorrt", choices=["auto", "rtx", "full", "lean"], default="auto")
+    plugins.add_argument("--check", action="store_true", help="whether each creator keeps TensorRT's contract")
     plugins.add_argument("--verbose", action="store_true")
     add_time_limit(plugins, "plugins")
     return parser
@@ -269,18 +271,23 @@ def run_trials(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
     check_libraries(arguments.libraries)
-    flavour = registry_flavour(arguments.tensorrt)
+    flavour = registry_flavour(arguments.tensorrt, arguments.check)
     request = {"command": "plugins", "flavour": flavour.name, "plugin_libraries": arguments.libraries}
     request["time_limit"] = arguments.time_limit
+    if arguments.check:
+        check_conformance(request | {"command": "check"}, flavour, events, arguments.verbose)
+        return
     events.write(run_worker(request, flavour, events.write, arguments.verbose))
 
 
-def registry_flavour(wanted: str) -> Flavour:
-    """The registry to load into: the full TensorRT's or the lean runtime's before RTX's, which is a subset."""
+def registry_flavour(wanted: str, prefers_builder: bool) -> Flavour:
+    """The registry to load into: the full TensorRT's or the lean runtime's before RTX's, which is a subset; the lean
+    runtime's last where engines are to be built, which it cannot."""
     if wanted != "auto":
         candidates: Sequence[Flavour] = [flavour_named(wanted)]
     else:
-        candidates = [flavour_named(name) for name in ("full", "lean", "rtx")]
+        names = ("full", "rtx", "lean") if prefers_builder else ("full", "lean", "rtx")
+        candidates = [flavour_named(name) for name in names]
     for flavour in candidates:
         if is_installed(flavour):
             return flavour
@@ -289,7 +296,7 @@ def registry_flavour(wanted: str) -> Flavour:
         "no TensorRT with a plugin registry is installed (looked for the Python modules "
         + ", ".join(f.module for f in candidates)
         + ")",
-        f"Install one with: {candidates[-1].install}",
+        f"Install one with: {flavour_named('rtx').install if wanted == 'auto' else candidates[0].install}",
     )
 
 

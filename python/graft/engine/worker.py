@@ -13,12 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from graft.engine.build import run_build, run_parse
+from graft.engine.conformance import run_check
 from graft.engine.events import EngineError, EventWriter
 from graft.engine.plugins import run_plugins, run_probe
 from graft.engine.trials import run_trials
 
 COMMANDS: dict[str, Callable[[dict[str, Any], EventWriter], None]] = {
     "build": run_build,
+    "check": run_check,
     "parse": run_parse,
     "plugins": run_plugins,
     "probe": run_probe,

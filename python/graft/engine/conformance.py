@@ -1,0 +1,216 @@
+# `plugins --check`: whether the creators of plugin libraries, and the plugins that they make, keep TensorRT's contract.
+"""What can be asked without running a plugin: TensorRT's bindings give of a plugin of C++ its names and capabilities
+and forward no other call. Whether an engine with it builds is for `trials`, with a model. Each check is a question of its own
+to a worker with a real plugin registry, so that a plugin which ends the process, or never comes back, costs that check
+alone."""
+
+from __future__ import annotations
+
+import array
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from graft.engine.build import load_libraries
+from graft.engine.events import EventWriter
+from graft.engine.flavours import Flavour, flavour_named
+from graft.engine.session import Session, creator_generation, creator_key
+from graft.engine.supervisor import LOADING_LIMIT, QUIET_LIMITS
+from graft.engine.trials import Trials, registry_facts
+
+# A value for a field whose meaning is not known: 1. By type, what `array` calls it, and the element that is 1.
+ONE_OF_TYPE = {
+    "FLOAT16": ("H", 0x3C00),
+    "BF16": ("H", 0x3F80),
+    "FLOAT32": ("f", 1.0),
+    "FLOAT64": ("d", 1.0),
+    "INT8": ("b", 1),
+    "INT16": ("h", 1),
+    "INT32": ("i", 1),
+    "INT64": ("q", 1),
+}
+CHECKED_GENERATION = "V3"
+
+
+class Broken(Exception):
+    """A rule of the contract that the plugin breaks."""
+
+
+class NotChecked(Exception):
+    """Why the question could not be put."""
+
+
+@dataclass
+class Subject:
+    """One creator, and plugins of it."""
+
+    session: Session
+    creator: Any
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return creator_key(self.creator)
+
+    def create(self, with_ones: bool) -> Any:
+        """None where the creator refuses."""
+        trt = self.session.trt
+        fields = ones(trt, self.creator) if with_ones else []
+        return self.creator.create_plugin("graft_check", trt.PluginFieldCollection(fields), trt.TensorRTPhase.BUILD)
+
+    def plugin(self) -> Any:
+        for with_ones in (False, True):
+            plugin = self.create(with_ones)
+            if plugin is not None:
+                return plugin
+        raise NotChecked("no plugin could be made to ask")
+
+    def capability(self, plugin: Any, name: str) -> Any:
+        found = plugin.get_capability_interface(getattr(self.session.trt.PluginCapabilityType, name))
+        if found is None:
+            raise Broken(f"getCapabilityInterface returns null for {name}")
+        return found
+
+    def identity(self, plugin: Any) -> tuple[str, str, str]:
+        core = self.capability(plugin, "CORE")
+        return core.plugin_name, core.plugin_version, core.plugin_namespace
+
+
+def ones(trt: Any, creator: Any) -> list[Any]:
+    """Fields as a model gives them, 1 in each; of another type than these none."""
+    fields = []
+    for field in creator.field_names or []:
+        if field.type.name in ONE_OF_TYPE:
+            code, one = ONE_OF_TYPE[field.type.name]
+            fields.append(trt.PluginField(field.name, memoryview(array.array(code, [one])), field.type))
+    return fields
+
+
+def check_name(subject: Subject) -> str:
+    name, version, namespace = subject.key
+    for what, text in (("name", name), ("version", version)):
+        if not text:
+            raise Broken(f"the creator's {what} is empty")
+    for what, text in (("name", name), ("version", version), ("namespace", namespace)):
+        if not (text.isascii() and text.isprintable()):
+            raise Broken(f"the creator's {what} has characters that are not printable ASCII: {text!r}")
+    return ""
+
+
+def described_fields(subject: Subject) -> list[tuple[str, str, int]]:
+    return [(field.name, field.type.name, field.size) for field in subject.creator.field_names or []]
+
+
+def check_fields(subject: Subject) -> str:
+    fields = described_fields(subject)
+    names = [name for name, _, _ in fields]
+    if "" in names:
+        raise Broken(f"getFieldNames: field {names.index('')} has no name")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise Broken(f"getFieldNames lists {', '.join(twice)} twice")
+    negative = [name for name, _, size in fields if size < 0]
+    if negative:
+        raise Broken(f"getFieldNames: the length of {', '.join(negative)} is negative")
+    if described_fields(subject) != fields:
+        raise Broken("getFieldNames lists other fields when it is called again")
+    return ""
+
+
+def check_creation(subject: Subject) -> str:
+    """The fields that a plugin was made of: what the next checks use."""
+    for with_ones, fields in ((False, "none"), (True, "ones")):
+        if subject.create(with_ones) is not None:
+            return fields
+    said = f": {subject.session.errors[-1]}" if subject.session.errors else ""
+    raise NotChecked(f"createPlugin makes no plugin without fields, nor with 1 in each{said}")
+
+
+def check_capabilities(subject: Subject) -> str:
+    plugin = subject.plugin()
+    for name in ("CORE", "BUILD", "RUNTIME"):
+        subject.capability(plugin, name)
+    return ""
+
+
+def check_identity(subject: Subject) -> str:
+    """TensorRT writes the plugin's names into the engine and looks a creator up by them: this one, or another one."""
+    says = subject.identity(subject.plugin())
+    if says not in {creator_key(creator) for creator in subject.session.registry.all_creators}:
+        raise Broken(
+            f"the plugin says that it is {identity_text(says)}, of which there is no creator (its own is "
+            f"{identity_text(subject.key)}): an engine with it does not load"
+        )
+    return ""
+
+
+def identity_text(identity: tuple[str, str, str]) -> str:
+    name, version, namespace = identity
+    return f"`{name}` version `{version}` in " + (f"namespace `{namespace}`" if namespace else "no namespace")
+
+
+CHECKS: dict[str, Callable[[Subject], str]] = {
+    "name": check_name,
+    "fields": check_fields,
+    "creation": check_creation,
+    "capabilities": check_capabilities,
+    "identity": check_identity,
+}
+
+
+def run_check(request: dict[str, Any], events: EventWriter) -> None:
+    """The worker: answers when it is ready, then each question, until its standard input ends."""
+    session = Session(flavour_named(request["flavour"]), events)
+    libraries = load_libraries(session, request)
+    creators = {creator_key(creator): creator for creator in session.registry.all_creators}
+    events.write({"event": "answer", "outcome": "ready", **registry_facts(session, libraries)})
+    for line in sys.stdin:
+        question = json.loads(line)
+        subject = Subject(session, creators[tuple(question["creator"])])
+        events.write({"event": "answer", **answer(subject, question["check"])})
+
+
+def answer(subject: Subject, check: str) -> dict[str, str]:
+    if creator_generation(subject.creator) != CHECKED_GENERATION:
+        why = f"plugins of {creator_generation(subject.creator)}; the checks are for those of {CHECKED_GENERATION}"
+        return {"outcome": "not checked", "detail": why}
+    try:
+        return {"outcome": "passed", "detail": CHECKS[check](subject)}
+    except Broken as broken:
+        return {"outcome": "failed", "detail": str(broken)}
+    except NotChecked as reason:
+        return {"outcome": "not checked", "detail": str(reason)}
+    except (RuntimeError, TypeError, UnicodeDecodeError) as error:  # the bindings' own, of what a plugin returned
+        return {"outcome": "failed", "detail": f"{type(error).__name__}: {error}"}
+
+
+def check_libraries(request: dict[str, Any], flavour: Flavour, events: EventWriter, verbose: bool) -> None:
+    """The supervisor's side: puts every question about every creator and reports the answers as one result."""
+
+    def relay(event: dict[str, Any]) -> None:
+        if verbose:
+            events.write(event)
+
+    limit = request["time_limit"]
+    with Trials(request, flavour, relay) as trials:
+        ready = trials.start(limit or LOADING_LIMIT)
+        creators = [creator for library in ready["plugin_libraries"] for creator in library["creators"]]
+        for index, creator in enumerate(creators):
+            events.progress(f"check {creator['name']}", index, len(creators), index / len(creators))
+            creator["checks"] = [
+                {"check": check, **ask(trials, creator, check, limit or QUIET_LIMITS["plugins"])} for check in CHECKS
+            ]
+    events.result("plugins", tensorrt=ready["tensorrt"], plugin_libraries=ready["plugin_libraries"])
+
+
+def ask(trials: Trials, creator: dict[str, Any], check: str, limit: float) -> dict[str, str]:
+    key = [creator["name"], creator["version"], creator["namespace"]]
+    found = trials.ask({"creator": key, "check": check, "limit": limit})
+    if found["outcome"] == "hung":
+        return {"outcome": "failed", "detail": f"did not come back within {limit:g} s"}
+    if found["outcome"] == "crashed":
+        how = f"by signal {found['signal']}" if found["signal"] else f"with exit code {found['return_code']}"
+        said = f"; its last message: {found['last_messages'][-1]}" if found["last_messages"] else ""
+        return {"outcome": "failed", "detail": f"ended the process {how}{said}"}
+    return {"outcome": found["outcome"], "detail": found["detail"]}
