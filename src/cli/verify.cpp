@@ -50,20 +50,14 @@ struct Arguments {
   const CLI::Option* snr_option = nullptr;
 };
 
-/// Of an output that was run, and of all of them.
-std::string verdict_text(bool equal, bool nothing_compared) {
-  if (!equal) return "differs";
-  return nothing_compared ? "nothing compared" : "same";
-}
-
 Json to_json(const OutputReport& output) {
   const Difference& worst = output.worst;
   return {{"reference_name", output.reference_name},
           {"candidate_name", output.candidate_name},
           {"reference_type", output.reference_type},
           {"candidate_type", output.candidate_type},
-          {"equal", output.equal() && !output.nothing_compared()},
-          {"verdict", verdict_text(output.equal(), output.nothing_compared())},
+          {"equal", output.verdict() == Verdict::same},
+          {"verdict", verdict_cell(output.verdict()).text},
           {"failed_runs", output.failed_runs},
           {"worst_run", output.worst_run},
           {"tolerance",
@@ -341,9 +335,14 @@ void split_data(const Model& reference, const Model& candidate, std::vector<Tens
   data = std::move(runs);
 }
 
-std::string result_text(bool equal, bool nothing_compared) {
-  if (!equal) return "not the same";
-  return nothing_compared ? "not compared" : "the same";
+/// Of whole models.
+std::string result_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same: return "the same";
+    case Verdict::different: return "not the same";
+    case Verdict::nothing_compared: return "not compared";
+  }
+  return "";
 }
 
 report::Report new_page(const Pair& files, const std::string& result, std::size_t runs,
@@ -448,7 +447,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   say(console, result);
   warn_of_noise(console, arguments, tensors_of(result));
   for (const LayerComparison& layer : result.layers) {
-    if (layer.nothing_compared()) warn_of_nothing_compared(console, arguments, layer.reference);
+    if (layer.verdict() == Verdict::nothing_compared) warn_of_nothing_compared(console, arguments, layer.reference);
   }
   const std::string hidden = hidden_difference_text(result);
   if (!hidden.empty()) console.warn(hidden);
@@ -469,15 +468,14 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
     console.say(fmt::format("{} was not written: there is no node to reduce it to", arguments.reduce));
   }
   if (!arguments.report.empty()) {
-    report::Report page =
-        new_page(files, result_text(result.equal(), result.nothing_compared()), result.runs, result.inputs);
+    report::Report page = new_page(files, result_text(result.verdict()), result.runs, result.inputs);
     if (result.first) page.summary.push_back({"first divergence", first_divergence_text(result)});
     if (!hidden.empty()) page.summary.push_back({"inside", hidden});
     add_comparison(page, candidate, tensors_of(result), result.problems);
     write_report(console, page, arguments.report);
   }
   console.result(json);
-  return result.equal() && !result.nothing_compared() ? Exit::done : Exit::answer_is_no;
+  return result.verdict() == Verdict::same ? Exit::done : Exit::answer_is_no;
 }
 
 Exit verify(const Console& console, const Arguments& arguments) {
@@ -525,11 +523,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
                                  ? output.reference_name
                                  : fmt::format("{} / {}", output.reference_name, output.candidate_name);
     const bool was_run = report.runs > 0;
-    table.add({!was_run ? Cell("not run", Colour::faint)
-                        : Cell(verdict_text(output.equal(), output.nothing_compared()), !output.equal() ? Colour::bad
-                                                                                        : output.nothing_compared()
-                                                                                            ? Colour::caution
-                                                                                            : Colour::good),
+    table.add({!was_run ? Cell("not run", Colour::faint) : verdict_cell(output.verdict()),
                {name, Colour::strong},
                output.reference_type,
                was_run ? output.worst.to_string() : ""});
@@ -544,15 +538,12 @@ Exit verify(const Console& console, const Arguments& arguments) {
   }
   for (const std::string& problem : report.problems) table.add({Cell("differs", Colour::bad), problem});
 
-  const bool equal = report.equal() && !report.nothing_compared();
-  const std::string result = result_text(report.equal(), report.nothing_compared());
+  const bool equal = report.verdict() == Verdict::same;
+  const std::string result = result_text(report.verdict());
   const std::string made_up = arguments.data.empty() ? "made-up inputs" : "the given data";
   std::string inputs;
   for (const std::string& input : report.inputs) inputs += (inputs.empty() ? "" : ", ") + input;
-  console.say(fmt::format("{}: {} on {} ({})",
-                          console.paint(result, equal            ? Colour::good
-                                                : report.equal() ? Colour::caution
-                                                                 : Colour::bad),
+  console.say(fmt::format("{}: {} on {} ({})", console.paint(result, verdict_cell(report.verdict()).colour),
                           count_text(report.runs, "run"), made_up, inputs));
   say_files(console, files);
   say_ranges(console, options.ranges);
@@ -560,7 +551,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
   const std::vector<ComparedTensor> tensors = tensors_of(report);
   warn_of_noise(console, arguments, tensors);
   for (const OutputReport& output : report.outputs) {
-    if (report.runs > 0 && output.nothing_compared()) {
+    if (report.runs > 0 && output.verdict() == Verdict::nothing_compared) {
       warn_of_nothing_compared(console, arguments, output.reference_name);
     }
   }

@@ -70,7 +70,7 @@ Json to_json(const LayerComparison& layer) {
                {"is_output", layer.is_output},
                {"reference_type", layer.reference_type},
                {"candidate_type", layer.candidate_type},
-               {"equal", layer.equal() && !layer.nothing_compared()},
+               {"equal", layer.verdict() == Verdict::same},
                {"compared", layer.compared},
                {"failed_runs", layer.failed_runs},
                {"worst_run", layer.worst_run},
@@ -105,10 +105,9 @@ Cell verdict_of(const LayerReport& report, std::size_t index) {
   const LayerComparison& layer = report.layers[index];
   if (!layer.not_compared.empty()) return {"not compared", Colour::caution};
   if (report.first && report.first->layer == index) return {"first", Colour::bad};
-  if (!layer.equal()) return {"differs", Colour::bad};
-  if (layer.nothing_compared()) return {"nothing compared", Colour::caution};
+  if (layer.verdict() != Verdict::same) return verdict_cell(layer.verdict());
   if (layer.layout) return {"other order", Colour::caution};
-  return {"same", Colour::good};
+  return verdict_cell(Verdict::same);
 }
 
 std::string decibels(const LayerComparison& layer) {
@@ -309,6 +308,15 @@ void say_tolerances(const Console& console, const LayerReport& report) {
 
 }  // namespace
 
+Cell verdict_cell(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same: return {"same", Colour::good};
+    case Verdict::different: return {"differs", Colour::bad};
+    case Verdict::nothing_compared: return {"nothing compared", Colour::caution};
+  }
+  return {};
+}
+
 Json to_json(const LayerReport& report) {
   Json constants = Json::array();
   for (const LargeConstant& constant : report.large_constants) {
@@ -342,7 +350,7 @@ Json to_json(const LayerReport& report) {
   }
   return {{"schema", schema},
           {"version", schema_version},
-          {"equal", report.equal() && !report.nothing_compared()},
+          {"equal", report.verdict() == Verdict::same},
           {"nothing_compared", report.nothing_compared()},
           {"runs", report.runs},
           {"inputs", report.inputs},

@@ -10,6 +10,9 @@
 
 namespace graft::cli {
 
+/// Of one tensor: "same", "differs", "nothing compared".
+[[nodiscard]] Cell verdict_cell(Verdict verdict);
+
 /// The report as JSON, for `--json` and for reports; it names its `schema` and its version.
 [[nodiscard]] Json to_json(const LayerReport& report);
 

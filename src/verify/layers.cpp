@@ -976,8 +976,14 @@ bool LayerReport::equal() const {
 }
 
 bool LayerReport::nothing_compared() const {
-  return runs > 0 && std::any_of(layers.begin(), layers.end(),
-                                 [](const LayerComparison& layer) { return layer.nothing_compared(); });
+  return runs > 0 && std::any_of(layers.begin(), layers.end(), [](const LayerComparison& layer) {
+           return layer.verdict() == Verdict::nothing_compared;
+         });
+}
+
+Verdict LayerReport::verdict() const {
+  if (!equal()) return Verdict::different;
+  return nothing_compared() ? Verdict::nothing_compared : Verdict::same;
 }
 
 const LayerComparison* LayerReport::first_different() const {

@@ -19,6 +19,7 @@
 #include "verify/match_tensors.hpp"
 #include "verify/noise_floor.hpp"
 #include "verify/rearrangement.hpp"
+#include "verify/verdict.hpp"
 
 namespace graft {
 
@@ -101,8 +102,11 @@ struct LayerComparison {
   bool is_always_empty = false;  ///< As in OutputReport.
 
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
-  [[nodiscard]] bool nothing_compared() const {
-    return is_output && equal() && not_compared.empty() && compared == 0 && !is_always_empty;
+  /// Only of an output does it matter that nothing was compared.
+  [[nodiscard]] Verdict verdict() const {
+    if (!equal()) return Verdict::different;
+    const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty;
+    return is_vacuous ? Verdict::nothing_compared : Verdict::same;
   }
 };
 
@@ -141,8 +145,9 @@ struct LayerReport {
 
   /// All outputs agree, as verify_models has it; tensors inside may differ.
   [[nodiscard]] bool equal() const;
-  /// Of an output at least.
+  /// Whether there is an output of which nothing was compared; others may differ.
   [[nodiscard]] bool nothing_compared() const;
+  [[nodiscard]] Verdict verdict() const;
   /// The first layer that differs, whether or not it is where the difference comes from.
   [[nodiscard]] const LayerComparison* first_different() const;
 };

@@ -345,9 +345,12 @@ bool VerifyReport::equal() const {
          std::all_of(outputs.begin(), outputs.end(), [](const OutputReport& output) { return output.equal(); });
 }
 
-bool VerifyReport::nothing_compared() const {
-  return runs > 0 && std::any_of(outputs.begin(), outputs.end(),
-                                 [](const OutputReport& output) { return output.nothing_compared(); });
+Verdict VerifyReport::verdict() const {
+  if (!equal()) return Verdict::different;
+  const bool lacks_one = std::any_of(outputs.begin(), outputs.end(), [](const OutputReport& output) {
+    return output.verdict() == Verdict::nothing_compared;
+  });
+  return lacks_one ? Verdict::nothing_compared : Verdict::same;
 }
 
 VerifyReport verify_models(const runtime::Engine& engine, const Model& reference, const Model& candidate,

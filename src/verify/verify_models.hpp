@@ -15,6 +15,7 @@
 #include "verify/inputs.hpp"
 #include "verify/noise_floor.hpp"
 #include "verify/output_figures.hpp"
+#include "verify/verdict.hpp"
 
 namespace graft {
 
@@ -59,8 +60,10 @@ struct OutputReport {
   std::int64_t compared = 0;     ///< Finite elements that were compared, of all runs.
   bool is_always_empty = false;  ///< As the reference declares it.
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
-  /// No difference was found since there was nothing to find one in.
-  [[nodiscard]] bool nothing_compared() const { return equal() && compared == 0 && !is_always_empty; }
+  [[nodiscard]] Verdict verdict() const {
+    if (!equal()) return Verdict::different;
+    return compared == 0 && !is_always_empty ? Verdict::nothing_compared : Verdict::same;
+  }
 };
 
 struct VerifyReport {
@@ -70,8 +73,8 @@ struct VerifyReport {
   InputRanges narrowed;               ///< Of made-up integers, so that the reference runs; not those of the options.
   std::size_t runs = 0;
   [[nodiscard]] bool equal() const;
-  /// Of an output at least.
-  [[nodiscard]] bool nothing_compared() const;
+  /// Of all outputs: nothing was compared where that is so of one of them.
+  [[nodiscard]] Verdict verdict() const;
 };
 
 /// An output that is further off than its tolerance is judged by the reference's own noise floor, which is measured

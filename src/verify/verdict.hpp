@@ -1,0 +1,12 @@
+// What a comparison says of two tensors, or of two models.
+#pragma once
+
+#include <cstdint>
+
+namespace graft {
+
+/// `nothing_compared`: no difference was found since there was nothing to find one in. It is no proof that two models
+/// are the same.
+enum class Verdict : std::uint8_t { same, different, nothing_compared };
+
+}  // namespace graft
