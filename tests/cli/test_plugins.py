@@ -38,6 +38,17 @@ def test_a_library_of_someone_else(graft):
     assert answer.json["plugin_libraries"][0]["creators"]
 
 
+@needs_plugin_library
+def test_check_says_what_conforms_and_what_could_not_be_asked(graft):
+    answer = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean")
+    assert answer.code == 0, answer.err
+    operators = graft("ops", "--json").json["operators"]
+    assert f"{len(operators)} of {len(operators)} creators conform" in answer.out
+    assert "not checked" not in answer.out
+    detailed = graft("plugins", PLUGIN_LIBRARY, "--check", "--tensorrt", "lean", "-v")
+    assert "not checked: createPlugin makes no plugin" in detailed.out
+
+
 def test_what_is_no_plugin_library_is_refused(graft, tmp_path):
     (tmp_path / "text.so").write_text("no library")
     for path in (tmp_path / "text.so", tmp_path / "missing.so", "/lib/x86_64-linux-gnu/libm.so.6"):

@@ -60,11 +60,8 @@ class Subject:
         return self.creator.create_plugin("graft_check", trt.PluginFieldCollection(fields), trt.TensorRTPhase.BUILD)
 
     def plugin(self) -> Any:
-        for with_ones in (False, True):
-            plugin = self.create(with_ones)
-            if plugin is not None:
-                return plugin
-        raise NotChecked("no plugin could be made to ask")
+        """Of a creator that has been seen to make one."""
+        return self.create(False) or self.create(True)
 
     def capability(self, plugin: Any, name: str) -> Any:
         found = plugin.get_capability_interface(getattr(self.session.trt.PluginCapabilityType, name))
@@ -198,10 +195,21 @@ def check_libraries(request: dict[str, Any], flavour: Flavour, events: EventWrit
         creators = [creator for library in ready["plugin_libraries"] for creator in library["creators"]]
         for index, creator in enumerate(creators):
             events.progress(f"check {creator['name']}", index, len(creators), index / len(creators))
-            creator["checks"] = [
-                {"check": check, **ask(trials, creator, check, limit or QUIET_LIMITS["plugins"])} for check in CHECKS
-            ]
+            creator["checks"] = checks_of(trials, creator, limit or QUIET_LIMITS["plugins"])
     events.result("plugins", tensorrt=ready["tensorrt"], plugin_libraries=ready["plugin_libraries"])
+
+
+def checks_of(trials: Trials, creator: dict[str, Any], limit: float) -> list[dict[str, str]]:
+    checks: list[dict[str, str]] = []
+    has_plugin = True
+    for check in CHECKS:
+        if has_plugin:
+            found = ask(trials, creator, check, limit)
+        else:
+            found = {"outcome": "not checked", "detail": "no plugin could be made to ask"}
+        checks.append({"check": check, **found})
+        has_plugin = has_plugin and (check != "creation" or found["outcome"] == "passed")
+    return checks
 
 
 def ask(trials: Trials, creator: dict[str, Any], check: str, limit: float) -> dict[str, str]:

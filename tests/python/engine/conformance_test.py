@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import HERE, Driven, drive
+from conftest import HERE, Driven, drive, graft
 
 CompileLibrary = Callable[..., pathlib.Path]
 FIXTURE = (HERE / "fixture_plugins.cpp").read_text()
@@ -96,6 +96,54 @@ def test_what_needs_fields_that_are_not_known_is_not_checked(
 def test_one_that_hangs_costs_its_own_checks_alone(compile_library: CompileLibrary, tmp_path: pathlib.Path) -> None:
     hang = (CREATE, CREATE + "    ::pause();\n")
     library = library_with(compile_library, tmp_path, "hangs", hang)
-    found = checks_of(drive("plugins", library, "--check", "--tensorrt", "lean", "--time-limit", 2))
-    assert found["creation"] == ("failed", "did not come back within 2 s")
+    found = checks_of(drive("plugins", library, "--check", "--tensorrt", "lean", "--time-limit", 15))
+    assert found["creation"] == ("failed", "did not come back within 15 s")
     assert (found["name"][0], found["fields"][0]) == ("passed", "passed")
+
+
+@pytest.mark.usefixtures("rtx")
+class TestTheProgram:
+    def test_an_engine_is_built_and_a_crash_is_a_finding(
+        self, compile_library: CompileLibrary, tmp_path: pathlib.Path
+    ) -> None:
+        source = tmp_path / "four.cpp"
+        source.write_text(FIXTURE.replace("count = 10;", "count = 4;"))
+        answer = graft("plugins", compile_library(source, "libfour.so"), "--check", "--tensorrt", "rtx", "--json")
+        assert answer.code == 1, answer.err
+        assert not answer.json["conforms"]
+        (library,) = answer.json["plugin_libraries"]
+        engines = {creator["name"]: creator["checks"][-1] for creator in library["creators"]}
+        assert {check["check"] for check in engines.values()} == {"engine"}
+        assert engines["FixtureIdentity"]["outcome"] == "passed"
+        assert engines["FixtureRefuse"]["outcome"] == "not checked", "it may want other inputs"
+        for name, signal in (("FixtureAbort", "SIGABRT"), ("FixtureSegfault", "SIGSEGV")):
+            assert engines[name]["outcome"] == "failed"
+            assert signal in engines[name]["detail"]
+
+    def test_grafts_own_conform(self, graft_library: pathlib.Path) -> None:
+        answer = graft("plugins", graft_library, "--check", "--tensorrt", "rtx", "--json")
+        assert answer.code == 0, answer.out
+        creators = answer.json["plugin_libraries"][0]["creators"]
+        engines = {creator["name"]: creator["checks"][-1]["outcome"] for creator in creators}
+        assert (engines["LeakyReLU"], engines["L2Normalize"]) == ("passed", "passed")
+
+    def test_the_text_names_the_fault(
+        self, compile_library: CompileLibrary, tmp_path: pathlib.Path, request: pytest.FixtureRequest
+    ) -> None:
+        request.getfixturevalue("lean")
+        _, change, words = FAULTS["other_name"]
+        answer = graft(
+            "plugins", library_with(compile_library, tmp_path, "named", change), "--check", "--tensorrt", "lean"
+        )
+        assert answer.code == 1
+        assert "0 of 1 creator conform" in answer.out
+        assert words in answer.out
+
+
+@pytest.mark.usefixtures("lean")
+def test_nvidias_own_conforms() -> None:
+    libraries = pytest.importorskip("tensorrt_lean_libs")
+    library = next(pathlib.Path(libraries.__file__).parent.glob("libnvinfer_vc_plugin.so.*"))
+    assert "failed" not in {
+        outcome for outcome, _ in checks_of(drive("plugins", library, "--check", "--tensorrt", "lean")).values()
+    }
