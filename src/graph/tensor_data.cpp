@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graph/elements.hpp"
 
 namespace graft {
 namespace {
@@ -61,57 +62,10 @@ const TypeRecord* find_record(ElementType type) {
 }
 
 template <class T>
-T load(const char* address) {
-  T value;
-  std::memcpy(&value, address, sizeof value);
-  return value;
-}
-
-template <class T>
 void store(std::string& bytes, T value) {
   std::array<char, sizeof(T)> raw{};
   std::memcpy(raw.data(), &value, sizeof value);
   bytes.append(raw.data(), raw.size());
-}
-
-/// Calls `f` with each element of an integer or boolean tensor. False for other types.
-template <class F>
-bool for_each_int(const TensorData& tensor, std::size_t count, F&& f) {
-  const char* data = tensor.bytes.data();
-  const auto loop = [&](auto example) {
-    using T = decltype(example);
-    for (std::size_t i = 0; i < count; ++i) f(load<T>(data + i * sizeof(T)));
-    return true;
-  };
-  const auto packed = [&](int bits, bool is_signed) {
-    const int per_byte = 8 / bits;
-    const int mask = (1 << bits) - 1;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto byte = static_cast<unsigned char>(data[i / static_cast<std::size_t>(per_byte)]);
-      int value = (byte >> (bits * static_cast<int>(i % static_cast<std::size_t>(per_byte)))) & mask;
-      if (is_signed && value > mask / 2) value -= mask + 1;
-      f(value);
-    }
-    return true;
-  };
-  switch (tensor.type) {
-    case ElementType::i8: return loop(std::int8_t{});
-    case ElementType::u8: return loop(std::uint8_t{});
-    case ElementType::i16: return loop(std::int16_t{});
-    case ElementType::u16: return loop(std::uint16_t{});
-    case ElementType::i32: return loop(std::int32_t{});
-    case ElementType::u32: return loop(std::uint32_t{});
-    case ElementType::i64: return loop(std::int64_t{});
-    case ElementType::u64: return loop(std::uint64_t{});
-    case ElementType::boolean:
-      for (std::size_t i = 0; i < count; ++i) f(data[i] != 0 ? 1 : 0);
-      return true;
-    case ElementType::u4: return packed(4, false);
-    case ElementType::i4: return packed(4, true);
-    case ElementType::u2: return packed(2, false);
-    case ElementType::i2: return packed(2, true);
-    default: return false;
-  }
 }
 
 /// Rounds to the nearest integer of type T, ties to even, and saturates.
@@ -226,33 +180,21 @@ std::optional<double> TensorData::scalar() const {
 }
 
 std::optional<std::vector<std::int64_t>> TensorData::ints() const {
-  std::vector<std::int64_t> values;
-  const auto count = static_cast<std::size_t>(element_count());
   if (!is_integer(type) && type != ElementType::boolean) return std::nullopt;
-  values.reserve(count);
-  for_each_int(*this, count, [&](auto value) { values.push_back(static_cast<std::int64_t>(value)); });
+  std::vector<std::int64_t> values;
+  values.reserve(static_cast<std::size_t>(element_count()));
+  for_each_int(*this, [&](auto value) { values.push_back(static_cast<std::int64_t>(value)); });
   return values;
 }
 
 std::optional<std::vector<double>> TensorData::numbers() const {
-  std::vector<double> values;
-  const auto count = static_cast<std::size_t>(element_count());
-  const auto loop = [&]<class T>(T /*example*/) {
-    values.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      values.push_back(static_cast<double>(load<T>(bytes.data() + i * sizeof(T))));
-    }
-  };
-  switch (type) {
-    case ElementType::f32: loop(float{}); return values;
-    case ElementType::f64: loop(double{}); return values;
-    case ElementType::f16: loop(Eigen::half{}); return values;
-    case ElementType::bf16: loop(Eigen::bfloat16{}); return values;
-    default: break;
-  }
-  if (!is_integer(type) && type != ElementType::boolean) return std::nullopt;
-  values.reserve(count);
-  for_each_int(*this, count, [&](auto value) { values.push_back(static_cast<double>(value)); });
+  const bool is_integral = is_integer(type) || type == ElementType::boolean;
+  const bool is_real =
+      type == ElementType::f32 || type == ElementType::f64 || type == ElementType::f16 || type == ElementType::bf16;
+  if (!is_integral && !is_real) return std::nullopt;
+  std::vector<double> values(static_cast<std::size_t>(element_count()));
+  double* next = values.data();
+  for_each_number(*this, [&](auto value) { *next++ = static_cast<double>(value); });
   return values;
 }
 

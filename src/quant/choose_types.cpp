@@ -17,7 +17,6 @@
 #include "verify/ends.hpp"
 #include "verify/match_tensors.hpp"
 #include "verify/partial_runs.hpp"
-#include "verify/pieces.hpp"
 
 namespace graft {
 namespace {
@@ -32,37 +31,6 @@ bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) 
 bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
 
 bool has_f32_output(const Node& node) { return std::any_of(node.outputs.begin(), node.outputs.end(), is_f32); }
-
-/// What the reference gives for a tensor, and what the type does to it.
-struct TensorEffect {
-  TensorRange range;
-  RoundingEffect rounding;
-  bool all_whole = true;
-  bool changed = false;  ///< Some of the whole numbers would become others.
-
-  [[nodiscard]] bool counts_wrongly() const { return all_whole && changed; }
-  void add(const TensorEffect& other) {
-    range.add(other.range);
-    rounding.add(other.rounding);
-    all_whole = all_whole && other.all_whole;
-    changed = changed || other.changed;
-  }
-};
-
-TensorEffect effect_of(const TensorData& tensor, Precision precision) {
-  TensorEffect effect{.range = range_of(tensor), .rounding = rounding_effect(tensor, precision)};
-  for_each_piece(tensor.element_count(), [&](std::int64_t begin, std::int64_t count) {
-    if (!effect.all_whole) return;
-    const std::vector<double> numbers = *piece_of(tensor, begin, count).numbers();
-    const std::vector<double> rounded =
-        *TensorData::from_numbers(element_type_of(precision), {count}, numbers).numbers();
-    for (std::size_t i = 0; i < numbers.size() && effect.all_whole; ++i) {
-      effect.all_whole = numbers[i] == std::trunc(numbers[i]);
-      effect.changed = effect.changed || numbers[i] != rounded[i];
-    }
-  });
-  return effect;
-}
 
 struct KeptNode {
   WhyKept why;
@@ -199,7 +167,7 @@ class Chooser {
 
   void measure() {
     const auto add = [&](const std::string& name, const TensorData& tensor) {
-      const TensorEffect effect = effect_of(tensor, options_.precision);
+      const TypeEffect effect = type_effect(tensor, options_.precision);
       const auto [place, is_new] = effects_.try_emplace(name, effect);
       if (!is_new) place->second.add(effect);
     };
@@ -214,7 +182,7 @@ class Chooser {
         [&](std::size_t done, std::size_t total) { say("looking at the tensors", done, total); });
   }
 
-  [[nodiscard]] const TensorEffect* effect(const Value& value) const {
+  [[nodiscard]] const TypeEffect* effect(const Value& value) const {
     const auto found = effects_.find(value.name);
     return found == effects_.end() ? nullptr : &found->second;
   }
@@ -235,7 +203,7 @@ class Chooser {
 
   /// Whether minus infinity does the same as the large negative numbers of a tensor: nothing comes of either.
   [[nodiscard]] bool may_be_minus_infinity(const Value& value) const {
-    const TensorEffect* found = effect(value);
+    const TypeEffect* found = effect(value);
     if (found == nullptr || found->range.highest.value_or(0) > largest() || value.output_count != 0) return false;
     return std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
       if (use.node->graph != &graph()) return false;
@@ -258,7 +226,7 @@ class Chooser {
     const std::string_view name = graft::to_string(options_.precision);
     for (const Value* value : graph().values()) {
       if (!is_f32(value) || value->constant()) continue;
-      const TensorEffect* found = effect(*value);
+      const TypeEffect* found = effect(*value);
       if (found == nullptr) continue;
       if (found->rounding.overflow != 0) {
         const double reached = std::abs(found->range.lowest.value_or(0)) > found->range.highest.value_or(0)
@@ -402,7 +370,7 @@ class Chooser {
   [[nodiscard]] bool handles_what_vanishes(const Node& node) const {
     constexpr double most_is_left_db = 3;
     const auto vanishes = [&](const Value* value) {
-      const TensorEffect* found = value == nullptr ? nullptr : effect(*value);
+      const TypeEffect* found = value == nullptr ? nullptr : effect(*value);
       return found != nullptr && found->rounding.overflow == 0 &&
              found->rounding.snr_db.value_or(perfect_db) < most_is_left_db;
     };
@@ -577,7 +545,7 @@ class Chooser {
   PartialRuns reference_;
   std::vector<TensorMap> inputs_;  ///< Of each run.
   std::vector<TensorMap> expected_;
-  std::map<std::string, TensorEffect, std::less<>> effects_;
+  std::map<std::string, TypeEffect, std::less<>> effects_;
   std::map<std::string, const Node*, std::less<>> by_key_;
   KeptNodes kept_;
   std::size_t asked_ = 0;

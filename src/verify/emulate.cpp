@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graph/elements.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_calls.hpp"
 #include "graph/opset.hpp"
@@ -18,7 +19,6 @@
 #include "verify/compare.hpp"
 #include "verify/match_tensors.hpp"
 #include "verify/partial_runs.hpp"
-#include "verify/pieces.hpp"
 
 namespace graft {
 namespace {
@@ -48,6 +48,67 @@ double smallest_normal(Precision precision) {
 
 double to_step(double value, double scale) {
   return std::clamp(std::nearbyint(value / scale), lowest_step, highest_step);
+}
+
+/// What rounding does, while numbers are added one by one.
+class RoundingTally {
+ public:
+  explicit RoundingTally(Precision precision) : smallest_normal_(smallest_normal(precision)) {}
+
+  void add(double number, double rounded) {
+    if (!std::isfinite(number) || number == 0) return;
+    if (!std::isfinite(rounded)) {
+      ++effect_.overflow;
+      return;
+    }
+    if (rounded == 0) {
+      ++effect_.underflow;
+    } else if (std::abs(number) < smallest_normal_ && rounded != number) {
+      ++effect_.subnormal;
+    }
+    add_noise(number, rounded);
+  }
+  void add_step(double number, double scale) {
+    if (!std::isfinite(number) || number == 0) return;
+    const double rounded = to_step(number, scale) * scale;
+    constexpr double half_a_step = 0.5;
+    const double steps = number / scale;
+    if (rounded == 0) {
+      ++effect_.underflow;
+    } else if (steps > highest_step + half_a_step || steps < lowest_step - half_a_step) {
+      ++effect_.saturated;
+    }
+    add_noise(number, rounded);
+  }
+  [[nodiscard]] RoundingEffect effect() const {
+    RoundingEffect effect = effect_;
+    constexpr double decibels = 10;
+    if (signal_ > 0 && noise_ > 0) effect.snr_db = decibels * std::log10(signal_ / noise_);
+    return effect;
+  }
+
+ private:
+  void add_noise(double number, double rounded) {
+    signal_ += number * number;
+    noise_ += (number - rounded) * (number - rounded);
+  }
+
+  double smallest_normal_;
+  RoundingEffect effect_;
+  double signal_ = 0;
+  double noise_ = 0;
+};
+
+/// Calls f(number, rounded) for each element, both double.
+template <class F>
+void for_each_rounded(const TensorData& tensor, Precision precision, F&& f) {
+  if (precision == Precision::f16) {
+    for_each_number(tensor,
+                    [&](auto number) { f(static_cast<double>(number), round_to_f16(static_cast<float>(number))); });
+  } else {
+    for_each_number(tensor,
+                    [&](auto number) { f(static_cast<double>(number), round_to_bf16(static_cast<float>(number))); });
+  }
 }
 
 /// Nodes that only move elements: what was rounded before them still is.
@@ -309,43 +370,39 @@ std::string RoundingEffect::to_string() const {
 }
 
 RoundingEffect rounding_effect(const TensorData& tensor, Precision precision, double scale) {
-  RoundingEffect effect;
-  if (!is_floating_point(tensor.type)) return effect;
-  double signal = 0;
-  double noise = 0;
-  for_each_piece(tensor.element_count(), [&](std::int64_t begin, std::int64_t count) {
-    const TensorData piece = piece_of(tensor, begin, count);
-    const std::vector<double> numbers = *piece.numbers();
-    std::vector<double> rounded;
-    if (precision == Precision::int8) {
-      for (const double number : numbers) rounded.push_back(to_step(number, scale) * scale);
-    } else {
-      rounded = *TensorData::from_numbers(type_of(precision), {count}, numbers).numbers();
-    }
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const double number = numbers[i];
-      if (!std::isfinite(number) || number == 0) continue;
-      const double size = std::abs(number);
-      if (!std::isfinite(rounded[i])) {
-        ++effect.overflow;
-        continue;
-      }
-      if (rounded[i] == 0) {
-        ++effect.underflow;
-      } else if (precision == Precision::int8) {
-        constexpr double half_a_step = 0.5;
-        const double steps = number / scale;
-        if (steps > highest_step + half_a_step || steps < lowest_step - half_a_step) ++effect.saturated;
-      } else if (size < smallest_normal(precision) && rounded[i] != number) {
-        ++effect.subnormal;
-      }
-      signal += number * number;
-      noise += (number - rounded[i]) * (number - rounded[i]);
-    }
+  RoundingTally tally(precision);
+  if (!is_floating_point(tensor.type)) return {};
+  if (precision == Precision::int8) {
+    for_each_number(tensor, [&](auto number) { tally.add_step(static_cast<double>(number), scale); });
+  } else {
+    for_each_rounded(tensor, precision, [&](double number, double rounded) { tally.add(number, rounded); });
+  }
+  return tally.effect();
+}
+
+void TypeEffect::add(const TypeEffect& other) {
+  range.add(other.range);
+  rounding.add(other.rounding);
+  all_whole = all_whole && other.all_whole;
+  changed = changed || other.changed;
+}
+
+TypeEffect type_effect(const TensorData& tensor, Precision precision) {
+  RangeTally range;
+  RoundingTally rounding(precision);
+  bool all_whole = true;
+  bool changed = false;
+  for_each_rounded(tensor, precision, [&](double number, double rounded) {
+    range.add(number);
+    rounding.add(number, rounded);
+    if (!all_whole) return;
+    all_whole = number == std::trunc(number);
+    changed = changed || number != rounded;
   });
-  constexpr double decibels = 10;
-  if (signal > 0 && noise > 0) effect.snr_db = decibels * std::log10(signal / noise);
-  return effect;
+  return {.range = range.of(tensor.element_count()),
+          .rounding = rounding.effect(),
+          .all_whole = all_whole,
+          .changed = changed};
 }
 
 }  // namespace graft

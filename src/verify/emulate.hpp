@@ -73,4 +73,19 @@ struct RoundingEffect {
 /// `scale` is of int8.
 [[nodiscard]] RoundingEffect rounding_effect(const TensorData& tensor, Precision precision, double scale = 1);
 
+/// What is in a tensor, and what a type does to it.
+struct TypeEffect {
+  TensorRange range;
+  RoundingEffect rounding;
+  bool all_whole = true;
+  bool changed = false;  ///< Of whole numbers: some of them would become others.
+
+  [[nodiscard]] bool counts_wrongly() const { return all_whole && changed; }
+  /// Adds what another run gave for the same tensor.
+  void add(const TypeEffect& other);
+};
+
+/// All of it in one walk over the tensor; f16 or bf16.
+[[nodiscard]] TypeEffect type_effect(const TensorData& tensor, Precision precision);
+
 }  // namespace graft

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "graft/error.hpp"
+#include "graph/elements.hpp"
 #include "verify/pieces.hpp"
 
 namespace graft {
@@ -47,27 +48,25 @@ std::string TensorRange::to_string() const {
   return text;
 }
 
-TensorRange range_of(const TensorData& tensor) {
+TensorRange RangeTally::of(std::int64_t count) const {
   TensorRange range;
-  range.count = tensor.element_count();
-  if (!is_real(tensor.type)) return range;
-  for_each_piece(range.count, [&](std::int64_t begin, std::int64_t count) {
-    const auto numbers = piece_of(tensor, begin, count).numbers();
-    for (const double number : *numbers) {
-      if (std::isnan(number)) {
-        ++range.nan;
-      } else if (std::isinf(number)) {
-        ++range.infinite;
-      } else {
-        if (number == 0) ++range.zeros;
-        range.lowest = std::min(range.lowest.value_or(number), number);
-        range.highest = std::max(range.highest.value_or(number), number);
-        range.sum += number;
-        range.squares += number * number;
-      }
-    }
-  });
+  range.count = count;
+  range.nan = nan_;
+  range.infinite = infinite_;
+  range.zeros = zeros_;
+  if (lowest_ <= highest_) {
+    range.lowest = lowest_;
+    range.highest = highest_;
+  }
+  range.sum = sum_;
+  range.squares = squares_;
   return range;
+}
+
+TensorRange range_of(const TensorData& tensor) {
+  RangeTally tally;
+  for_each_number(tensor, [&](auto number) { tally.add(static_cast<double>(number)); });
+  return tally.of(tensor.element_count());
 }
 
 ErrorFigures error_figures(const TensorData& reference, const TensorData& candidate) {

@@ -1,9 +1,12 @@
 // What is in a tensor, and how the errors of another one are distributed.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +34,33 @@ struct TensorRange {
 };
 
 [[nodiscard]] TensorRange range_of(const TensorData& tensor);
+
+/// A range while numbers are added to it one by one.
+class RangeTally {
+ public:
+  void add(double number) {
+    if (!std::isfinite(number)) {
+      ++(std::isnan(number) ? nan_ : infinite_);
+      return;
+    }
+    if (number == 0) ++zeros_;
+    lowest_ = std::min(lowest_, number);
+    highest_ = std::max(highest_, number);
+    sum_ += number;
+    squares_ += number * number;
+  }
+  /// Of so many elements, all that there are in the tensor.
+  [[nodiscard]] TensorRange of(std::int64_t count) const;
+
+ private:
+  std::int64_t nan_ = 0;
+  std::int64_t infinite_ = 0;
+  std::int64_t zeros_ = 0;
+  double lowest_ = std::numeric_limits<double>::infinity();
+  double highest_ = -std::numeric_limits<double>::infinity();
+  double sum_ = 0;
+  double squares_ = 0;
+};
 
 /// How many elements have an error of which size: |reference - candidate| divided by the largest finite |reference|.
 struct ErrorHistogram {

@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -219,6 +220,32 @@ def test_any_sample_decides_what_stays_in_f32(graft, tmp_path):
     assert kept_by == [{}, {"big": "overflow", "t": "overflow"}, {"m": "sum"}, {**kept_by[1], **kept_by[2]}]
     for sample in x:
         assert snr(run(model, x=sample[None])["y"], run(out, x=sample[None])["y"]) > 40
+
+
+@pytest.mark.parametrize(("precision", "narrow"), [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_figures_of_each_tensor_are_those_of_numpy(graft, tmp_path, precision, narrow):
+    """Of numbers that are ordinary, vanish, lose digits or overflow; counts of all samples, the ratio of the worst."""
+    model = save(tmp_path / "m.onnx", [node("Neg", "x", "y")], [("x", [1, 70000])], [("y", [1, 70000])])
+    x = (RANDOM.standard_normal((3, 70000)) * 10.0 ** RANDOM.uniform(-9, 3, (3, 70000))).astype(np.float32)
+    x[0, :4] = 0, 65519, -65520, 1e6
+    x[1, :2] = 3e38, -3.4e38
+    np.save(tmp_path / "x.npy", x)
+    found = quantize(graft, model, tmp_path / "o.onnx", "--data", f"x={tmp_path / 'x.npy'}", precision=precision)
+    (figures,) = found["nodes"]
+    with np.errstate(over="ignore"):
+        rounded = (-x).astype(narrow).astype(np.float32)
+    finite = np.isfinite(rounded)
+    smallest = float(ml_dtypes.finfo(narrow).smallest_normal)
+    assert figures["lowest"] == (-x).min()
+    assert figures["highest"] == (-x).max()
+    assert figures["overflow"] == np.sum(~finite)
+    assert figures["underflow"] == np.sum((x != 0) & (rounded == 0))
+    assert figures["subnormal"] == np.sum((np.abs(x) < smallest) & (rounded != -x) & (rounded != 0))
+    ratios = []
+    for i in range(3):
+        signal = -x[i][finite[i]].astype(np.float64)
+        ratios.append(10 * np.log10(np.sum(signal**2) / np.sum((signal - rounded[i][finite[i]]) ** 2)))
+    assert figures["rounding_snr_db"] == pytest.approx(min(ratios), abs=1e-9)
 
 
 def test_the_worst_sample_is_what_the_figures_say(graft, tmp_path):

@@ -3,7 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <Eigen/Core>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
 #include "build.hpp"
+#include "graph/elements.hpp"
 
 namespace graft::test {
 namespace {
@@ -70,6 +77,45 @@ TEST(TensorData, NamesOfTypes) {
   EXPECT_EQ(to_string(static_cast<ElementType>(99)), "type 99");
   EXPECT_EQ(to_dtype(ElementType::f64), std::nullopt);
   EXPECT_EQ(to_dtype(ElementType::i8), DType::i8);
+}
+
+/// The numbers of a type that takes the upper half of a float's bits or an f16's: each one, what lies between it and
+/// the next, and the floats beside both, where a rounding that is not quite right goes to the wrong side.
+template <class Narrow>
+void expect_as_eigen(float (*round)(float)) {
+  constexpr std::uint32_t patterns = 1U << 16;
+  for (std::uint32_t bits = 0; bits < patterns; ++bits) {
+    const auto number = static_cast<float>(std::bit_cast<Narrow>(static_cast<std::uint16_t>(bits)));
+    const auto next = static_cast<float>(std::bit_cast<Narrow>(static_cast<std::uint16_t>(bits + 1)));
+    for (const float at : std::array{number, number + (next - number) / 2}) {
+      for (const float value : {std::nextafter(at, -std::numeric_limits<float>::infinity()), at,
+                                std::nextafter(at, std::numeric_limits<float>::infinity())}) {
+        const auto expected = static_cast<float>(Narrow(value));
+        const float found = round(value);
+        if (std::isnan(expected)) {
+          ASSERT_TRUE(std::isnan(found)) << value;
+        } else {
+          ASSERT_EQ(std::bit_cast<std::uint32_t>(found), std::bit_cast<std::uint32_t>(expected)) << value;
+        }
+      }
+    }
+  }
+}
+
+TEST(Elements, RoundAsEigenDoes) {
+  expect_as_eigen<Eigen::half>(round_to_f16);
+  expect_as_eigen<Eigen::bfloat16>(round_to_bf16);
+  for (const float limit : {65519.996F, 65520.0F, 1e38F, std::numeric_limits<float>::infinity()}) {
+    EXPECT_EQ(round_to_f16(limit), static_cast<float>(Eigen::half(limit))) << limit;
+    EXPECT_EQ(round_to_f16(-limit), static_cast<float>(Eigen::half(-limit))) << limit;
+  }
+}
+
+TEST(Elements, TypesWithoutNumbersAreNotWalked) {
+  const auto refuse = [](auto) { FAIL(); };
+  EXPECT_FALSE(for_each_number(raw(ElementType::f8e4m3fn, {1}, "a"), refuse));
+  EXPECT_FALSE(for_each_number(raw(ElementType::complex64, {1}, "abcdefgh"), refuse));
+  EXPECT_FALSE(for_each_int(raw(ElementType::f32, {1}, "abcd"), refuse));
 }
 
 }  // namespace

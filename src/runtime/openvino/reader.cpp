@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <tbb/parallel_for.h>
 
-#include <Eigen/Core>
 #include <filesystem>
 #include <istream>
 #include <limits>
@@ -28,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/elements.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
 #include "runtime/openvino/element_types.hpp"
@@ -275,12 +275,16 @@ class RoundingNode : public ov::op::Op {
                             : ov::Tensor(ov::element::f32, source.get_shape());
     const float* from = source.data<float>();
     float* to = result.data<float>();
-    const bool is_f16 = to_ == static_cast<std::int64_t>(ElementType::f16);
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, source.get_size()), [&](const auto& range) {
-      for (std::size_t i = range.begin(); i != range.end(); ++i) {
-        to[i] = is_f16 ? static_cast<float>(Eigen::half(from[i])) : static_cast<float>(Eigen::bfloat16(from[i]));
-      }
-    });
+    const auto round_all = [&](auto round) {
+      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, source.get_size()), [&](const auto& range) {
+        for (std::size_t i = range.begin(); i != range.end(); ++i) to[i] = round(from[i]);
+      });
+    };
+    if (to_ == static_cast<std::int64_t>(ElementType::f16)) {
+      round_all([](float value) { return round_to_f16(value); });
+    } else {
+      round_all([](float value) { return round_to_bf16(value); });
+    }
     if (result.data() != outputs[0].data()) convert(result, outputs[0].get_element_type()).copy_to(outputs[0]);
     return true;
   }
