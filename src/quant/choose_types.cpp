@@ -61,7 +61,7 @@ class Chooser {
     result_.plain = try_types(kept_);
     measure();
     keep_what_overflows();
-    if (options_.precision == Precision::f16) keep_sums();
+    keep_sums();
     std::vector<OutputFigures> outputs = kept_.size() == asked_ ? result_.plain : try_types(kept_);
     search(outputs);
     finish(std::move(outputs));
@@ -176,9 +176,23 @@ class Chooser {
         if (tensor.type == ElementType::f32) add(name, tensor);
       }
     }
-    reference_.visit(
-        reals_of_reference(), inputs_, options_.memory,
-        [&](const Value& value, const TensorData& tensor) { add(value.name, tensor); },
+    // What nodes sum inside is looked at in the same runs.
+    Model with_sums = prepared_.clone();
+    if (options_.precision == Precision::f16) add_sums(with_sums.graph());
+    PartialRuns runs(engine_, with_sums, runtime::OperatorKernels::functions, options_.threads);
+    runs.infer(inputs_);
+    std::vector<const Value*> values;
+    for (const Value* value : reals_of_reference()) values.push_back(runs.model().graph().find_local(value->name));
+    for (const auto& [name, node] : summing_) values.push_back(runs.model().graph().find_local(name));
+    runs.visit(
+        values, inputs_, options_.memory,
+        [&](const Value& value, const TensorData& tensor) {
+          if (summing_.contains(value.name)) {
+            sums_[value.name].add(range_of(tensor));
+          } else {
+            add(value.name, tensor);
+          }
+        },
         [&](std::size_t done, std::size_t total) { say("looking at the tensors", done, total); });
   }
 
@@ -290,27 +304,18 @@ class Chooser {
     return nullptr;
   }
 
-  void keep_sums() {
-    Model model = prepared_.clone();
-    std::map<std::string, const Node*, std::less<>> summing;
-    for (Node* node : model.graph().nodes()) {
+  void add_sums(Graph& graph) {
+    for (Node* node : graph.nodes()) {
       const std::string key = key_of(*node);
       if (kept_.contains(key)) continue;
-      if (const Value* sum = add_sum(model.graph(), *node)) summing.emplace(sum->name, nodes_by_key().at(key));
+      if (const Value* sum = add_sum(graph, *node)) summing_.emplace(sum->name, nodes_by_key().at(key));
     }
-    if (summing.empty()) return;
-    PartialRuns runs(engine_, model, runtime::OperatorKernels::functions, options_.threads);
-    runs.infer(inputs_);
-    std::vector<const Value*> sums;
-    std::map<std::string, TensorRange, std::less<>> ranges;
-    for (const auto& [name, node] : summing) sums.push_back(runs.model().graph().find_local(name));
-    runs.visit(
-        sums, inputs_, options_.memory,
-        [&](const Value& value, const TensorData& tensor) { ranges[value.name].add(range_of(tensor)); },
-        [&](std::size_t done, std::size_t total) { say("looking at sums", done, total); });
-    for (const auto& [name, range] : ranges) {
+  }
+
+  void keep_sums() {
+    for (const auto& [name, range] : sums_) {
       if (range.largest() <= largest() && range.infinite == 0) continue;
-      keep(*summing.at(name), WhyKept::sum,
+      keep(*summing_.at(name), WhyKept::sum,
            fmt::format("it sums up to {:.4g} inside, and {} ends at {:g}",
                        range.infinite == 0 ? range.largest() : std::numeric_limits<double>::infinity(),
                        graft::to_string(options_.precision), largest()));
@@ -546,6 +551,8 @@ class Chooser {
   std::vector<TensorMap> inputs_;  ///< Of each run.
   std::vector<TensorMap> expected_;
   std::map<std::string, TypeEffect, std::less<>> effects_;
+  std::map<std::string, const Node*, std::less<>> summing_;  ///< By the tensor that was added for its sum.
+  std::map<std::string, TensorRange, std::less<>> sums_;     ///< The range of each of those.
   std::map<std::string, const Node*, std::less<>> by_key_;
   KeptNodes kept_;
   std::size_t asked_ = 0;
