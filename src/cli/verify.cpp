@@ -64,6 +64,7 @@ Json to_json(const OutputReport& output) {
            {{"relative", output.tolerance.relative},
             {"absolute", output.tolerance.absolute},
             {"of_largest", output.tolerance.of_largest},
+            {"by_slice", output.tolerance.by_slice},
             {"snr_db", number(output.tolerance.snr_db)},
             {"why", output.why_tolerance}}},
           {"elements", worst.count},

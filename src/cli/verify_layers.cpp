@@ -78,6 +78,7 @@ Json to_json(const LayerComparison& layer) {
                 {{"relative", layer.tolerance.relative},
                  {"absolute", layer.tolerance.absolute},
                  {"of_largest", layer.tolerance.of_largest},
+                 {"by_slice", layer.tolerance.by_slice},
                  {"snr_db", number(layer.tolerance.snr_db)},
                  {"why", layer.why_tolerance}}}};
   json.update(to_json(layer.difference));

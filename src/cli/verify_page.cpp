@@ -173,7 +173,9 @@ report::Table table_of(const std::vector<ComparedTensor>& tensors,
 std::string tolerance_text(const Tolerance& tolerance) {
   if (tolerance.snr_db) return fmt::format("an SNR of {:.3g} dB", *tolerance.snr_db);
   std::string text = fmt::format("relative {:.2g}", tolerance.relative);
-  if (tolerance.of_largest != 0) text += fmt::format(" + {:.2g} of the largest", tolerance.of_largest);
+  if (tolerance.of_largest != 0) {
+    text += fmt::format(" + {:.2g} of the largest{}", tolerance.of_largest, tolerance.by_slice ? " of its slice" : "");
+  }
   if (tolerance.absolute != 0) text += fmt::format(" + absolute {:.2g}", tolerance.absolute);
   return text;
 }

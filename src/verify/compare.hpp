@@ -14,13 +14,16 @@ namespace graft {
 
 class NoiseFloor;
 
-/// An element agrees where |reference - candidate| <= absolute + relative * |reference| + of_largest * L, with L the
-/// largest finite |reference| of the whole tensor: rounding in a sum scales with its largest terms, not with its
-/// result.
+/// An element agrees where |reference - candidate| <= absolute + relative * |reference| + of_largest * L: rounding in a
+/// sum scales with its largest terms, not with its result. L is the largest finite |reference| of the tensor, or, with
+/// `by_slice`, of the slice of the element along each axis, the smallest of these: boxes of 640 pixels say nothing of
+/// the scores beside them. Slices of fewer than 16 elements do not count,
+/// and L is at least 2^-23 of the largest of all.
 struct Tolerance {
   double relative = 0;
   double absolute = 0;
   double of_largest = 0;
+  bool by_slice = false;
   /// In place of the others, of all elements together: 10 log10 of the reference's squares divided by the error's has
   /// to be as much. NaN and infinities have to agree all the same.
   std::optional<double> snr_db = {};
@@ -29,6 +32,7 @@ struct Tolerance {
   /// relative 64 epsilon in f32 (8e-6) and half of that of the largest; in f16, bf16 and f8, whose results are rounded
   /// once from f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine calculates. One step for the 8-bit
   /// integers that `quantised` says come from rounding real numbers; nothing for other integers.
+  /// L is by slice in f32 and f64, where what a slice cannot explain is left to the noise floor.
   [[nodiscard]] static Tolerance of_rewrite(ElementType type, bool quantised = false);
   /// The same for the outputs of a whole network, whose layers enlarge it: in f32 1024 epsilon (1.2e-4) and 256 of the
   /// largest.

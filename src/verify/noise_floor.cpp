@@ -40,15 +40,13 @@ void NoiseFloor::add(const TensorData& reference, const TensorData& moved) {
   if (!is_real(reference.type) || reference.type != moved.type) return;
   ++runs_;
   if (reference.dims != moved.dims) return add_other_dims(reference, moved);
-  if (slices_.empty()) {
-    dims_ = reference.dims.empty() ? std::vector<std::int64_t>{1} : reference.dims;
-    for (const std::int64_t size : dims_) slices_.emplace_back(static_cast<std::size_t>(size), 0.0);
+  if (!deviations_) {
+    deviations_.emplace(reference.dims);
     largest_reference_ = largest_finite(reference);
     unlimited_.resize(static_cast<std::size_t>(reference.element_count()));
   }
   const bool has_size = is_floating_point(reference.type) || has_steps(reference.type);
   std::int64_t others = 0;
-  std::vector<std::int64_t> index(dims_.size(), 0);
   for_each_piece(reference.element_count(), [&](std::int64_t begin, std::int64_t count) {
     const auto expected = piece_of(reference, begin, count).numbers();
     const auto found = piece_of(moved, begin, count).numbers();
@@ -59,15 +57,7 @@ void NoiseFloor::add(const TensorData& reference, const TensorData& moved) {
         unlimited_[static_cast<std::size_t>(begin) + i] = true;
         if (!has_size) ++others;
       } else if (off > 0) {
-        largest_ = std::max(largest_, off);
-        for (std::size_t axis = 0; axis < dims_.size(); ++axis) {
-          double& slice = slices_[axis][static_cast<std::size_t>(index[axis])];
-          slice = std::max(slice, off);
-        }
-      }
-      for (std::size_t axis = dims_.size(); axis-- > 0;) {
-        if (++index[axis] < dims_[axis]) break;
-        index[axis] = 0;
+        deviations_->raise(begin + static_cast<std::int64_t>(i), off);
       }
     }
   });
@@ -93,17 +83,11 @@ std::optional<SelectionDifference> NoiseFloor::selection() const {
 }
 
 double NoiseFloor::at(std::int64_t position) const {
-  if (slices_.empty()) return 0;
-  if (unlimited_[static_cast<std::size_t>(position)]) return unlimited;
-  double smallest = unlimited;
-  for (std::size_t axis = dims_.size(); axis-- > 0;) {
-    smallest = std::min(smallest, slices_[axis][static_cast<std::size_t>(position % dims_[axis])]);
-    position /= dims_[axis];
-  }
-  return smallest;
+  if (!deviations_) return 0;
+  return unlimited_[static_cast<std::size_t>(position)] ? unlimited : deviations_->at(position);
 }
 
-double NoiseFloor::share() const { return largest_ == 0 ? 0 : largest_ / largest_reference_; }
+double NoiseFloor::share() const { return largest() == 0 ? 0 : largest() / largest_reference_; }
 
 bool NoiseFloor::says_little() const {
   constexpr double much = 0.001;
@@ -118,7 +102,7 @@ std::string NoiseFloor::to_string() const {
   }
   if (has_other_dims_) return text + "gives other dimensions";
   constexpr double percent = 100;
-  text += fmt::format("moves by up to {:.2g} ({:.2g} % of its largest)", largest_, percent * share());
+  text += fmt::format("moves by up to {:.2g} ({:.2g} % of its largest)", largest(), percent * share());
   if (has_unlimited_) text += ", and elements become NaN, infinite or other integers";
   return text + fmt::format("; {:g} times that is allowed", factor);
 }

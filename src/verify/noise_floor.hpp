@@ -9,6 +9,7 @@
 
 #include "graph/tensor_data.hpp"
 #include "verify/compare.hpp"
+#include "verify/slice_maxima.hpp"
 
 namespace graft {
 
@@ -42,7 +43,7 @@ class NoiseFloor {
   /// The most elements that became another integer in one draw. Which ones do is chance: a comparison bounds how many.
   [[nodiscard]] std::int64_t most_others() const { return most_others_; }
   /// The largest finite deviation.
-  [[nodiscard]] double largest() const { return largest_; }
+  [[nodiscard]] double largest() const { return deviations_ ? deviations_->whole() : 0; }
   /// That, divided by the largest of the reference.
   [[nodiscard]] double share() const;
   /// Elements that became NaN, infinite or another integer in one run at least.
@@ -57,11 +58,9 @@ class NoiseFloor {
   void add_other_dims(const TensorData& reference, const TensorData& moved);
 
   Tolerance tolerance_;
-  std::vector<std::int64_t> dims_;
-  std::vector<std::vector<double>> slices_;  ///< By axis; one of one element for a scalar.
-  std::vector<bool> unlimited_;              ///< By position.
+  std::optional<SliceMaxima> deviations_;
+  std::vector<bool> unlimited_;  ///< By position.
   std::int64_t most_others_ = 0;
-  double largest_ = 0;
   double largest_reference_ = 0;
   bool has_other_dims_ = false;
   bool is_selection_ = false;  ///< All other dimensions so far are of another size along `selection_.axis`.

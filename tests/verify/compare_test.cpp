@@ -64,6 +64,31 @@ TEST(Compare, EachPartOfTheToleranceCounts) {
   EXPECT_TRUE(compare(reference, candidate, {.relative = 0, .absolute = 0, .of_largest = 0.005}).equal());
 }
 
+TEST(Compare, TheLargestIsThatOfTheSlice) {
+  // Boxes of 640 pixels beside scores, as detectors return them: [1, 2, 16], and the same with the axes exchanged.
+  constexpr std::int64_t count = 16;
+  std::vector<double> boxes(count, 640);
+  std::vector<double> scores(count, 0.125);
+  std::vector<double> rows = boxes;
+  rows.insert(rows.end(), scores.begin(), scores.end());
+  std::vector<double> wrong = rows;
+  for (std::size_t i = count; i < wrong.size(); ++i) wrong[i] *= 1.01;
+  const Tolerance by_slice = Tolerance::of_network(ElementType::f32);
+  Tolerance of_all = by_slice;
+  of_all.by_slice = false;
+  EXPECT_TRUE(compare(f32({1, 2, count}, rows), f32({1, 2, count}, wrong), of_all).equal());
+  EXPECT_EQ(compare(f32({1, 2, count}, rows), f32({1, 2, count}, wrong), by_slice).mismatched, count);
+  // A slice of 15 is too small to speak for itself.
+  std::vector<double> few(rows.begin() + 1, rows.end() - 1);
+  std::vector<double> few_wrong(wrong.begin() + 1, wrong.end() - 1);
+  EXPECT_TRUE(compare(f32({1, 2, count - 1}, few), f32({1, 2, count - 1}, few_wrong), by_slice).equal());
+  // What an underflow leaves in a slice of zeros.
+  std::fill(rows.begin() + count, rows.end(), 0);
+  std::vector<double> left = rows;
+  std::fill(left.begin() + count, left.end(), 1e-40);
+  EXPECT_TRUE(compare(f32({1, 2, count}, rows), f32({1, 2, count}, left), by_slice).equal());
+}
+
 TEST(Compare, ASignalToNoiseRatioIsOfAllElementsTogether) {
   const TensorData reference = f32({2, 2}, {10, 0, 0, 0});
   const TensorData candidate = f32({2, 2}, {10, 1, 0, 0});  // 100 over 1: 20 dB

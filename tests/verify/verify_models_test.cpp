@@ -45,6 +45,21 @@ TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
   EXPECT_EQ(report.outputs[0].reference_type, "f32[2, 4]");
 }
 
+TEST(VerifyModels, ScoresBesideBoxesAreComparedByThemselves) {
+  const auto detector = [](const std::string& factor) {
+    return model_of({{"x", ElementType::f32, {1, 4, 20}}},
+                    "pixels = Constant<value=float(640.0)>()\nboxes = Mul(x, pixels)\ns = Sigmoid(x)\n"
+                    "f = Constant<value=float(" +
+                        factor + ")>()\nscores = Mul(s, f)\ny = Concat<axis=1>(boxes, scores)",
+                    {"y"});
+  };
+  EXPECT_TRUE(verify_models(default_engine(), detector("0.01"), detector("0.01")).equal());
+  const VerifyReport report = verify_models(default_engine(), detector("0.01"), detector("0.0101"));
+  ASSERT_EQ(report.outputs.size(), 1U);
+  EXPECT_FALSE(report.equal());
+  EXPECT_THAT(report.outputs[0].worst.first_index, ElementsAre(0, 4, 0));
+}
+
 TEST(VerifyModels, PairsByOrderWhereNamesDiffer) {
   const VerifyReport report = verify_models(default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}),
                                             with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));

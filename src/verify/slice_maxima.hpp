@@ -1,0 +1,54 @@
+// The largest number of each slice of a tensor.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace graft {
+
+/// Along each axis, a number for each slice across it: so a channel is known by its own numbers, whichever axis the
+/// channels are on.
+class SliceMaxima {
+ public:
+  /// Slices of fewer than `fewest` elements are left out; the whole tensor counts where no other slice does.
+  explicit SliceMaxima(std::vector<std::int64_t> dims, std::int64_t fewest = 1) : dims_(std::move(dims)) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : dims_) count *= size;
+    for (const std::int64_t size : dims_) {
+      const bool speaks_for_itself = size > 0 && count / size >= fewest;
+      slices_.emplace_back(speaks_for_itself ? static_cast<std::size_t>(size) : 0, 0.0);
+    }
+  }
+
+  void raise(std::int64_t position, double number) {
+    whole_ = std::max(whole_, number);
+    for (std::size_t axis = dims_.size(); axis-- > 0; position /= dims_[axis]) {
+      if (slices_[axis].empty()) continue;
+      double& slice = slices_[axis][static_cast<std::size_t>(position % dims_[axis])];
+      slice = std::max(slice, number);
+    }
+  }
+
+  /// Of the slices that an element is in, the smallest.
+  [[nodiscard]] double at(std::int64_t position) const {
+    double smallest = whole_;
+    for (std::size_t axis = dims_.size(); axis-- > 0; position /= dims_[axis]) {
+      if (slices_[axis].empty()) continue;
+      smallest = std::min(smallest, slices_[axis][static_cast<std::size_t>(position % dims_[axis])]);
+    }
+    return smallest;
+  }
+
+  /// Of all.
+  [[nodiscard]] double whole() const { return whole_; }
+
+ private:
+  std::vector<std::int64_t> dims_;
+  std::vector<std::vector<double>> slices_;  ///< By axis; empty where they are left out.
+  double whole_ = 0;
+};
+
+}  // namespace graft
