@@ -302,8 +302,6 @@ void add_build(Program& program) {
     constexpr std::array<std::string_view, 3> numbers{"--optimization-level", "--dla", "--device"};
     if (std::find(numbers.begin(), numbers.end(), option.name) != numbers.end()) {
       added->expected(1)->check(CLI::Range(0, 1000000));
-    } else {
-      added->allow_extra_args(false);  // one value each time it is given
     }
   }
   command

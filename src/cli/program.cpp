@@ -132,8 +132,7 @@ void Program::add_operators_option(CLI::App& command) {
           "--operators", operator_libraries_,
           "shared library with operators of your own, as docs/guide/add_an_operator.md makes one; once for each. "
           "Loading it runs its code")
-      ->type_name("LIB")
-      ->allow_extra_args(false);
+      ->type_name("LIB");
 }
 
 void Program::translate(const std::string& command,
@@ -142,6 +141,12 @@ void Program::translate(const std::string& command,
 }
 
 void Program::parse(std::vector<std::string> words) {
+  // Left to itself, the parser takes every word that follows as one more value of a repeatable option, the model too.
+  for (CLI::App* command : app_->get_subcommands([](const CLI::App*) { return true; })) {
+    for (CLI::Option* option : command->get_options()) {
+      if (!option->get_positional()) option->allow_extra_args(false);
+    }
+  }
   const auto found = words.empty() ? translations_.end() : translations_.find(words.front());
   if (found != translations_.end()) {
     // An error on the way is reported as the command would report it.

@@ -83,8 +83,7 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
           "layers), round (weights up or down), bias (what rounding adds on average); several with commas"),
       "LIST")
       ->delimiter(',')
-      ->check(CLI::IsMember({"equalize", "smooth", "round", "bias"}))
-      ->allow_extra_args(false);
+      ->check(CLI::IsMember({"equalize", "smooth", "round", "bias"}));
   add(command.add_option("--rest", arguments.rest,
                          "what the nodes that do not become int8 calculate in: f32 (as without "
                          "it), f16 or bf16, where that breaks nothing"),
@@ -192,11 +191,9 @@ void add_quantize(Program& program) {
   command
       ->add_option("--keep", arguments->keep,
                    "what stays in f32: the name of a node, a tensor or an operator, with * and ?; once for each")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
+      ->type_name("PATTERN");
   command->add_option("--only", arguments->only, "what may leave f32, and nothing else; as --keep")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
+      ->type_name("PATTERN");
   arguments->of_types.push_back(command->add_flag("--typed-io", arguments->typed_io,
                                                   "inputs and outputs have the type too; without it they are f32"));
   arguments->limit_option =

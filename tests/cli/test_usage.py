@@ -96,6 +96,46 @@ def test_wrong_use_names_the_argument(graft, arguments, named):
     assert named in answer.err
 
 
+def options_with_values():
+    """Each command's options that take a value, with a value, and the other words that the command cannot do without:
+    by what its help and its completions say."""
+    completions = subprocess.run([PROGRAM, "completions", "bash"], capture_output=True, text=True, check=True).stdout
+    found = []
+    for command in COMMANDS:
+        text = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True).stdout
+        if "\nArguments\n" not in text:
+            continue
+        usage = next(line for line in text.splitlines() if line.startswith(f"  graft {command}"))
+        required = re.findall(r"(?<!\[)(-\w+) [A-Z]+", usage)
+        own = completions.split(f"\n    {command})\n")[1].split("\n      ;;\n")[0]
+        for names, kind in re.findall(r"^  (-[^ ]*(?:, -[^ ]+)*) ([A-Z]+)", text, re.MULTILINE):
+            option = names.split(", ")[-1]
+            choices = re.search(rf"{option}\) choices='(\S+)", own)
+            value = choices[1] if choices else "x=1..2" if kind.startswith("RANGE") else "1"
+            others = [word for name in required if name not in names.split(", ") for word in (name, "missing.npz")]
+            found.append(pytest.param(command, option, value, others, id=f"{command} {option}"))
+    return found
+
+
+def test_every_command_has_its_options_in_the_test_below():
+    cases = [case.id for case in options_with_values()]
+    assert len(cases) > 80
+    assert {"run --input", "convert --keep-output", "quantize --data", "verify --range", "build --target"} <= {*cases}
+
+
+@pytest.mark.parametrize(("command", "option", "value", "others"), options_with_values())
+def test_an_option_takes_one_word_and_leaves_the_arguments_after_it(graft, command, option, value, others):
+    arguments = ["missing.onnx", "missing.2.onnx"] if command == "verify" else ["missing.onnx"]
+    after = graft(command, *arguments, *others, "--verbose", option, value)
+    before = graft(command, option, value, *arguments, *others, "--verbose")
+
+    def said(answer):
+        return [line for line in answer.err.splitlines() if "in Graft's words" not in line]  # repeats the command line
+
+    assert (before.code, said(before)) == (after.code, said(after))
+    assert "required" not in before.err
+
+
 def test_an_error_is_an_object_with_json(graft, tmp_path):
     answer = graft("inspect", tmp_path / "missing.onnx", "--json")
     assert answer.code == 2
