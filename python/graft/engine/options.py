@@ -139,10 +139,15 @@ def parse_format(option: str, text: str, name: str | None, value: str) -> Tensor
     return TensorFormat(option, text, name, type_name, tuple(FORMATS[each] for each in formats))
 
 
+def is_given(value: Any) -> bool:
+    """Whether an option has a value; 0 is one: core 0 of DLA, optimization level 0."""
+    return value is not None and value is not False and value != [] and value != {}
+
+
 def check_combinations(options: dict[str, Any]) -> None:
     """Raises EngineError for an option that means nothing without another."""
     for name, needed in NEEDS.items():
-        if options[name] and options[needed] in (None, False):
+        if is_given(options[name]) and not is_given(options[needed]):
             raise EngineError(
                 "option", f"{spelling(name)}: it needs {spelling(needed)} as well", f"Give {spelling(needed)} too"
             )

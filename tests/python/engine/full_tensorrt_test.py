@@ -160,13 +160,14 @@ def test_builder_options_reach_tensorrt(setting: Setting, flags: list[str], call
     assert ("set REFIT_IDENTICAL" in setting.calls()) == (flags == ["--strip-weights"])
 
 
-def test_dla_with_gpu_fallback(setting: Setting) -> None:
-    flags = ["--dla", "1", "--gpu-fallback", "--memory", "dlaSRAM=1MiB"]
+@pytest.mark.parametrize("core", [0, 1])
+def test_dla_with_gpu_fallback(setting: Setting, core: int) -> None:
+    flags = ["--dla", str(core), "--gpu-fallback", "--memory", "dlaSRAM=1MiB"]
     done = setting.build(*flags)
     assert (done.code, done.error["kind"]) == (2, "option")
-    assert "--dla 1: tensorrt 10.13.0 finds no DLA core on this machine" in done.error["message"]
-    assert setting.build(*flags, STAND_IN_DLA_CORES=2).result["options"]["dla"] == 1
-    expected = ["set GPU_FALLBACK", "default_device_type = DLA", "DLA_core = 1", "DLA_MANAGED_SRAM 1048576"]
+    assert f"--dla {core}: tensorrt 10.13.0 finds no DLA core on this machine" in done.error["message"]
+    assert setting.build(*flags, STAND_IN_DLA_CORES=2).result["options"]["dla"] == core
+    expected = ["set GPU_FALLBACK", "default_device_type = DLA", f"DLA_core = {core}", "DLA_MANAGED_SRAM 1048576"]
     assert [call for call in setting.calls() if call in expected][-4:] == expected
     assert "--dla 2" in setting.build("--dla", "2", STAND_IN_DLA_CORES=2).error["message"]
 
