@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "cli/printable.hpp"
+#include "core/utf8.hpp"
 #include "graft/error.hpp"
 
 namespace graft::cli {
@@ -107,7 +108,7 @@ double seconds_now() {
 
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+      std::count_if(text.begin(), text.end(), [](char c) { return !is_utf8_continuation(c); }));
 }
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
@@ -135,7 +136,7 @@ std::string shortened(const std::string& text, std::size_t most) {
   std::size_t begin = text.size();
   for (std::size_t characters = 0; begin > 0 && characters < most - 1;) {
     --begin;
-    characters += (static_cast<unsigned char>(text[begin]) & 0xC0U) != 0x80U ? 1 : 0;
+    characters += is_utf8_continuation(text[begin]) ? 0 : 1;
   }
   return "…" + text.substr(begin);
 }

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstddef>
 
+#include "core/utf8.hpp"
+
 namespace graft::cli {
 namespace {
 
@@ -25,7 +27,7 @@ Character first_character(std::string_view text) {
   if (size == 0 || text.size() < size) return {};
   char32_t code = first & (0x7FU >> size);
   for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return {};
+    if (!is_utf8_continuation(text[i])) return {};
     code = code << 6U | (byte(i) & 0x3FU);
   }
   constexpr std::array<char32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};  // of that size

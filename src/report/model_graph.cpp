@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "core/utf8.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/text.hpp"
 
@@ -16,7 +17,7 @@ constexpr std::size_t longest_text = 600;
 std::string cut(std::string text) {
   if (text.size() <= longest_text) return text;
   std::size_t end = longest_text;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // not within a character
+  while (end > 0 && is_utf8_continuation(text[end])) --end;  // not within a character
   text.resize(end);
   return text + "…";
 }
