@@ -38,6 +38,15 @@ def test_report_names_passes_proofs_and_choices(graft, tmp_path):
     assert choice["reason"]
 
 
+def test_where_no_proof_was_made_the_summary_says_so_in_words(graft, tmp_path):
+    node = helper.make_node("Relu", ["x"], ["y"])
+    model = save(tmp_path / "relu.onnx", [node], [("x", [1, 4])], [("y", [1, 4])])
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx")
+    assert answer.code == 0, answer.err
+    assert "0 proofs" not in answer.out
+    assert "no rewrite needed a proof of its own" in answer.out
+
+
 def test_never_leaves_standard_operators_only(graft, tmp_path):
     assert graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--plugins", "never").code == 0
     model = onnx.load(tmp_path / "out.onnx")
