@@ -51,6 +51,9 @@ Finding plugin_library() {
   finding.facts = {{"path", library.path.string()}};
   if (!library.exists) {
     finding.text = fmt::format("not there: {}", library.path.string());
+#if !GRAFT_WITH_CUDA
+    finding.text += "; this build is one without CUDA: GRAFT_CUDA=OFF was set, or no nvcc was found";
+#endif
     finding.remedy = "make build, with nvcc on PATH or from `make deps`; until then: graft build --plugins never";
     return finding;
   }
