@@ -183,7 +183,8 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   for (const auto& [name, shape] : parse_shapes("--input", arguments.inputs, false)) options.shapes[name] = shape;
   const std::unique_ptr<runtime::CompiledModel> compiled = runtime::default_engine().compile(model);
   TensorMap ignored;
-  const TensorMap inputs = MadeUpInputs().inputs(*compiled, model, options, false, ignored);
+  MadeUpInputs made_up;
+  const TensorMap inputs = made_up.inputs(*compiled, model, options, ignored);
   constexpr std::size_t most = 100;
   const double limit = arguments.time_limit > 0 ? arguments.time_limit : 5;
   std::vector<double> times;
@@ -209,11 +210,13 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
   console.print(fmt::format("{}: {:.3f} ms on the CPU, {:.1f} runs a second ({}, fastest {:.3f} ms, slowest {:.3f} ms)",
                             arguments.model, median * 1e3, 1 / median, count_text(times.size(), "run"),
                             times.front() * 1e3, times.back() * 1e3));
+  if (!made_up.why_sizes().empty()) console.say(made_up.why_sizes());
   Json shapes = Json::object();
   for (const auto& [name, tensor] : inputs) shapes[name] = tensor.dims;
   console.result({{"model", arguments.model},
                   {"device", "cpu"},
                   {"inputs", shapes},
+                  {"why_sizes", made_up.why_sizes()},
                   {"runs", times.size()},
                   {"median_ms", median * 1e3},
                   {"fastest_ms", times.front() * 1e3},

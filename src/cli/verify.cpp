@@ -318,6 +318,10 @@ void say_ranges(const Console& console, const InputRanges& ranges) {
   }
 }
 
+void say_sizes(const Console& console, const std::string& why) {
+  if (!why.empty()) console.say(console.paint(why, Colour::faint));
+}
+
 /// A model with a fixed batch is given as many samples at a time.
 void split_data(const Model& reference, const Model& candidate, std::vector<TensorMap>& data) {
   std::map<std::string, std::int64_t, std::less<>> batches;
@@ -445,6 +449,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   progress.clear();
   say_files(console, files);
   say_ranges(console, options.ranges);
+  say_sizes(console, result.why_sizes);
   say(console, result);
   warn_of_noise(console, arguments, tensors_of(result));
   for (const LayerComparison& layer : result.layers) {
@@ -456,6 +461,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   json["reference"] = files.reference.model;
   json["candidate"] = files.candidate.model;
   json["ranges"] = ranges_json(options.ranges);
+  json["why_sizes"] = result.why_sizes;
   json["reduced"] = nullptr;
   json["emulated"] = arguments.emulate.empty() ? Json() : Json(arguments.emulate);
   if (const auto written = reduce(arguments, result)) {
@@ -548,6 +554,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
                           count_text(report.runs, "run"), made_up, inputs));
   say_files(console, files);
   say_ranges(console, options.ranges);
+  say_sizes(console, report.why_sizes);
   console.say(table);
   const std::vector<ComparedTensor> tensors = tensors_of(report);
   warn_of_noise(console, arguments, tensors);
@@ -571,6 +578,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
                   {"runs", report.runs},
                   {"inputs", report.inputs},
                   {"ranges", ranges_json(options.ranges)},
+                  {"why_sizes", report.why_sizes},
                   {"problems", report.problems},
                   {"outputs", outputs}});
   return equal ? Exit::done : Exit::answer_is_no;

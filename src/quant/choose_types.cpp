@@ -91,13 +91,15 @@ class Chooser {
   void make_inputs() {
     say("running the network in f32", 0, 1);
     InputRanges narrowed;
+    std::string why_sizes;
     const std::unique_ptr<runtime::CompiledModel> compiled = engine_.compile(
         prepared_, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = options_.threads});
     if (options_.data.empty()) {
       InputOptions made_up;
       made_up.shapes = options_.shapes;
       MadeUpInputs maker;
-      inputs_.push_back(maker.inputs(*compiled, prepared_, made_up, true, expected_.emplace_back()));
+      inputs_.push_back(maker.inputs(*compiled, prepared_, made_up, expected_.emplace_back()));
+      why_sizes = maker.why_sizes();
       narrowed = maker.narrowed();
     } else {
       inputs_ = options_.data;
@@ -111,6 +113,7 @@ class Chooser {
           "{}: {}[{}]{}", name, graft::to_string(tensor.type), fmt::join(tensor.dims, ", "),
           range == narrowed.end() ? "" : fmt::format(" of {:g} to {:g}", range->second.lowest, range->second.highest)));
     }
+    if (!why_sizes.empty()) result_.inputs.push_back(why_sizes);
   }
 
   [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const {

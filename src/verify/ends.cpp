@@ -1,11 +1,10 @@
-// Pairing by name and order; sizes from small to large.
+// Pairing by name and order; sizes from small to large, then those that the network shows.
 #include "verify/ends.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <set>
 #include <utility>
 
@@ -18,6 +17,83 @@ namespace {
 bool has_empty(const TensorMap& tensors) {
   return std::any_of(tensors.begin(), tensors.end(),
                      [](const auto& entry) { return entry.second.element_count() == 0; });
+}
+
+/// A size that a Reshape or an Expand of the main graph holds as a constant.
+struct HeldSize {
+  std::int64_t size;
+  const Node* node;
+};
+
+bool has_shape_operand(const Node& node) { return node.is("Reshape") || node.is("Expand"); }
+
+/// The numbers of a shape, as far as they are constant; a Concat joins them from parts.
+std::vector<std::optional<std::int64_t>> constant_sizes(const Value& shape) {
+  constexpr std::int64_t most = 16;
+  if (const auto constant = shape.constant()) {
+    const auto numbers = constant->element_count() <= most ? constant->ints() : std::nullopt;
+    if (numbers) return {numbers->begin(), numbers->end()};
+    return {std::nullopt};
+  }
+  const Node* node = shape.producer;
+  if (node == nullptr) return {std::nullopt};
+  const bool moves = node->is("Unsqueeze") || node->is("Cast") || node->is("Identity");
+  if (moves && node->input(0) != nullptr) return constant_sizes(*node->input(0));
+  if (!node->is("Concat")) return {std::nullopt};
+  std::vector<std::optional<std::int64_t>> sizes;
+  for (const Value* part : node->inputs) {
+    for (const auto& size : constant_sizes(*part)) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+/// Each size once, few of them, in the order of the nodes.
+std::vector<HeldSize> held_sizes(const Model& model) {
+  constexpr std::size_t most = 12;
+  constexpr std::int64_t largest = 1024;
+  std::vector<HeldSize> held;
+  for (const Node* node : model.graph().nodes()) {
+    if (!has_shape_operand(*node) || node->input(1) == nullptr) continue;
+    for (const auto& size : constant_sizes(*node->input(1))) {
+      if (!size || *size < 2 || *size > largest || held.size() == most) continue;
+      const bool is_known = std::any_of(held.begin(), held.end(), [&](const HeldSize& h) { return h.size == *size; });
+      if (!is_known) held.push_back({*size, node});
+    }
+  }
+  return held;
+}
+
+/// A Reshape whose shape is constant throughout and begins with 1: nothing in it follows a batch.
+const Node* holder_of_batch(const Model& model) {
+  for (const Node* node : model.graph().nodes()) {
+    if (!node->is("Reshape") || node->input(0) == nullptr || node->input(1) == nullptr) continue;
+    if (node->input(0)->constant()) continue;
+    const auto sizes = constant_sizes(*node->input(1));
+    const bool is_fixed = sizes.size() > 1 && sizes.front() == 1 &&
+                          std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return size && *size > 0; });
+    if (is_fixed) return node;
+  }
+  return nullptr;
+}
+
+/// The next step where no size worked; empty where no size is open.
+std::string advice_on_sizes(const Model& model) {
+  std::vector<std::string> open;
+  std::string example;
+  for (const Value* input : fed_inputs(model)) {
+    if (!input->shape) continue;
+    const Shape& shape = *input->shape;
+    if (std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is_constant(); })) continue;
+    open.push_back(fmt::format("'{}' is declared {}", input->name, to_string(shape)));
+    if (!example.empty()) continue;
+    constexpr std::int64_t any = 8;
+    for (const Dim& dim : shape)
+      example += fmt::format("{}{}", example.empty() ? "" : "x", dim.is_constant() ? dim.value() : any);
+    example = fmt::format("{}:{}", input->name, example);
+  }
+  if (open.empty()) return "";
+  return fmt::format("\nIt ran with no size that was tried; give those that it takes, as --input {}: {}", example,
+                     fmt::join(open, ", "));
 }
 
 }  // namespace
@@ -170,31 +246,91 @@ bool MadeUpInputs::narrow(const Model& model, const InputRanges& given) {
   return found;
 }
 
-TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const Model& model, InputOptions options,
-                               bool may_grow, TensorMap& expected) {
-  constexpr std::array<std::int64_t, 4> sizes{16, 64, 224, 640};
+bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const Model& model, InputOptions options,
+                           const Sizes& sizes, Run& run) {
   const InputRanges given = options.ranges;
-  std::exception_ptr refusal;  // the first one: of the usual numbers and the smallest size
+  if (sizes.first) options.first_size = *sizes.first;
+  options.size = sizes.size;
   for (;;) {
-    const bool last = size_index_ + 1 == sizes.size() || !may_grow || symbols_of_inputs(model).empty();
-    options.size = sizes[size_index_];
     options.ranges = given;
     options.ranges.insert(narrowed_.begin(), narrowed_.end());
-    TensorMap inputs = make_inputs(model, options);
+    run.inputs = make_inputs(model, options);
     try {
-      expected = compiled.run(inputs);
-    } catch (const Error&) {
-      if (!refusal) refusal = std::current_exception();
-      if (narrow(model, given)) continue;
-      if (last) std::rethrow_exception(refusal);
+      run.expected = compiled.run(run.inputs);
+      return true;
+    } catch (const Error& error) {
+      if (!refusal_) refusal_ = error;
+      if (!narrow(model, given)) return false;
+    }
+  }
+}
+
+TensorMap MadeUpInputs::inputs(runtime::CompiledModel& compiled, const Model& model, const InputOptions& options,
+                               TensorMap& expected) {
+  refusal_.reset();
+  const auto take = [&](Run& run) {
+    expected = std::move(run.expected);
+    return std::move(run.inputs);
+  };
+  Run run;
+  if (chosen_) {
+    if (!attempt(compiled, model, options, *chosen_, run)) throw Error(*refusal_);
+    return take(run);
+  }
+  std::vector<Sizes> attempts;
+  for (const std::int64_t size : {16, 64, 224, 640}) {
+    attempts.push_back({.first = std::nullopt, .size = size, .holder = nullptr});
+    attempts.push_back({.first = 1, .size = size, .holder = nullptr});
+  }
+  const std::size_t usual = attempts.size();
+  std::set<std::map<std::string, std::vector<std::int64_t>, std::less<>>> tried;
+  std::optional<Run> with_empty;
+  InputRanges narrowed_with_empty;
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const Sizes sizes = attempts[i];
+    InputOptions shaped = options;
+    if (sizes.first) shaped.first_size = *sizes.first;
+    shaped.size = sizes.size;
+    // Of what runs, and gives empty tensors, another batch would give the same.
+    const bool needs_other_batch = !with_empty || chosen_->size != sizes.size;
+    if ((needs_other_batch || !sizes.first) && tried.insert(input_shapes(model, shaped)).second) {
       narrowings_ = 0;
       narrowed_.clear();
-      ++size_index_;
-      continue;
+      if (attempt(compiled, model, options, sizes, run)) {
+        chosen_ = sizes;
+        if (!has_empty(run.expected) || has_empty(run.inputs)) {
+          why_sizes_ = why(model, options, sizes);
+          return take(run);
+        }
+        with_empty = std::move(run);
+        narrowed_with_empty = narrowed_;
+      }
     }
-    if (last || has_empty(inputs) || !has_empty(expected)) return inputs;
-    ++size_index_;
+    if (i + 1 == usual && !with_empty) {
+      for (const HeldSize& held : held_sizes(model)) {
+        for (const std::optional<std::int64_t> first : {std::optional<std::int64_t>(), std::optional<std::int64_t>(1)})
+          attempts.push_back({.first = first, .size = held.size, .holder = held.node});
+        attempts.push_back({.first = held.size, .size = options.size, .holder = held.node});
+      }
+    }
   }
+  if (!with_empty) throw Error(refusal_->kind(), refusal_->what() + advice_on_sizes(model));
+  narrowed_ = std::move(narrowed_with_empty);
+  why_sizes_ = why(model, options, *chosen_);
+  return take(*with_empty);
+}
+
+std::string MadeUpInputs::why(const Model& model, const InputOptions& options, const Sizes& sizes) {
+  std::string text;
+  const auto add = [&](const char* what, std::int64_t size, std::int64_t usual) {
+    text += fmt::format("{}{} of {}, not of {}", text.empty() ? "" : " and ", what, size, usual);
+  };
+  if (sizes.first && *sizes.first != options.first_size) add("a first dimension", *sizes.first, options.first_size);
+  if (sizes.holder != nullptr && sizes.size != options.size) add("other dynamic sizes", sizes.size, options.size);
+  if (text.empty()) return "";
+  const Node* holder = sizes.holder != nullptr ? sizes.holder : holder_of_batch(model);
+  return fmt::format("'{}' runs with {}{}", model.source, text,
+                     holder == nullptr ? "" : ": " + describe(*holder) + " has a shape of constants");
 }
 
 bool is_always_empty(const Value& value) {

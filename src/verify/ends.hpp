@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/error.hpp"
 #include "graph/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
@@ -67,25 +68,46 @@ struct EndPair {
                                                      const std::string& option);
 
 /// Made-up inputs with which a model runs. Networks with many strides need large images; small ones make empty tensors,
-/// or are refused. So sizes for symbolic dimensions are tried from small to large. Integers that become an index or a
-/// count (a mask whose sums are positions) are tried from 0 to 3, then in narrower ranges. What worked is used again.
+/// or are refused. So sizes for symbolic dimensions are tried from small to large, each also with a first dimension of
+/// 1, and then the sizes that shapes inside the network hold: exporters freeze a batch or a length there that the
+/// inputs declare dynamic. Integers that become an index or a count (a mask whose sums are positions) are tried from 0
+/// to 3, then in narrower ranges. What worked is used again.
 class MadeUpInputs {
  public:
-  /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. A size is looked for where it
-  /// `may_grow`. Throws Error where it does not run.
-  [[nodiscard]] TensorMap inputs(runtime::CompiledModel& compiled, const Model& model, InputOptions options,
-                                 bool may_grow, TensorMap& expected);
+  /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. Throws Error where it does not
+  /// run; where a size is dynamic, with what to do.
+  [[nodiscard]] TensorMap inputs(runtime::CompiledModel& compiled, const Model& model, const InputOptions& options,
+                                 TensorMap& expected);
 
   /// Those with narrower ranges than usual, without which the model did not run.
   [[nodiscard]] const InputRanges& narrowed() const { return narrowed_; }
+  /// "'net.onnx' runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a shape of constants"; empty
+  /// where the usual sizes worked.
+  [[nodiscard]] const std::string& why_sizes() const { return why_sizes_; }
 
  private:
+  struct Sizes {
+    std::optional<std::int64_t> first;  ///< Nothing for that of the options.
+    std::int64_t size;
+    const Node* holder;  ///< The node that shows them; null for the usual ones.
+  };
+  struct Run {
+    TensorMap inputs;
+    TensorMap expected;
+  };
+
+  /// Whether the model runs with these sizes, with narrower integers where it needs them.
+  bool attempt(runtime::CompiledModel& compiled, const Model& model, InputOptions options, const Sizes& sizes,
+               Run& run);
   /// The next narrower ranges for integers that `given` has no range of. False where there are none.
   [[nodiscard]] bool narrow(const Model& model, const InputRanges& given);
+  [[nodiscard]] static std::string why(const Model& model, const InputOptions& options, const Sizes& sizes);
 
-  std::size_t size_index_ = 0;
+  std::optional<Sizes> chosen_;
+  std::optional<Error> refusal_;  ///< The first one: of the usual numbers and the smallest size.
   std::size_t narrowings_ = 0;
   InputRanges narrowed_;
+  std::string why_sizes_;
 };
 
 /// Whether a size is 0, as it is declared.

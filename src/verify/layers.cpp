@@ -127,8 +127,9 @@ class Layers {
           engine_.compile(reference_.model(), {.kernels = options_.reference_kernels, .threads = options_.threads});
     }
     TensorMap ignored;
-    TensorMap inputs = made_up_.inputs(*whole_, reference_.model(), made_up, run == 0, ignored);
+    TensorMap inputs = made_up_.inputs(*whole_, reference_.model(), made_up, ignored);
     report_.narrowed = made_up_.narrowed();
+    report_.why_sizes = made_up_.why_sizes();
     return inputs;
   }
 
@@ -1016,7 +1017,7 @@ LayerReport compare_layers(const runtime::Engine& engine, const Model& reference
       made_up.shapes = options.shapes;
       made_up.ranges = options.ranges;
       TensorMap ignored;
-      inputs = MadeUpInputs().inputs(*compiled, reference, made_up, true, ignored);
+      inputs = MadeUpInputs().inputs(*compiled, reference, made_up, ignored);
     }
     scales = int8_scales(engine, opened, inputs_for(pairs, inputs), options.candidate_kernels, options.threads,
                          options.memory);

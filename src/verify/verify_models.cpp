@@ -187,8 +187,9 @@ class Verification {
     options.dims = options_.dims;
     options.shapes = options_.shapes;
     options.ranges = options_.ranges;
-    inputs = made_up_.inputs(reference, reference_, options, run == 0, expected);
+    inputs = made_up_.inputs(reference, reference_, options, expected);
     report_.narrowed = made_up_.narrowed();
+    report_.why_sizes = made_up_.why_sizes();
   }
 
   [[nodiscard]] std::string input_text(const EndPair& pair, const TensorMap& inputs) {

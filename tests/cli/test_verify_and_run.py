@@ -168,3 +168,23 @@ def test_what_was_not_run_is_not_called_the_same(graft, tmp_path):
     assert "not run" in answer.out
     assert "same  " not in answer.out
     assert "no difference" not in answer.out
+
+
+def test_a_batch_that_the_exporter_froze_needs_no_option(graft, tmp_path):
+    """The usual made-up batch of 2 does not run; a batch of 1 does, and every command finds it and says so."""
+    node = helper.make_node("Reshape", ["x", "s"], ["y"], name="view")
+    shape = numpy_helper.from_array(np.array([1, 64]), "s")
+    frozen = save(tmp_path / "frozen.onnx", [node], [("x", ["n", 8, 8])], [("y", None)], [shape])
+    converted = tmp_path / "frozen.g.onnx"
+    assert graft("convert", frozen, "-o", converted).code == 0
+    why = "runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a shape of constants"
+    for command in (
+        ["verify", frozen, converted],
+        ["verify", "--layers", frozen, converted],
+        ["bench", frozen],
+        ["quantize", frozen, "--precision", "f16", "-o", tmp_path / "f16.onnx"],
+    ):
+        answer = graft(*command)
+        assert answer.code == 0, answer.err
+        assert why in " ".join(answer.out.split()), command
+    assert why in graft("verify", frozen, converted, "--json").json["why_sizes"]

@@ -176,6 +176,38 @@ TEST(VerifyModels, FindsASizeThatTheModelRunsWith) {
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 1, 64, 64]"));
 }
 
+/// As exporters write it that trace with a batch of 1.
+TEST(VerifyModels, FindsABatchThatTheModelHoldsInside) {
+  const Model model = model_of({{"x", ElementType::f32, {batch, 8, 8}}},
+                               "s = Constant<value_ints=[1, 64]>()\ny = Reshape(x, s)", {"y"});
+  const VerifyReport report = verify_models(default_engine(), model, model);
+  EXPECT_TRUE(report.equal());
+  EXPECT_THAT(report.inputs, ElementsAre("x: f32[1, 8, 8]"));
+  EXPECT_THAT(report.why_sizes, HasSubstr("a first dimension of 1, not of 2"));
+  EXPECT_THAT(report.why_sizes, HasSubstr("(Reshape)"));
+  EXPECT_EQ(compare_layers(default_engine(), model, model).why_sizes, report.why_sizes);
+}
+
+/// The length stands in a shape that is joined from the batch and constants.
+TEST(VerifyModels, FindsALengthThatTheModelHoldsInside) {
+  const Model model = model_of({{"x", ElementType::f32, {batch, Dim::symbol("s"), 4}}},
+                               "zero = Constant<value_ints=[0]>()\nrest = Constant<value_ints=[9, 4]>()\n"
+                               "s = Concat<axis=0>(zero, rest)\nwhole = Reshape(x, s)\ny = Relu(whole)",
+                               {"y"});
+  const VerifyReport report = verify_models(default_engine(), model, model);
+  EXPECT_TRUE(report.equal());
+  EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 9, 4]"));
+  EXPECT_THAT(report.why_sizes, HasSubstr("other dynamic sizes of 9, not of 16"));
+}
+
+/// Another input holds the size, which no shape inside shows.
+TEST(VerifyModels, SaysWhatToGiveWhereNoSizeWorks) {
+  const Model model = model_of({{"x", ElementType::f32, {1, Dim::symbol("s")}}, {"table", ElementType::f32, {1, 37}}},
+                               "y = Add(x, table)", {"y"});
+  EXPECT_THAT([&] { (void)verify_models(default_engine(), model, model); },
+              ThrowsMessage<Error>(HasSubstr("--input x:1x8: 'x' is declared")));
+}
+
 /// A mask's sums are positions in a table, as in OPT: a mask of 0 to 3 points behind the table.
 TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
   const Model model = model_of({{"mask", ElementType::i64, {batch, 12}}, {"table", ElementType::f32, {13, 4}}},
