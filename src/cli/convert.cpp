@@ -21,6 +21,7 @@
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
+#include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/frozen_sizes.hpp"
@@ -39,6 +40,7 @@ struct Arguments {
   std::string report;
   bool explain = false;
   bool no_prove = false;
+  bool no_functions = false;
   bool prove_each = false;
 };
 
@@ -432,6 +434,19 @@ std::vector<std::string> warnings_of(const std::vector<FrozenSize>& frozen, cons
   return warnings;
 }
 
+/// What the file gains and loses by --no-functions.
+void say_without_functions(const Console& console, std::size_t nodes) {
+  console.say();
+  if (nodes == 0) {
+    console.say("--no-functions: the model has no node of Graft's operators, so nothing was left out");
+    return;
+  }
+  console.say(fmt::format(
+      "{} without {} ONNX function{}: TensorRT's own parser makes plugins of {}, with the plugin library loaded, and "
+      "refuses the model without it. ONNX Runtime cannot run the file; graft can.",
+      count_text(nodes, "node"), nodes == 1 ? "its" : "their", nodes == 1 ? "" : "s", nodes == 1 ? "it" : "them"));
+}
+
 Exit convert_model(const Console& console, const Arguments& arguments) {
   ConvertOptions options;
   if (!arguments.rules.empty()) options.rules = read_rules(arguments.rules);
@@ -465,6 +480,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   start = std::chrono::steady_clock::now();
   ConvertReport report = convert(runtime::default_engine(), model, options);
   const double rewriting = seconds_since(start) - report.proof_seconds;
+  const std::size_t detached = arguments.no_functions ? detach_functions(model) : 0;
   start = std::chrono::steady_clock::now();
   std::optional<std::filesystem::path> data_file;
   {
@@ -503,6 +519,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   if (!was.empty()) console.say(fmt::format("  {} left", count_text(transposes, "transposition")));
   say_choices(console, report);
   say_rules(console, report, arguments.explain);
+  if (arguments.no_functions) say_without_functions(console, detached);
   const Exit exit = check_rules(console, report);
   for (const std::string& warning : report.warnings) console.warn(warning);
   say_nodes(console, unsupported, Verdict::unsupported, "that neither TensorRT nor Graft runs");
@@ -514,6 +531,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   Json result = {{"model", arguments.model.model}, {"output", arguments.output}, {"nodes_before", before},
                  {"nodes_after", after},           {"weight_bytes", weights},    {"transpositions", transposes}};
   result["external_data"] = json_of_data_file(data_file);
+  result["nodes_without_function"] = detached;
   result.update(json_of_origin(origin));
   result.update(json_of_ends(model));
   result["seconds"] = {{"read", reading}, {"rewrite", rewriting}, {"prove", report.proof_seconds}, {"write", writing}};
@@ -561,6 +579,11 @@ void add_convert(Program& program) {
   command->add_flag("--explain", arguments->explain,
                     "what each pass and rule matched, what it nearly matched, and why not");
   command->add_flag("--no-prove", arguments->no_prove, "rewrite without running anything");
+  command->add_flag(
+      "--no-functions", arguments->no_functions,
+      "leave out the ONNX functions of Graft's nodes, which go before plugins in TensorRT's own parser: for "
+      "trtexec --dynamicPlugins and TensorRT's Python; other runtimes, ONNX Runtime among them, cannot run "
+      "such a file, and TensorRT needs the plugin library for it");
 }
 
 }  // namespace graft::cli

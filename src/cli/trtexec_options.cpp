@@ -72,8 +72,8 @@ constexpr std::string_view types_are_in_the_model =
 constexpr std::string_view only_builds =
     "`graft build` builds an engine and does not run it. Run it with `trtexec --loadEngine=FILE`";
 constexpr std::string_view not_offered =
-    "`graft build` does not offer it. trtexec itself builds the models that `graft convert` writes, with "
-    "--dynamicPlugins and Graft's plugin library";
+    "`graft build` does not offer it. trtexec itself builds the models that `graft convert --no-functions` writes, "
+    "with --dynamicPlugins=libgraft_plugins.so; with their functions Graft's nodes would become native layers there";
 
 struct Refusal {
   std::string_view option;

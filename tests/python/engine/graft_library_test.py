@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import models
+import onnx
 import pytest
-from conftest import ROOT, Driven, drive, drive_all, driver_environment
+from conftest import ROOT, Driven, drive, drive_all, driver_environment, graft
 
 TARGETS = ("--target", "sm89,sm120")
 DTYPES = ["f32", "f16", "bf16", "i8"]
@@ -136,6 +137,69 @@ def test_a_bad_attribute_is_named_in_the_error(
     assert not (tmp_path / "m.engine").exists()
 
 
+@pytest.fixture
+def tensorrt_environment(tmp_path: pathlib.Path) -> dict[str, str]:
+    """For a program that speaks to TensorRT-RTX itself, whose parser opens the library under a name without version."""
+    libraries = pytest.importorskip("tensorrt_rtx_libs")
+    core = next(pathlib.Path(libraries.__file__).parent.glob("libtensorrt_rtx.so.*"))
+    (tmp_path / "libtensorrt_rtx.so").symlink_to(core)
+    return driver_environment() | {"LD_LIBRARY_PATH": str(tmp_path)}
+
+
+# TensorRT's own parser, as trtexec uses it. Prints the number of plugin layers, or that the model is refused.
+PARSER_SCRIPT = """
+import sys
+import tensorrt_rtx as trt
+model, *libraries = sys.argv[1:]
+logger = trt.Logger(trt.Logger.INTERNAL_ERROR)
+for library in libraries:
+    assert trt.get_plugin_registry().load_library(library) is not None
+network = trt.Builder(logger).create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+if not trt.OnnxParser(network, logger).parse_from_file(model):
+    print("refused")
+else:
+    layers = [network.get_layer(i) for i in range(network.num_layers)]
+    print(sum(layer.type == trt.LayerType.PLUGIN_V3 for layer in layers))
+"""
+
+
+@pytest.mark.usefixtures("rtx")
+def test_tensorrt_s_own_parser_makes_plugins_of_a_file_without_functions(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, tensorrt_environment: dict[str, str]
+) -> None:
+    """With the functions that `graft convert` writes otherwise it makes none, whatever is loaded."""
+    pyramid = {"levels": [2, 1], "mode": "max", "binning": "adaptive"}
+    nodes = [
+        onnx.helper.make_node("LeakyReLU", ["x"], ["a"], domain="graft", alpha=0.2),
+        onnx.helper.make_node("L2Normalize", ["a"], ["b"], domain="graft", axes=[1]),
+        onnx.helper.make_node("SpatialPyramidPooling", ["b"], ["y"], domain="graft", **pyramid),
+    ]
+    model = models.save(tmp_path / "m.onnx", nodes, [1, 3, 8, 8])
+
+    def plugins_in(file: pathlib.Path, *libraries: pathlib.Path) -> str:
+        command = [sys.executable, "-c", PARSER_SCRIPT, str(file), *map(str, libraries)]
+        done = subprocess.run(command, env=tensorrt_environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def converted(name: str, *options: str) -> pathlib.Path:
+        assert graft("convert", model, "-o", tmp_path / name, "--plugins", "always", *options).code == 0
+        return tmp_path / name
+
+    with_functions = converted("functions.onnx")
+    without = converted("plugins.onnx", "--no-functions")
+    assert plugins_in(with_functions, graft_library) == "0"
+    assert plugins_in(without, graft_library) == "3"
+    assert plugins_in(without) == "refused"
+
+    # Graft itself reads the file like any other: it runs, it is the same, and an engine of it has the plugins.
+    assert graft("verify", model, without).code == 0
+    built = graft("build", without, "-o", tmp_path / "m.engine", "--target", "sm89", "--json")
+    assert len(built.json["network"]["plugins"]) == 3
+    again = tmp_path / "again.onnx"
+    assert graft("convert", without, "-o", again, "--plugins", "always").code == 0
+    assert len(onnx.load(again).functions) == 3
+
+
 # The driver has no option for the layout of a network's inputs and outputs, so this speaks to TensorRT itself.
 FORMAT_SCRIPT = """
 import sys
@@ -158,15 +222,10 @@ assert builder.build_serialized_network(network, config) is not None
 
 
 @pytest.fixture
-def build_with_layout(tmp_path: pathlib.Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    libraries = pytest.importorskip("tensorrt_rtx_libs")
-    core = next(pathlib.Path(libraries.__file__).parent.glob("libtensorrt_rtx.so.*"))
-    (tmp_path / "libtensorrt_rtx.so").symlink_to(core)
-    environment = driver_environment() | {"LD_LIBRARY_PATH": str(tmp_path)}
-
+def build_with_layout(tensorrt_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     def build(model: pathlib.Path, library: pathlib.Path, form: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", FORMAT_SCRIPT, str(model), str(library), form]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(command, env=tensorrt_environment, capture_output=True, text=True, check=False)
 
     return build
 
