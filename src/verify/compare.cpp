@@ -116,7 +116,11 @@ class Comparison {
       double allowed = tolerance_.absolute + tolerance_.relative * std::abs(reference) + of_largest();
       if (difference > allowed && floor_ != nullptr && floor_->most_others() > 0) {
         if (others_++ == 0) keep_first(reference, candidate);
-        if (noise() == 0) ++unexpected_;
+        if (noise() == 0) {
+          ++unexpected_;
+        } else if (!floor_->has_given(result_.count, candidate)) {
+          ++unseen_;
+        }
         ++result_.count;
         return;
       }
@@ -165,15 +169,20 @@ class Comparison {
     if (excess > 1) result_.mismatched += differing_;
   }
 
-  /// Integers without a size: NoiseFloor::factor times as many as in one draw, and hardly any that no draw changed.
+  /// Integers without a size: NoiseFloor::factor times as many as in one draw, hardly any that no draw changed, and
+  /// few that are another integer than in any draw: the third best is none of two that are tied.
   void judge_others() {
     constexpr std::int64_t share = 4;
     const std::int64_t most = floor_->most_others();
     const auto allowed = NoiseFloor::factor * static_cast<double>(most);
     const std::int64_t unexpected_whole = (most + share - 1) / share;
     const auto unexpected_allowed = static_cast<double>(unexpected_whole);
-    const double excess =
-        std::max(static_cast<double>(others_) / allowed, static_cast<double>(unexpected_) / unexpected_allowed);
+    const double unseen_allowed =
+        std::max(static_cast<double>(most / share), NoiseFloor::factor * floor_->expected_new());
+    const double unseen_excess =
+        unseen_ == 0 ? 0 : (unseen_allowed == 0 ? infinity : static_cast<double>(unseen_) / unseen_allowed);
+    const double excess = std::max(
+        {static_cast<double>(others_) / allowed, static_cast<double>(unexpected_) / unexpected_allowed, unseen_excess});
     result_.excess = std::max(result_.excess, excess);
     (excess > 1 ? result_.mismatched : result_.within_noise) += others_;
   }
@@ -189,6 +198,7 @@ class Comparison {
   double squares_error_ = 0;
   std::int64_t others_ = 0;      // integers where the floor has no size
   std::int64_t unexpected_ = 0;  // of those, where no draw changed any
+  std::int64_t unseen_ = 0;      // of those, where draws gave other integers than this
   std::int64_t differing_ = 0;   // where they are judged together
   bool finite_ = true;
   std::optional<std::int64_t> max_absolute_at_;
@@ -422,6 +432,12 @@ std::string Difference::to_string() const {
     if (nan_disagreements != 0) text += fmt::format("; {} are NaN in the candidate only", nan_disagreements);
     return text;
   }
+  if (is_choice && infinity_disagreements == 0 && nan_disagreements == 0) {
+    if (mismatched + within_noise == 0) return "no difference";
+    return fmt::format(
+        "{} of {} elements differ{}: {:.0f} in the reference, {:.0f} in the candidate", mismatched + within_noise,
+        count, first_index.empty() ? "" : ", first at " + text_of(first_index), first_reference, first_candidate);
+  }
   const auto largest = [&] {
     // An index of a scalar says nothing; two that are the same are said once.
     const auto at = [](const std::vector<std::int64_t>& index) {
@@ -509,6 +525,7 @@ Difference compare(const TensorData& reference, const TensorData& candidate, con
   Difference result;
   const std::int64_t count = reference.element_count();
   const bool whole = is_whole(reference.type) && is_whole(candidate.type);
+  const bool has_steps = reference.type == ElementType::i8 || reference.type == ElementType::u8;
   if (!is_real(reference.type) || !is_real(candidate.type)) {
     if (!reference.same_as(candidate)) {
       result.incomparable = fmt::format("{} cannot be compared with {}", graft::to_string(reference.type),
@@ -535,7 +552,9 @@ Difference compare(const TensorData& reference, const TensorData& candidate, con
       for (std::size_t i = 0; i < left->size(); ++i) comparison.real((*left)[i], (*right)[i]);
     }
   }
-  return comparison.finish();
+  Difference found = comparison.finish();
+  found.is_choice = whole && !has_steps && tolerance.relative == 0 && tolerance.absolute == 0;
+  return found;
 }
 
 }  // namespace graft

@@ -90,6 +90,8 @@ struct Difference {
   double first_candidate = 0;
   /// How it was compared where the dimensions depend on rounding; max_absolute is then that of partners.
   std::optional<SelectionDifference> selection;
+  /// Of integers that have no size (an index, a class): they are the same or they are not.
+  bool is_choice = false;
   std::string incomparable;  ///< Why nothing was compared: other dimensions, or text. Then not equal.
 
   [[nodiscard]] bool equal() const { return mismatched == 0 && incomparable.empty(); }

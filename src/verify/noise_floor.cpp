@@ -55,7 +55,9 @@ void NoiseFloor::add(const TensorData& reference, const TensorData& moved) {
       if (off == unlimited) {
         has_unlimited_ = true;
         unlimited_[static_cast<std::size_t>(begin) + i] = true;
-        if (!has_size) ++others;
+        if (has_size) continue;
+        others_[begin + static_cast<std::int64_t>(i)].push_back((*found)[i]);
+        ++others;
       } else if (off > 0) {
         deviations_->raise(begin + static_cast<std::int64_t>(i), off);
       }
@@ -87,6 +89,23 @@ double NoiseFloor::at(std::int64_t position) const {
   return unlimited_[static_cast<std::size_t>(position)] ? unlimited : deviations_->at(position);
 }
 
+bool NoiseFloor::has_given(std::int64_t position, double integer) const {
+  const auto given = others_.find(position);
+  return given != others_.end() &&
+         std::find(given->second.begin(), given->second.end(), integer) != given->second.end();
+}
+
+double NoiseFloor::expected_new() const {
+  std::size_t given_once = 0;
+  for (const auto& [position, integers] : others_) {
+    for (const double integer : integers) {
+      if (std::count(integers.begin(), integers.end(), integer) == 1) ++given_once;
+    }
+    if (integers.size() == runs_) ++given_once;  // the reference's own
+  }
+  return static_cast<double>(given_once) / static_cast<double>(runs_ + 1);
+}
+
 double NoiseFloor::share() const { return largest() == 0 ? 0 : largest() / largest_reference_; }
 
 bool NoiseFloor::says_little() const {
@@ -95,15 +114,23 @@ bool NoiseFloor::says_little() const {
 }
 
 std::string NoiseFloor::to_string() const {
-  std::string text = fmt::format("where its arithmetic rounds differently ({} runs) the reference itself ", runs_);
+  const std::string where = fmt::format("where its arithmetic rounds differently ({} runs) ", runs_);
+  if (most_others_ > 0) {
+    return where + fmt::format(
+                       "up to {} of {} elements of the reference itself become other integers; {:g} times as "
+                       "many may differ, where the integer is one of these",
+                       most_others_, unlimited_.size(), factor);
+  }
+  std::string text = where + "the reference itself ";
   if (is_selection_) {
     return text + fmt::format("has {} to {} along axis {}, and up to {} of its elements have no partner",
                               selection_.lowest, selection_.highest, selection_.axis, selection_.between_draws);
   }
   if (has_other_dims_) return text + "gives other dimensions";
+  if (largest() == 0 && !has_unlimited_) return text + "stays the same";
   constexpr double percent = 100;
   text += fmt::format("moves by up to {:.2g} ({:.2g} % of its largest)", largest(), percent * share());
-  if (has_unlimited_) text += ", and elements become NaN, infinite or other integers";
+  if (has_unlimited_) text += ", and elements become NaN or infinite";
   return text + fmt::format("; {:g} times that is allowed", factor);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/tensor_data.hpp"
@@ -42,6 +43,11 @@ class NoiseFloor {
   [[nodiscard]] double at(std::int64_t position) const;
   /// The most elements that became another integer in one draw. Which ones do is chance: a comparison bounds how many.
   [[nodiscard]] std::int64_t most_others() const { return most_others_; }
+  /// Whether a draw gave this integer, which is not the reference's, at a position.
+  [[nodiscard]] bool has_given(std::int64_t position, double integer) const;
+  /// How many elements of one more draw are expected to become an integer that they were in none so far: for each
+  /// element the integers that it was once, divided by the runs (Good and Turing 1953).
+  [[nodiscard]] double expected_new() const;
   /// The largest finite deviation.
   [[nodiscard]] double largest() const { return deviations_ ? deviations_->whole() : 0; }
   /// That, divided by the largest of the reference.
@@ -51,7 +57,7 @@ class NoiseFloor {
   /// Whether the noise is as large as the numbers, so that hardly anything would be called a difference.
   [[nodiscard]] bool says_little() const;
   /// "the reference itself moves by up to 0.0023 (0.15 % of its largest) where its arithmetic rounds differently (8
-  /// runs); 4 times that is allowed".
+  /// runs); 4 times that is allowed"; of integers "... 3 elements of the reference itself become other integers; ...".
   [[nodiscard]] std::string to_string() const;
 
  private:
@@ -59,7 +65,8 @@ class NoiseFloor {
 
   Tolerance tolerance_;
   std::optional<SliceMaxima> deviations_;
-  std::vector<bool> unlimited_;  ///< By position.
+  std::vector<bool> unlimited_;                                   ///< By position.
+  std::unordered_map<std::int64_t, std::vector<double>> others_;  ///< Integers of the draws, by position.
   std::int64_t most_others_ = 0;
   double largest_reference_ = 0;
   bool has_other_dims_ = false;

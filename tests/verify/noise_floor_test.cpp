@@ -353,6 +353,43 @@ TEST(NoiseFloor, AnotherIntegerSaysNothingOfOthersInItsSlices) {
   EXPECT_FALSE(compare(tensor({}), tensor({13, 41}), {}, &floor).equal());
 }
 
+/// Two columns are tied for each maximum. Either is right, and the best of the others is not.
+TEST(NoiseFloor, TheThirdBestIsNoneOfTwoThatAreTied) {
+  const auto index_of_largest = [](const std::string& first, const std::string& second) {
+    return model_of(
+        {{"x", ElementType::f32, {8, 1}}},
+        "size = Abs(x)\nthird = Constant<value=float(3.0)>()\ninverse = Constant<value=float(0.33333334)>()\n"
+        "a = Div(size, third)\nb = Mul(size, inverse)\nhalf = Constant<value=float(0.5)>()\n"
+        "c = Mul(a, half)\nlowest = Neg(size)\nall = Concat<axis=1>(" +
+            first + ", " + second + ")\ny = ArgMax<axis=1>(all)",
+        {"y"});
+  };
+  const Model reference = index_of_largest("a, b", "c, lowest");
+  const VerifyReport tied = verify_models(default_engine(), reference, index_of_largest("b, a", "c, lowest"));
+  EXPECT_TRUE(tied.equal()) << tied.outputs.at(0).worst.to_string();
+  const Model third_best = index_of_largest("lowest, lowest", "c, lowest");
+  const VerifyReport report = verify_models(default_engine(), reference, third_best);
+  EXPECT_FALSE(report.equal());
+  EXPECT_THAT(report.outputs.at(0).worst.to_string(), HasSubstr("8 of 8 elements differ, first at [0, 0]: "));
+  EXPECT_THAT(report.outputs.at(0).worst.to_string(), Not(HasSubstr("relative")));
+  EXPECT_THAT(report.outputs.at(0).floor->to_string(), HasSubstr("become other integers"));
+  EXPECT_FALSE(compare_layers(default_engine(), reference, third_best).equal());
+}
+
+TEST(NoiseFloor, AnIntegerThatADrawGaveIsExpected) {
+  const auto tensor = [](const std::vector<double>& numbers) {
+    return TensorData::from_numbers(ElementType::i64, {static_cast<std::int64_t>(numbers.size())}, numbers);
+  };
+  NoiseFloor tied;
+  for (const double drawn : {7, 7, 5, 7, 5, 7}) tied.add(tensor({5}), tensor({drawn}));
+  EXPECT_TRUE(compare(tensor({5}), tensor({7}), {}, &tied).equal());
+  EXPECT_FALSE(compare(tensor({5}), tensor({6}), {}, &tied).equal());
+  // Where each draw gives another one, so does the candidate.
+  NoiseFloor chaotic;
+  for (const double drawn : {7, 12, 3, 9, 100, 41}) chaotic.add(tensor({5}), tensor({drawn}));
+  EXPECT_TRUE(compare(tensor({5}), tensor({6}), {}, &chaotic).equal());
+}
+
 TEST(InputRanges, AreNotThoseOfAnImageWhereAMaskIsAdded) {
   const auto is_found = [](const Shape& shape, const std::string& constant) {
     const Model model = model_of({{"x", ElementType::f32, shape}},
