@@ -177,8 +177,9 @@ class Comparison {
     const auto allowed = NoiseFloor::factor * static_cast<double>(most);
     const std::int64_t unexpected_whole = (most + share - 1) / share;
     const auto unexpected_allowed = static_cast<double>(unexpected_whole);
+    const std::int64_t unseen_whole = most / share;
     const double unseen_allowed =
-        std::max(static_cast<double>(most / share), NoiseFloor::factor * floor_->expected_new());
+        std::max(static_cast<double>(unseen_whole), NoiseFloor::factor * floor_->expected_new());
     const double unseen_excess =
         unseen_ == 0 ? 0 : (unseen_allowed == 0 ? infinity : static_cast<double>(unseen_) / unseen_allowed);
     const double excess = std::max(

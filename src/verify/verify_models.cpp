@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "graft/error.hpp"
+#include "verify/choices.hpp"
 #include "verify/ends.hpp"
 #include "verify/layers.hpp"
 #include "verify/noisy_model.hpp"
@@ -83,8 +86,13 @@ class Verification {
       return rounding_of_reference(*pair.reference, ElementType::f32) !=
              rounding_of_candidate(*pair.candidate, ElementType::f32);
     });
+    for (const EndPair& pair : outputs) find_choice(pair);
+    std::set<std::string> scores;
+    for (const auto& [output, judged] : choices_) {
+      if (!judged.choice.scores->is_output()) scores.insert(judged.choice.scores->name);
+    }
     const runtime::CompileOptions cpu_options{.kernels = options_.reference_kernels,
-                                              .extra_outputs = {},
+                                              .extra_outputs = {scores.begin(), scores.end()},
                                               .threads = options_.threads,
                                               .round_inside = rounds};
     // OpenVINO compiles in one thread, so both at once.
@@ -221,6 +229,19 @@ class Verification {
     return rounding_type(candidate_narrow_, value, own);
   }
 
+  /// An index of the largest of scores that the candidate, and not the reference, rounds to a narrower type.
+  void find_choice(const EndPair& pair) {
+    const bool is_given = options_.relative || options_.absolute;
+    const auto choice = options_.may_be_narrower && !is_given ? choice_of(*pair.reference) : std::nullopt;
+    if (!choice || reference_.graph().find_local(choice->scores->name) != choice->scores) return;
+    if (choice->scores->producer == nullptr) return;  // an input, exact in both
+    const ElementType left = rounding_of_reference(*choice->scores, ElementType::f32);
+    const ElementType right = rounding_of_candidate(*pair.candidate, ElementType::f32);
+    if (left == right && !quantised_) return;
+    const Tolerance tolerance = layer_tolerance(left, right, quantised_, false);
+    choices_.emplace(pair.reference->name, JudgedChoice{.choice = *choice, .share = tolerance.of_largest});
+  }
+
   /// Two models that are narrow alike calculate alike but for the order of sums: the outputs' own type is enough.
   void set_tolerance(OutputReport& output, ElementType type) const {
     output.why_tolerance.clear();
@@ -247,6 +268,7 @@ class Verification {
     std::optional<Rearrangement> order;
     std::optional<NoiseFloor> floor;
     Difference difference;
+    std::string note;  ///< On indices that were judged by their scores.
   };
 
   using NoisyRuns = std::function<void(const std::function<void(const TensorMap&)>& look)>;
@@ -265,6 +287,13 @@ class Verification {
       }
       set_tolerance(output, compared.reference.type);
       compared.difference = compare(compared.reference, candidate, output.tolerance);
+      const auto judged = choices_.find(output.reference_name);
+      if (judged == choices_.end() || compared.difference.equal() || !compared.difference.is_choice) continue;
+      const TensorData& scores = expected.at(judged->second.choice.scores->name);
+      if (auto text = judge_choice(judged->second.choice, scores, compared.reference, candidate, judged->second.share,
+                                   compared.difference)) {
+        compared.note = std::move(*text);
+      }
     }
     measure_floors(all, noisy_runs);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -283,7 +312,8 @@ class Verification {
     std::vector<std::size_t> doubtful;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const OutputReport& output = report_.outputs[i];
-      if (all[i].difference.equal() || output.tolerance.snr_db || output.failed_runs != 0) continue;
+      if (all[i].difference.equal() || !all[i].note.empty() || output.tolerance.snr_db || output.failed_runs != 0)
+        continue;
       doubtful.push_back(i);
       all[i].floor.emplace(output.tolerance);
     }
@@ -322,6 +352,7 @@ class Verification {
     output.worst = std::move(difference);
     output.worst_run = run;
     output.floor = std::move(compared.floor);
+    if (!compared.note.empty()) output.note = std::move(compared.note);
     output.reference_type = compared.reference_type;
     output.candidate_type = text_of(candidate);
   }
@@ -334,7 +365,12 @@ class Verification {
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
   std::vector<EndPair> inputs_;
-  bool is_exchanged_ = false;  ///< An input's channels are in another place in the candidate.
+  struct JudgedChoice {
+    IndexChoice choice;
+    double share;  ///< Of the largest score: what each of both may be off by.
+  };
+  std::map<std::string, JudgedChoice> choices_;  ///< By the reference's output.
+  bool is_exchanged_ = false;                    ///< An input's channels are in another place in the candidate.
   MadeUpInputs made_up_;
   VerifyReport report_;
 };

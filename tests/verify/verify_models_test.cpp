@@ -1,6 +1,7 @@
 // Comparison of whole models: pairing, worst case, problems.
 #include "verify/verify_models.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -206,6 +207,34 @@ TEST(VerifyModels, SaysWhatToGiveWhereNoSizeWorks) {
                                "y = Add(x, table)", {"y"});
   EXPECT_THAT([&] { (void)verify_models(default_engine(), model, model); },
               ThrowsMessage<Error>(HasSubstr("--input x:1x8: 'x' is declared")));
+}
+
+/// Scores of which a candidate in f16 has less digits: one that is nearly as large may be chosen in place of the
+/// largest.
+TEST(VerifyModels, AnIndexFromF16IsJudgedByTheScores) {
+  const auto index = [](const char* scores, const char* type) {
+    return model_of({{"x", ElementType::f32, {batch, 4}}},
+                    fmt::format("o = Constant<value_floats=[{}]>()\nz = Constant<value=float(0.0)>()\n"
+                                "n = Mul(x, z)\ns = Add(n, o)\nt = Cast<to={}>(s)\nu = Cast<to=1>(t)\n"
+                                "i = ArgMax<axis=-1>(u)\ny = Cast<to=6>(i)",
+                                scores, type),
+                    {"y"});
+  };
+  const VerifyOptions narrow{.may_be_narrower = true};
+  const Model reference = index("1.0, 9.9999, 10.0, 8.0", "1");
+  const VerifyReport tied = verify_models(default_engine(), reference, index("1.0, 10.0, 10.0, 8.0", "10"), narrow);
+  EXPECT_TRUE(tied.equal()) << tied.outputs[0].note;
+  EXPECT_EQ(tied.outputs[0].worst.within_noise, 2);
+  EXPECT_THAT(tied.outputs[0].note, HasSubstr("0.001 % of the largest"));
+  // A score that is a tenth of the largest away is not tied in f16, and in f32 none is that is not equal.
+  const VerifyReport wrong =
+      verify_models(default_engine(), index("1.0, 9.0, 10.0, 8.0", "1"), index("1.0, 11.0, 10.0, 8.0", "10"), narrow);
+  EXPECT_FALSE(wrong.equal());
+  EXPECT_EQ(wrong.outputs[0].worst.mismatched, 2);
+  EXPECT_THAT(wrong.outputs[0].note, HasSubstr("10 % of the largest"));
+  EXPECT_FALSE(
+      verify_models(default_engine(), index("1.0, 9.9, 10.0, 8.0", "1"), index("1.0, 10.1, 10.0, 8.0", "1"), narrow)
+          .equal());
 }
 
 /// A mask's sums are positions in a table, as in OPT: a mask of 0 to 3 points behind the table.
