@@ -445,7 +445,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
     progress.update(what, total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
   const LayerReport result = compare_layers(runtime::default_engine(), reference, candidate, options);
-  options.ranges.insert(result.narrowed.begin(), result.narrowed.end());
+  for (const auto& [name, range] : result.narrowed) options.ranges.insert_or_assign(name, range);
   progress.clear();
   say_files(console, files);
   say_ranges(console, options.ranges);
@@ -520,7 +520,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
                     total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
   };
   const VerifyReport report = verify_models(runtime::default_engine(), reference, candidate, options);
-  options.ranges.insert(report.narrowed.begin(), report.narrowed.end());
+  for (const auto& [name, range] : report.narrowed) options.ranges.insert_or_assign(name, range);
   progress.clear();
 
   Table table;
@@ -616,7 +616,8 @@ void add_verify(Program& program) {
   command
       ->add_option("--range", arguments->ranges,
                    "numbers of a made-up input, NAME=0..255; once for each. Without it what the first layers show: a "
-                   "division by 255, a subtraction of means; otherwise they are normally distributed")
+                   "division by 255, a subtraction of means, the rows of a table; otherwise they are normally "
+                   "distributed, and integers are 0 to 3")
       ->type_name("RANGE");
   command
       ->add_option("--seeds", arguments->seeds, "runs with made-up inputs (3; 1 with --layers, 2 with --emulate int8)")

@@ -231,14 +231,18 @@ std::vector<TensorMap> split_into_runs(const TensorMap& data, const Model& model
 }
 
 bool MadeUpInputs::narrow(const Model& model, const InputRanges& given) {
-  constexpr std::array<std::pair<double, double>, 3> narrower{{{0, 1}, {1, 1}, {0, 0}}};
+  constexpr std::array<std::pair<double, double>, 4> narrower{{{0, 3}, {0, 1}, {1, 1}, {0, 0}}};
+  const auto is_inferred = [](const auto& entry) { return !entry.second.why.empty(); };
+  // 0 to 3 is the usual range.
+  if (narrowings_ == 0 && std::none_of(given.begin(), given.end(), is_inferred)) narrowings_ = 1;
   if (narrowings_ == narrower.size()) return false;
   const auto [lowest, highest] = narrower[narrowings_];
   const auto any_integers = inputs_of_any_integers(model);
   bool found = false;
   for (const Value* input : fed_inputs(model)) {
     if (!input->type || !is_integer(*input->type)) continue;
-    if (given.contains(input->name) || any_integers.contains(input->name)) continue;
+    const auto known = given.find(input->name);
+    if (known != given.end() ? !is_inferred(*known) : any_integers.contains(input->name)) continue;
     narrowed_[input->name] = {lowest, highest, "the network does not run with larger integers"};
     found = true;
   }
@@ -252,8 +256,8 @@ bool MadeUpInputs::attempt(runtime::CompiledModel& compiled, const Model& model,
   if (sizes.first) options.first_size = *sizes.first;
   options.size = sizes.size;
   for (;;) {
-    options.ranges = given;
-    options.ranges.insert(narrowed_.begin(), narrowed_.end());
+    options.ranges = narrowed_;
+    options.ranges.insert(given.begin(), given.end());
     run.inputs = make_inputs(model, options);
     try {
       run.expected = compiled.run(run.inputs);

@@ -92,12 +92,61 @@ std::optional<InputRange> range_before(const Value& input, const Node& node, std
   return std::nullopt;
 }
 
+/// How many rows a Gather has to choose from; nothing where the file does not say it.
+std::optional<std::int64_t> rows_of(const Node& gather) {
+  const Value* table = gather.input(0);
+  if (table == nullptr) return std::nullopt;
+  const std::int64_t axis = gather.int_or("axis", 0);
+  const auto place = [axis](std::size_t rank) {
+    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+  };
+  if (table->initializer) {
+    const std::vector<std::int64_t>& dims = table->initializer->dims;
+    return place(dims.size()) < dims.size() ? std::optional(dims[place(dims.size())]) : std::nullopt;
+  }
+  if (!table->shape || place(table->shape->size()) >= table->shape->size()) return std::nullopt;
+  const Dim& dim = (*table->shape)[place(table->shape->size())];
+  return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
+}
+
+/// Of integers that are, moved alone, the indices of a Gather: all its rows; of several, those of the smallest table.
+std::optional<InputRange> range_of_index(const Model& model, const Value& input) {
+  if (!input.type || !is_integer(*input.type)) return std::nullopt;
+  std::optional<InputRange> range;
+  std::vector<const Value*> waiting{&input};
+  std::set<const Value*> seen;
+  while (!waiting.empty()) {
+    const Value* value = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(value).second) continue;
+    for (const auto& use : value->uses) {
+      const Node& node = *use.node;
+      if (node.graph != &model.graph()) continue;
+      const bool is_index = node.is("Gather") && use.index == 1;
+      const auto rows = is_index ? rows_of(node) : std::nullopt;
+      if (rows && *rows > 0 && (!range || static_cast<double>(*rows - 1) < range->highest)) {
+        range = InputRange{.lowest = 0,
+                           .highest = static_cast<double>(*rows - 1),
+                           .why = fmt::format("{} takes one of {} rows by it", describe(node), *rows)};
+      }
+      if (is_index || !moves(node) || (use.index != 0 && !node.is("Concat"))) continue;
+      for (const Value* output : node.outputs) {
+        if (output != nullptr) waiting.push_back(output);
+      }
+    }
+  }
+  const bool has_8_bits = *input.type == ElementType::i8 || *input.type == ElementType::u8;
+  if (range && has_8_bits) range->highest = std::min(range->highest, *input.type == ElementType::i8 ? 127.0 : 255.0);
+  return range;
+}
+
 }  // namespace
 
 InputRanges infer_input_ranges(const Model& model) {
   InputRanges ranges;
   for (const Value* input : model.graph().inputs()) {
     if (input->initializer) continue;
+    if (auto range = range_of_index(model, *input)) ranges.emplace(input->name, std::move(*range));
     std::vector<const Value*> waiting{input};
     std::set<const Value*> seen;
     while (!waiting.empty() && !ranges.contains(input->name)) {

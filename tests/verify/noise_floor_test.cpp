@@ -417,6 +417,36 @@ TEST(InputRanges, AreInferredWhereTheGraphShowsThem) {
   EXPECT_EQ(range("e = Exp(x)\nc = Constant<value=float(255.0)>()\ny = Div(e, c)"), 0);
 }
 
+/// A fault far behind in a table of words.
+TEST(InputRanges, AnIndexReachesTheWholeTable) {
+  const auto lookup = [](const std::string& nodes) {
+    return model_of({{"ids", ElementType::i64, {2, 16}}, {"table", ElementType::f32, {30000, 4}}},
+                    "axis = Constant<value_ints=[1]>()\nmore = Unsqueeze(ids, axis)\n" + nodes, {"y"});
+  };
+  const Model candidate = lookup(
+      "sizes = Constant<value_ints=[15000, 15000]>()\nfront, back = Split<axis=0>(table, sizes)\n"
+      "off = Constant<value=float(0.01)>()\nmoved = Add(back, off)\nrows = Concat<axis=0>(front, moved)\n"
+      "y = Gather(rows, more)");
+  const Model reference = lookup("y = Gather(table, more)");
+  const InputRanges ranges = infer_input_ranges(reference);
+  ASSERT_TRUE(ranges.contains("ids"));
+  EXPECT_EQ(ranges.at("ids").highest, 29999);
+  EXPECT_THAT(ranges.at("ids").why, HasSubstr("one of 30000 rows"));
+  EXPECT_FALSE(verify_models(default_engine(), reference, candidate, {.ranges = ranges}).equal());
+}
+
+TEST(InputRanges, OfAnIndexAreNarrowedWhereTheModelDoesNotRun) {
+  const Model model = model_of({{"ids", ElementType::i64, {4}}, {"table", ElementType::f32, {3, 2}}},
+                               "first = Gather(table, ids)\none = Constant<value_ints=[1]>()\nnext = Add(ids, one)\n"
+                               "second = Gather(table, next)\ny = Add(first, second)",
+                               {"y"});
+  const InputRanges ranges = infer_input_ranges(model);
+  EXPECT_EQ(ranges.at("ids").highest, 2);
+  const VerifyReport report = verify_models(default_engine(), model, model, {.ranges = ranges});
+  EXPECT_TRUE(report.equal());
+  EXPECT_EQ(report.narrowed.at("ids").highest, 1);
+}
+
 TEST(InputRanges, AreKeptByTheInputs) {
   const Model model = network("y = Neg(x)");
   InputOptions options;
