@@ -19,6 +19,7 @@
 #include "cli/trtexec_options.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
+#include "graph/check_operators.hpp"
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
@@ -211,6 +212,7 @@ Exit build(const Console& console, const Arguments& arguments, const std::vector
   check_is_onnx(arguments.model);
   check_libraries(arguments.libraries);
   Model model = read_model(arguments.model);
+  check_operators(model);
   const std::map<std::string, PluginNode> nodes = plugin_nodes(model);
   const bool with_plugins = arguments.plugins == "auto" && !nodes.empty();
   const std::vector<std::string> libraries = with_plugins ? plugin_libraries(arguments, nodes) : arguments.libraries;

@@ -17,6 +17,7 @@
 #include "cli/quantize_page.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
+#include "graph/check_operators.hpp"
 #include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
 #include "quant/choose_int8.hpp"
@@ -219,6 +220,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   check_output(arguments);
   check_report(arguments.report);
   const Model model = read_model(arguments.model);
+  check_operators(model);
   const CalibrationData data = open_data(console, arguments, model);
   Progress progress(console);
   options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {

@@ -17,6 +17,7 @@
 #include "cli/quantize_page.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
+#include "graph/check_operators.hpp"
 #include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
 #include "quant/choose_types.hpp"
@@ -101,6 +102,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   check_output(arguments);
   check_report(arguments.report);
   const Model model = read_model(arguments.model);
+  check_operators(model);
   if (!arguments.data.empty()) options.data = split_into_runs(data, model, "--data");
   Progress progress(console);
   options.progress = [&](const std::string& what, std::size_t done, std::size_t total) {

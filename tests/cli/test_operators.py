@@ -294,3 +294,60 @@ def test_help_says_that_code_runs(graft):
     for command in ["ops", "run", "verify", "convert", "inspect", "quantize", "build", "bench"]:
         text = " ".join(graft(command, "--help").out.split())
         assert "--operators LIB" in text and "runs its code" in text, command
+
+
+# ---- Nodes that an operator refuses: every command says the same, with the file's name and the node's
+
+
+def wrong_gate(path):
+    return save(path, [helper.make_node("Gate", ["x"], ["y"], "lonely", domain="my")], [("x", SHAPE)], [("y", None)])
+
+
+def wrong_factor(path):
+    return network(path, "PixelUnshuffle", factor=5)
+
+
+def wrong_axis(path):
+    """Of an operator of Graft's own, whose node has no name."""
+    node = helper.make_node("L2Normalize", ["x"], ["y"], domain="graft", axes=[7])
+    return save(path, [node], [("x", SHAPE)], [("y", None)])
+
+
+@pytest.mark.parametrize(
+    ("write", "named"),
+    [
+        (wrong_gate, "node 'lonely' (my::Gate): Gate takes 2 inputs, found 1"),
+        (wrong_factor, "node 'it' (my::PixelUnshuffle): "),
+        (wrong_axis, "node 'y' (graft::L2Normalize): attribute `axes`: found 7, allowed is -4 to 3 for rank 4"),
+    ],
+)
+def test_a_wrong_node_is_bad_input_for_every_command(graft, tmp_path, write, named):
+    model = write(tmp_path / "wrong.onnx")
+    np.savez(tmp_path / "in.npz", x=np.ones(SHAPE, np.float32))
+    out = tmp_path / "out"
+    commands = [
+        ["convert", model, "-o", f"{out}.onnx"],
+        ["run", model, "-i", tmp_path / "in.npz", "-o", f"{out}.npz"],
+        ["run", model, "-i", tmp_path / "in.npz", "-o", f"{out}.npz", "--kernels", "own"],
+        ["verify", model, model],
+        ["quantize", model, "-o", f"{out}.onnx", "--precision", "f16"],
+        ["bench", model, "--device", "cpu"],
+        ["build", model, "-o", f"{out}.engine", "--target", "sm89"],
+    ]
+    for command in commands:
+        answer = graft(*with_library(*command))
+        assert answer.code == 2, f"{command[0]}: {answer.code} {answer.err}"
+        assert answer.err.startswith(f"error: {model}: {named}"), answer.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npz", "wrong.onnx"]
+
+
+@pytest.mark.parametrize("kernels", ["functions", "own"])
+def test_sizes_that_only_the_run_knows_are_refused_by_the_operators_own_words(graft, tmp_path, kernels):
+    sizes = ["n", 3, "h", "w"]
+    model = network(tmp_path / "open.onnx", "PixelUnshuffle", shape=sizes)
+    np.savez(tmp_path / "in.npz", x=np.ones([1, 3, 5, 4], np.float32))
+    command = ["run", model, "-i", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--kernels", kernels]
+    answer = graft(*with_library(*command))
+    assert answer.code == 2
+    assert "node 'it' (my::PixelUnshuffle)" in answer.err and "multiples of 2" in answer.err
+    assert str(model) in answer.err

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <memory>
 #include <openvino/op/clamp.hpp>
 #include <openvino/op/constant.hpp>
 #include <openvino/op/convert.hpp>
@@ -24,6 +26,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/check_operators.hpp"
 #include "runtime/openvino/element_types.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_nodes.hpp"
@@ -231,6 +234,7 @@ struct Part {
 /// A compiled model; a copy of it shares what is compiled.
 struct State {
   std::string source;
+  std::shared_ptr<const Model> model;  ///< Looked at where a run fails.
   std::vector<Declared> inputs;
   std::vector<std::optional<std::size_t>> places;  ///< Of the inputs in OpenVINO's model, which drops unused ones.
   std::set<std::string, std::less<>> defaults;
@@ -240,6 +244,12 @@ struct State {
   /// Of each of the model's outputs: the part, and its place there.
   std::vector<std::pair<std::size_t, std::size_t>> output_places;
 };
+
+std::map<std::string, Shape, std::less<>> shapes_of(const TensorMap& inputs) {
+  std::map<std::string, Shape, std::less<>> shapes;
+  for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
+  return shapes;
+}
 
 class OpenvinoModel final : public CompiledModel {
  public:
@@ -261,6 +271,7 @@ class OpenvinoModel final : public CompiledModel {
 State compile_parts(const Model& model, const CompileOptions& options) {
   State own;
   own.source = model.source;
+  own.model = std::make_shared<const Model>(model.clone());
   own.inputs = declared_inputs(model);
   for (const Value* value : model.graph().inputs()) {
     if (value->initializer) own.defaults.insert(value->name);
@@ -356,6 +367,7 @@ void OpenvinoModel::infer(const TensorMap& inputs) {
       if (&part != &state_.parts.back()) before = part.request.get_output_tensor(part.outputs);
     }
   } catch (const std::exception& failed) {
+    check_operators(*own.model, shapes_of(inputs));  // with these sizes an operator's node may be what fails
     std::string given;
     for (const auto& [name, tensor] : inputs) given += (given.empty() ? "" : ", ") + name + ": " + to_text(tensor);
     throw Error(own.source + ": cannot run with " + (given.empty() ? "no inputs" : given) + ": " +

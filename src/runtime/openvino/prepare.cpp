@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "graph/check_operators.hpp"
 #include "graph/functions.hpp"
 #include "graph/operator_calls.hpp"
 #include "graph/operator_node.hpp"
@@ -110,6 +111,7 @@ void round_narrow_types(Model& model) {
 }  // namespace
 
 PreparedModel prepare(const Model& model, const runtime::CompileOptions& options) {
+  check_operators(model);  // before functions are attached and inlined: a message has the names of the file's nodes
   PreparedModel prepared{.model = model.clone(), .operators = {}};
   Model& copy = prepared.model;
   add_extra_outputs(copy, options.extra_outputs);
