@@ -78,6 +78,7 @@ Json to_json(const OutputReport& output) {
           {"excess", number(worst.excess)},
           {"cosine", worst.cosine ? number(*worst.cosine) : Json()},
           {"snr_db", number(output.figures.snr_db)},
+          {"largest_error", number(output.figures.largest_error)},
           {"rows", output.figures.rows},
           {"same_top", output.figures.same_top},
           {"first_index", worst.first_index},
@@ -530,14 +531,22 @@ Exit verify(const Console& console, const Arguments& arguments) {
                                  ? output.reference_name
                                  : fmt::format("{} / {}", output.reference_name, output.candidate_name);
     const bool was_run = report.runs > 0;
+    const bool judged_as_a_whole = output.tolerance.snr_db || !output.why_tolerance.empty();
+    const bool has_figures = was_run && judged_as_a_whole && output.figures.is_real &&
+                             output.worst.incomparable.empty() &&
+                             (output.figures.largest_error != 0 || output.figures.not_finite != 0);
+    // The figures are those of all runs, and the difference that of the worst.
+    const bool says_runs = has_figures && report.runs > 1;
+    const std::string of_run = says_runs ? fmt::format("run {}: ", output.worst_run + 1) : "";
     table.add({!was_run ? Cell("not run", Colour::faint) : verdict_cell(output.verdict()),
                {name, Colour::strong},
                output.reference_type,
-               was_run ? output.worst.to_string() : ""});
+               was_run ? of_run + output.worst.to_string() : ""});
     if (!output.note.empty()) table.add({"", "", "", {output.note, Colour::faint}});
-    const bool judged_as_a_whole = output.tolerance.snr_db || !output.why_tolerance.empty();
-    if (was_run && judged_as_a_whole && output.figures.is_real && output.worst.incomparable.empty())
-      table.add({"", "", "", quality_text(output.figures)});
+    if (has_figures) {
+      const std::string of_all = says_runs ? fmt::format("all {} runs: ", report.runs) : "";
+      table.add({"", "", "", of_all + quality_text(output.figures)});
+    }
     if (was_run && (!output.equal() || console.verbose || !output.why_tolerance.empty()))
       table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Colour::faint}});
     if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Colour::faint}});

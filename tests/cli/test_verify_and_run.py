@@ -188,3 +188,30 @@ def test_a_batch_that_the_exporter_froze_needs_no_option(graft, tmp_path):
         assert answer.code == 0, answer.err
         assert why in " ".join(answer.out.split()), command
     assert why in graft("verify", frozen, converted, "--json").json["why_sizes"]
+
+
+def test_figures_of_several_runs_say_of_which_they_are(graft, tmp_path):
+    """The largest difference of the run that is furthest off is not always the largest of all."""
+    constant = numpy_helper.from_array(np.array([3], np.float32), "c")
+    wide = save(
+        tmp_path / "wide.onnx", [helper.make_node("Div", ["x", "c"], ["y"])], [("x", [2])], [("y", [2])], [constant]
+    )
+    nodes = [
+        helper.make_node("Cast", ["x"], ["half"], to=10),
+        helper.make_node("Cast", ["half"], ["full"], to=1),
+        helper.make_node("Div", ["full", "c"], ["y"]),
+    ]
+    narrow = save(tmp_path / "narrow.onnx", nodes, [("x", [2])], [("y", [2])], [constant])
+    # The first sample is further off for its size, the second by number.
+    x = np.array([[1 + 2**-11, 1], [1000.3, 1000]], np.float32)
+    np.savez(tmp_path / "x.npz", x=x.reshape(4))
+    answer = graft("verify", wide, narrow, "--data", tmp_path / "x.npz", "--json")
+    assert answer.code == 0, answer.out
+    assert answer.json["runs"] == 2
+    output = answer.json["outputs"][0]
+    errors = np.abs(x - x.astype(np.float16).astype(np.float32)) / 3
+    assert output["largest_error"] == pytest.approx(errors.max(), rel=1e-3)
+    assert output["max_absolute"] == pytest.approx(errors[output["worst_run"]].max(), rel=1e-3)
+    text = graft("verify", wide, narrow, "--data", tmp_path / "x.npz").out
+    assert f"run {output['worst_run'] + 1}: largest difference" in text
+    assert "all 2 runs: SNR" in text
