@@ -121,8 +121,10 @@ void check_libraries(const std::vector<std::string>& libraries) {
     std::error_code ignored;
     if (std::filesystem::is_regular_file(library, ignored)) continue;
     const bool is_folder = std::filesystem::is_directory(library, ignored);
-    throw EngineError(Error::Kind::bad_input,
-                      fmt::format("--plugin-lib {}: {}", library, is_folder ? "it is a folder" : "no such file"),
+    const char* why = is_folder                                   ? "it is a folder"
+                      : std::filesystem::exists(library, ignored) ? "it is no regular file"
+                                                                  : "no such file";
+    throw EngineError(Error::Kind::bad_input, fmt::format("--plugin-lib {}: {}", library, why),
                       is_folder ? "Give the .so file in it; each library by itself"
                                 : fmt::format("Graft's own is {}", own_plugin_library().path.string()),
                       {{"kind", "plugin_library"}, {"library", library}, {"cause", is_folder ? "folder" : "no_file"}});

@@ -33,7 +33,8 @@ Judgement judge_operator(const Node& node, const OperatorMatch& match, const For
   const Value* input = node.input(0);
   const std::optional<DType> dtype =
       input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
-  if (const auto form = dtype ? op->native_form(function_inputs(node)) : std::nullopt;
+  const bool is_kept = node.metadata.contains(std::string(keep_note));  // `graft convert` leaves it a plugin too
+  if (const auto form = dtype && !is_kept ? op->native_form(function_inputs(node)) : std::nullopt;
       form && !forecast.stays.contains(describe(node))) {
     return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
   }

@@ -165,12 +165,15 @@ def test_scope_by_a_wrong_operator_is_undone(convert, attributes):
     np.testing.assert_allclose(found["orientation/out"], golden["orientation"], rtol=1e-5, atol=1e-6)
 
 
-def test_caffe_convolution_goes_to_the_plugin_and_agrees_with_opencv(convert):
+def test_caffe_convolution_goes_to_the_plugin_and_agrees_with_opencv(graft, convert):
     answer = convert("convolution.prototxt", "- replace: {layer_type: Convolution, op: Conv}\n  with: Convolution\n")
     assert answer.code == 0, answer.err
     (choice,) = answer.json["choices"]
     assert choice["kind"] == "plugin"
     assert "rules.yaml:1" in choice["reason"]
+    # Of the file that was written inspect says what convert says, although the operator has a native form.
+    (node,) = [n for n in graft("inspect", answer.model, "--json").json["nodes"] if n["operator"].startswith("graft::")]
+    assert (node["verdict"], node["reason"]) == ("plugin", choice["reason"])
     expected = CAFFE["convolution_0/out/y"]
     found = run(answer.model, {"x": CAFFE["convolution_0/in/x"]})["y"]
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5 * np.abs(expected).max())

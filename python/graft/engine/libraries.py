@@ -127,7 +127,7 @@ def damage(path: pathlib.Path) -> dict[str, str] | None:
     if not path.is_file():
         return {
             "cause": "no_file",
-            "why": "no such file",
+            "why": "it is no regular file" if path.exists() else "no such file",
             "next_step": "Check the path; `make build` leaves Graft's own at build/lib/libgraft_plugins.so",
         }
     try:
