@@ -331,7 +331,7 @@ void say_origin(const Console& console, const Origin& origin) {
 
 std::string count_of_proofs(const ConvertReport& report) {
   const std::size_t proofs = report.proofs_run - report.spot_checks;
-  const std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a proof of its own";
+  std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a proof of its own";
   if (report.spot_checks + report.proofs_alike == 0) return text;
   return fmt::format("{}, {} and {} alike", text, count_text(report.spot_checks, "spot check"), report.proofs_alike);
 }
