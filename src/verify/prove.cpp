@@ -175,6 +175,22 @@ std::int64_t largest_count(const Shapes& shapes) {
   return largest;
 }
 
+/// Why the inputs need more memory than a proof may take whatever its open dimensions are; empty where they do not. A
+/// file of a few bytes may declare any sizes.
+std::string too_large(const Model& model, std::int64_t max_elements) {
+  constexpr std::int64_t times_at_most = 256;
+  InputOptions ones;
+  for (const std::string& symbol : symbols_of_inputs(model)) ones.dims[symbol] = 1;
+  std::int64_t left = 0;
+  if (__builtin_mul_overflow(max_elements, times_at_most, &left)) return "";
+  for (const auto& [name, dims] : input_shapes(model, ones)) {
+    const std::int64_t count = largest_count({{name, dims}});
+    if (count > left) return fmt::format("its inputs are too large to be run: '{}' [{}]", name, fmt::join(dims, ", "));
+    left -= count;
+  }
+  return "";
+}
+
 /// Whether a size that follows from others, behind layers that shrink, is `lowest` to 2. What is normalised over two
 /// numbers is rounding and little else wherever the two are close.
 bool has_tiny_derived_size(const Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
@@ -565,6 +581,8 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
                            const ProofOptions& options) {
   check_same_names(before, after);
   ProofResult result;
+  result.text = too_large(before, options.max_elements);
+  if (!result.text.empty()) return result;
   std::string refusal;
   const auto calculate = [&](const char* which, const Model& model, const TensorMap& inputs) {
     try {
@@ -617,6 +635,12 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
 
 ProofResult prove_region(const runtime::Engine& engine, const Model& before, const Model& after,
                          const ProofOptions& options) {
+  if (std::string why = too_large(before, options.max_elements); !why.empty()) {
+    check_same_names(before, after);
+    ProofResult refused;
+    refused.text = std::move(why);
+    return refused;
+  }
   if (const auto opened = with_open_sizes(before, after)) {
     InputOptions ones;
     for (const std::string& symbol : symbols_of_inputs(before)) ones.dims[symbol] = 1;

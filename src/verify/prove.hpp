@@ -16,7 +16,9 @@ struct ProofOptions {
   std::uint64_t seed = 0;
   std::size_t seeds = 2;                    ///< Of each shape and magnitude.
   std::optional<Tolerance> tolerance = {};  ///< Instead of Tolerance::of_rewrite of each output's type.
-  std::int64_t max_elements = 1 << 20;      ///< Of one input; symbolic dimensions are made smaller to stay below.
+  /// Of one input; symbolic dimensions are made smaller to stay below. Fixed ones may take 256 times that, of all
+  /// inputs.
+  std::int64_t max_elements = 1 << 20;
   bool spot_check = false;  ///< Normally distributed numbers and the region's constants at one size alone.
 };
 
@@ -41,8 +43,8 @@ struct ProofResult {
 /// and their own kernels are tried. NaN and infinite results have to agree as well; for infinite and NaN inputs alone
 /// only what is finite has to. A difference beyond the tolerance is judged by how far rounding alone takes `before`
 /// from itself. Element types of outputs, as they follow from the inputs', have to be the same. Not proven where not a
-/// single trial could be run, or where `after` cannot be run but `before` can; `text` says so. Throws Error if the
-/// names of inputs or outputs differ.
+/// single trial could be run, where the inputs are too large, or where `after` cannot be run but `before` can; `text`
+/// says so. Throws Error if the names of inputs or outputs differ.
 [[nodiscard]] ProofResult prove_region(const runtime::Engine& engine, const Model& before, const Model& after,
                                        const ProofOptions& options = {});
 

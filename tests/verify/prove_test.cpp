@@ -156,6 +156,21 @@ TEST(Proof, IsNotGivenWhereNothingRuns) {
   EXPECT_THAT(worse.text, HasSubstr("the rewrite cannot be run"));
 }
 
+TEST(Proof, RunsNothingWhoseFixedSizesNoMemoryHolds) {
+  const Shape shape{Dim::symbol("n"), Dim(std::int64_t{1} << 20), Dim(std::int64_t{1} << 18)};
+  const Model before = region("y = Relu(x)", shape);
+  for (const auto& prove : {prove_region, measure_region}) {
+    const ProofResult result = prove(default_engine(), before, before, {});
+    EXPECT_FALSE(result.proven);
+    EXPECT_EQ(result.trials, 0U);
+    EXPECT_EQ(result.text, "its inputs are too large to be run: 'x' [1, 1048576, 262144]");
+  }
+  const Model held = region("y = Relu(x)", {Dim::symbol("n"), Dim(256), Dim(16), Dim(16)});
+  ProofOptions options;
+  options.max_elements = 256;
+  EXPECT_TRUE(prove_region(default_engine(), held, held, options).proven) << "256 times as many are run";
+}
+
 TEST(Proof, NeedsTheSameNames) {
   EXPECT_THROW((void)prove_region(default_engine(), region("y = Neg(x)"),
                                   model_of({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
