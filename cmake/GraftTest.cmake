@@ -30,12 +30,12 @@ set(GRAFT_TEST_ENVIRONMENT
 # linked, so that a program which needs a GPU can be built where there is none.
 function(graft_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LIBRARIES;LABELS;LONG")
-  graft_add_executable(${name} SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES} GTest::gtest_main GTest::gmock)
+  graft_add_executable(${name} SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES} graft_test_support GTest::gtest_main
+                       GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
   # A test's own code is long to optimise and short to run.
   target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1> ${graft_unoptimised})
-  target_compile_definitions(${name} PRIVATE GRAFT_GOLDEN_DIR="${GRAFT_GOLDEN_DIR}")
   add_dependencies(graft_unit_tests ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
 

@@ -4,6 +4,7 @@
 #include "graph/wire.hpp"
 #include "onnx/onnx-ml.pb.h"
 #include "tests/fuzz/spoiled.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft::fuzz {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 std::vector<std::string> models() {
   std::vector<std::filesystem::path> paths;
   for (const char* folder : {"models", "near_misses", "exports"}) {
-    const auto path = std::filesystem::path(GRAFT_GOLDEN_DIR) / folder;
+    const auto path = golden_folder() / folder;
     if (!std::filesystem::exists(path)) continue;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       if (entry.path().extension() == ".onnx" && entry.file_size() < 4096) paths.push_back(entry.path());

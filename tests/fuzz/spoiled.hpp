@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/fuzz/target.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft::fuzz {
 
@@ -75,7 +76,8 @@ inline void random_bytes() {
 /// What the fuzzer has found so far: one file for each new way through Graft, and all that were once a defect.
 inline std::vector<std::string> corpus(const std::string& format) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(GRAFT_FUZZ_CORPUS) / format)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(golden_folder().parent_path() / "fuzz/corpus" / format)) {
     paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());

@@ -6,13 +6,14 @@
 #include <string>
 
 #include "io/npy.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft::fuzz {
 
 /// The bytes under `<case>/<part>` of tests/golden/<folder>/cases.npz, by case.
 inline std::map<std::string, std::string> stored_parts(const std::string& folder, const std::string& part) {
   std::map<std::string, std::string> result;
-  for (const auto& [name, array] : read_npz(std::filesystem::path(GRAFT_GOLDEN_DIR) / folder / "cases.npz")) {
+  for (const auto& [name, array] : read_npz(golden_folder() / folder / "cases.npz")) {
     const auto slash = name.find('/');
     if (name.substr(slash + 1) != part) continue;
     result[name.substr(0, slash)] = {reinterpret_cast<const char*>(array.data.data()), array.data.size()};

@@ -6,6 +6,7 @@
 #include "build.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/shape_inference.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft::test {
 namespace {
@@ -215,7 +216,7 @@ TEST(Matcher, ManyAlternativesEnd) {
 }
 
 TEST(Matcher, FindsTheNormalisationOfARealNetwork) {
-  Model model = read_onnx(std::string(GRAFT_GOLDEN_DIR) + "/../../examples/digits/digits.onnx");
+  Model model = read_onnx(golden_folder().string() + "/../../examples/digits/digits.onnx");
   infer_shapes(model);
   const Pattern pattern(
       "norm = ReduceL2(x){axes=@axes, keepdims=1}\ny = Div(x, Expand(Clip(norm, @epsilon, *), Shape(x)))");

@@ -7,6 +7,7 @@
 #include "build.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/text.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft::test {
 namespace {
@@ -62,7 +63,7 @@ TEST(ShapeInference, UnknownStaysUnknown) {
 
 TEST(ShapeInference, GraftOperatorsAndFunctions) {
   EXPECT_EQ(inferred({n, 4}, "a = graft::L2Normalize(x)\ny = LReLU_TRT<negSlope=0.5>(a)"), "f32[n, 4]");
-  Model model = read_onnx(std::string(GRAFT_GOLDEN_DIR) + "/models/functions.onnx");
+  Model model = read_onnx(golden_folder().string() + "/models/functions.onnx");
   infer_shapes(model);
   for (const Value* output : model.graph().outputs()) {
     EXPECT_TRUE(output->type && output->shape) << output->name;

@@ -11,6 +11,7 @@
 #include "io/npy.hpp"
 #include "ops/operator_case.hpp"
 #include "ops/reference.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft {
 namespace {
@@ -93,7 +94,7 @@ const OperatorType* find_by_any_name(const std::string& name) {
 class Golden : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
-  const std::string stem = std::string(GRAFT_GOLDEN_DIR) + "/ops/" + std::string(GetParam());
+  const std::string stem = golden_folder().string() + "/ops/" + std::string(GetParam());
   const nlohmann::json file = nlohmann::json::parse(std::ifstream(stem + ".json"));
   const NpzArrays arrays = read_npz(stem + ".npz");
   const OperatorType* type = find_by_any_name(file.at("operator").get<std::string>());

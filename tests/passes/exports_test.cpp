@@ -12,13 +12,14 @@
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft {
 namespace {
 
 using runtime::default_engine;
 
-const std::filesystem::path folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "exports";
+const std::filesystem::path folder = golden_folder() / "exports";
 
 const nlohmann::json& manifest() {
   static const nlohmann::json parsed = [] {
@@ -212,7 +213,7 @@ TEST(Exports, IdenticalRegionsAreProvenOnce) {
 }
 
 TEST(Digits, OneNormalisationAndItsLeakyRelus) {
-  const auto path = std::filesystem::path(GRAFT_GOLDEN_DIR).parent_path().parent_path() / "examples/digits/digits.onnx";
+  const auto path = golden_folder().parent_path().parent_path() / "examples/digits/digits.onnx";
   const Model original = read_onnx(path);
   Model model = original.clone();
   const std::size_t leaky = count_of(original, "LeakyRelu");

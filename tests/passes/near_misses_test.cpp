@@ -13,13 +13,14 @@
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/passes/models.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft {
 namespace {
 
 using runtime::default_engine;
 
-const std::filesystem::path folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "near_misses";
+const std::filesystem::path folder = golden_folder() / "near_misses";
 
 const nlohmann::json& manifest() {
   static const nlohmann::json parsed = [] {

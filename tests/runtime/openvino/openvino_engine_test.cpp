@@ -14,6 +14,7 @@
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
 #include "io/npy.hpp"
+#include "tests/support/folders.hpp"
 
 namespace graft {
 namespace {
@@ -377,7 +378,7 @@ TEST(CpuEngine, SeveralModelsRunInThreads) {
 }
 
 double digits_accuracy(const Model& model, runtime::OperatorKernels kernels) {
-  const auto folder = std::filesystem::path(GRAFT_GOLDEN_DIR) / "../../examples/digits";
+  const auto folder = golden_folder() / "../../examples/digits";
   const NpzArrays arrays = read_npz(folder / "digits_test.npz");
   const NpyArray& images = arrays.at("images");
   TensorData input;
@@ -398,7 +399,7 @@ double digits_accuracy(const Model& model, runtime::OperatorKernels kernels) {
 }
 
 TEST(CpuEngine, RecognisesDigitsWithOperatorsInside) {
-  Model model = read_onnx(std::filesystem::path(GRAFT_GOLDEN_DIR) / "../../examples/digits/digits.onnx");
+  Model model = read_onnx(golden_folder() / "../../examples/digits/digits.onnx");
   EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::functions), 0.97);
   int replaced = 0;
   for (Node* node : model.graph().nodes()) {
