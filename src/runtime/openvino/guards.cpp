@@ -162,13 +162,10 @@ class GuardNode : public ov::op::Op {
   }
 
   bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override {
-    const bool good = guard_.by_index ? within(numbers_of<std::int32_t>(inputs[0]), numbers_of<std::int32_t>(inputs[1]))
-                                      : std::all_of(inputs.begin(), inputs.end(), exact);
-    if (!good) {
-      OPENVINO_THROW(guard_.node, ": ",
-                     guard_.by_index
-                         ? "an index lies outside of the tensor"
-                         : "the CPU engine calculates such integers in f32, where those beyond 2^24 are rounded");
+    if (guard_.by_index) {
+      check_indices(numbers_of<std::int32_t>(inputs[0]), numbers_of<std::int32_t>(inputs[1]));
+    } else if (!std::all_of(inputs.begin(), inputs.end(), exact)) {
+      fail("the CPU engine calculates such integers in f32, where those beyond 2^24 are rounded");
     }
     outputs[0].set_shape(inputs[0].get_shape());
     inputs[0].copy_to(outputs[0]);
@@ -176,13 +173,17 @@ class GuardNode : public ov::op::Op {
   }
 
  private:
+  [[noreturn]] void fail(const std::string& reason) const { OPENVINO_THROW(guard_.node, ": ", reason); }
+
   /// The limits repeat along the indices' last dimension.
-  static bool within(std::span<const std::int32_t> indices, std::span<const std::int32_t> limits) {
+  void check_indices(std::span<const std::int32_t> indices, std::span<const std::int32_t> limits) const {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const std::int64_t limit = limits[i % limits.size()];
-      if (indices[i] < -limit || indices[i] >= limit) return false;
+      if (indices[i] >= -limit && indices[i] < limit) continue;
+      fail(limit == 0 ? fmt::format("an index lies outside of the tensor: {}, where the axis is empty", indices[i])
+                      : fmt::format("an index lies outside of the tensor: {}, allowed is {} to {}", indices[i], -limit,
+                                    limit - 1));
     }
-    return true;
   }
 
   static bool exact(const ov::Tensor& integers) {

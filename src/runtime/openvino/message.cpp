@@ -44,7 +44,8 @@ bool is_noise(std::string_view line) {
        {"FrontEnd API failed with", "Model wasn't fully converted", "Summary", "To facilitate the conversion"}) {
     if (line.starts_with(start)) return true;
   }
-  return false;
+  // A guard of ours, which names the node that it guards in the next line.
+  return line.starts_with("Node Guard_") && line.ends_with(" of type Reference");
 }
 
 }  // namespace

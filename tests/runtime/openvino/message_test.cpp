@@ -30,6 +30,12 @@ TEST(Message, LeavesOutAdviceToProgrammers) {
             "No conversion rule found for operations: strange.Unheard");
 }
 
+TEST(Message, OfAGuardNamesTheNodeThatIsGuarded) {
+  EXPECT_EQ(shorten_openvino_message("Exception from src/inference/src/cpp/infer_request.cpp:223:\n"
+                                     "Node Guard_17 of type Reference\n'y' (Gather): an index lies outside\n"),
+            "'y' (Gather): an index lies outside");
+}
+
 TEST(Message, IsCutOff) {
   const std::string text = shorten_openvino_message(std::string(5000, 'x'));
   EXPECT_LT(text.size(), 620U);
