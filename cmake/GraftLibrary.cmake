@@ -1,6 +1,6 @@
 # graft_add_library and graft_add_executable: the settings that every target of ours shares.
 
-# g++ 12 warns wrongly of overlap in `"literal" + std::string` (GCC bug 105651) and, with sanitizers, of uninitialised
+# g++ 12 warns wrongly of overlap in `"literal" + std::string` (GCC bug 105651) and, with sanitizers, of uninitialized
 # members within std::regex (GCC bug 105562).
 set(graft_without "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -39,13 +39,13 @@ endif()
 
 # Sanitizers reach every object, third-party code compiled here included, or they report nonsense.
 set(GRAFT_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=...")
-# What is long to optimise and short to run is left as it is: sanitizers see as much of it. Fuzzers need their schemas fast.
-set(graft_unoptimised "")
-set(graft_unoptimised_schema "")
+# What is long to optimize and short to run is left as it is: sanitizers see as much of it. Fuzzers need their schemas fast.
+set(graft_unoptimized "")
+set(graft_unoptimized_schema "")
 if(GRAFT_SANITIZE)
-  set(graft_unoptimised -O0)
+  set(graft_unoptimized -O0)
   if(NOT GRAFT_FUZZ)
-    set(graft_unoptimised_schema -O0)
+    set(graft_unoptimized_schema -O0)
   endif()
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GRAFT_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)

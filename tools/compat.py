@@ -30,7 +30,7 @@ One `libgraft_plugins.so`, compiled once, is tried with every TensorRT that can 
 |---|---|
 | loads | the plugin registry loads the library |
 | plugins | plugins found in it, drop-in names included |
-| create to re-create | each plugin is created with each field, cloned, serialised, and made again from what was serialised; wrong fields are refused by name; passed and all checks |
+| create to re-create | each plugin is created with each field, cloned, serialized, and made again from what was serialized; wrong fields are refused by name; passed and all checks |
 | plugin engines | engines built with each plugin in f32, f16, bf16 and int8, with dynamic batch, height and width, for sm_89 and sm_120 |
 | function engines | the same engines from the operators' ONNX functions, without the library, of native layers |
 
@@ -94,9 +94,9 @@ def environment(installed: pathlib.Path) -> dict[str, str]:
 
 
 def check_registry(
-    row: Row, flavour: str, installed: pathlib.Path, library: pathlib.Path, bridge: pathlib.Path, cases: pathlib.Path
+    row: Row, flavor: str, installed: pathlib.Path, library: pathlib.Path, bridge: pathlib.Path, cases: pathlib.Path
 ) -> None:
-    command = [sys.executable, str(ROOT / "tools/compat_check.py"), MODULES[flavour], str(library), str(bridge)]
+    command = [sys.executable, str(ROOT / "tools/compat_check.py"), MODULES[flavor], str(library), str(bridge)]
     command += [str(cases / "manifest.json")]
     done = subprocess.run(command, env=environment(installed), capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -155,8 +155,8 @@ def build_all(row: Row, installed: pathlib.Path, library: pathlib.Path, cases: p
 
 
 def version_key(folder: pathlib.Path) -> tuple[int, str, list[int]]:
-    flavour, _, version = folder.name.partition("-")
-    return -list(MODULES).index(flavour), flavour, [int(part) for part in re.findall(r"\d+", version)]
+    flavor, _, version = folder.name.partition("-")
+    return -list(MODULES).index(flavor), flavor, [int(part) for part in re.findall(r"\d+", version)]
 
 
 def main() -> int:
@@ -179,10 +179,10 @@ def main() -> int:
         cases = folder / "cases"
         subprocess.run([str(options.cases), "engines", str(cases)], check=True)
         for installed in sorted(found, key=version_key):
-            flavour, _, version = installed.name.partition("-")
-            row = Row(TITLES[flavour], version)
-            check_registry(row, flavour, installed, options.library, bridge, cases)
-            if flavour == "rtx":
+            flavor, _, version = installed.name.partition("-")
+            row = Row(TITLES[flavor], version)
+            check_registry(row, flavor, installed, options.library, bridge, cases)
+            if flavor == "rtx":
                 build_all(row, installed, options.library, cases)
             rows.append(row)
             print(row.cells(), flush=True)

@@ -1,4 +1,4 @@
-# One TensorRT's plugin registry and one plugin library: create, clone, serialise and re-create every plugin in it.
+# One TensorRT's plugin registry and one plugin library: create, clone, serialize and re-create every plugin in it.
 """Run by tools/compat.py and by tests, in a process of its own: `compat_check.py MODULE LIBRARY BRIDGE [MANIFEST]`.
 
 The manifest, which case_models writes, has fields for the creators of Graft's own library; others are made with none.
@@ -48,7 +48,7 @@ class Bridge:
         return room.value.decode()
 
     def fields(self, plugin: int) -> dict[str, tuple[int, int, bytes]]:
-        """Name to type, length and bytes of each serialised field."""
+        """Name to type, length and bytes of each serialized field."""
         rows = [line.split("\t") for line in self.text(plugin).splitlines()[1:]]
         return {name: (int(kind), int(length), bytes.fromhex(data)) for name, kind, length, data in rows}
 
@@ -159,12 +159,12 @@ class Check:
         kept = self.bridge.fields(pointer)
         for name, (data, kind) in given.items():
             same = name in kept and kept[name] == (kind.value, len(data), data.tobytes())
-            self.expect(same, f"{what}: {name} is serialised as given")
+            self.expect(same, f"{what}: {name} is serialized as given")
         before = self.bridge.text(pointer)
         copy = self.bridge.clone(pointer)
         self.expect(bool(copy) and copy != pointer and self.bridge.text(copy) == before, f"{what}: clone")
         made = self.bridge.recreate(pointer_of(creator), copy)
-        self.expect(bool(made) and self.bridge.text(made) == before, f"{what}: re-created from its serialised fields")
+        self.expect(bool(made) and self.bridge.text(made) == before, f"{what}: re-created from its serialized fields")
         for other in (copy, made):
             if other:
                 self.bridge.destroy(other)

@@ -50,7 +50,7 @@ def torch_modules(torch, nn, F):
     """Modules with parameters; the others are expressions."""
 
     class Scaled(nn.Module):
-        """Normalised, then scaled and shifted by parameters of this shape."""
+        """Normalized, then scaled and shifted by parameters of this shape."""
 
         def __init__(self, function, shape):
             super().__init__()
@@ -64,9 +64,9 @@ def torch_modules(torch, nn, F):
 
     def ada(module, x):
         mean = x.mean((2, 3), keepdim=True)
-        centred = x - mean
-        variance = (centred * centred).mean((2, 3), keepdim=True)
-        return centred * torch.rsqrt(variance + 1e-5) * module.weight + module.bias
+        centered = x - mean
+        variance = (centered * centered).mean((2, 3), keepdim=True)
+        return centered * torch.rsqrt(variance + 1e-5) * module.weight + module.bias
 
     def folded(module, x):
         mean = x.mean((2, 3), keepdim=True)
@@ -81,9 +81,9 @@ def torch_modules(torch, nn, F):
         return module
 
     def deconvolution(channels, factor, size, padding, groups=True):
-        """As Caffe's and FCN's bilinear initialisers fill it."""
-        centre = (size - 1) / 2
-        line = torch.tensor([1 - abs(i - centre) / factor for i in range(size)])
+        """As Caffe's and FCN's bilinear initializers fill it."""
+        center = (size - 1) / 2
+        line = torch.tensor([1 - abs(i - center) / factor for i in range(size)])
         module = nn.ConvTranspose2d(
             channels, channels, size, factor, padding, groups=channels if groups else 1, bias=False
         )
@@ -119,7 +119,7 @@ def torch_forms(case):
         return lambda module, x: x / torch.sqrt((x * x).sum(axes, keepdim=True) + 1e-3) * module.weight
 
     return [
-        # SSD's normalisation with a trained factor.
+        # SSD's normalization with a trained factor.
         case(
             "ssd", IMAGE, normalize(), "x / sqrt(sum(x^2, 1) + 1e-3) * weight[1, 4, 1, 1]", Scaled(ssd(1), (1, 4, 1, 1))
         ),
@@ -586,7 +586,7 @@ def paddle_forms(case):
     from paddle import nn
 
     class Scaled(nn.Layer):
-        """Normalised, then scaled by a parameter of this shape."""
+        """Normalized, then scaled by a parameter of this shape."""
 
         def __init__(self, function, shape):
             super().__init__()
@@ -604,7 +604,7 @@ def paddle_forms(case):
         return layer
 
     def deconvolution():
-        """As Caffe's bilinear initialiser fills it."""
+        """As Caffe's bilinear initializer fills it."""
         line = np.array([0.25, 0.75, 0.75, 0.25], np.float32)
         layer = nn.Conv2DTranspose(4, 4, 4, 2, 1, groups=4, bias_attr=False)
         layer.weight.set_value(np.tile(np.outer(line, line)[None, None], (4, 1, 1, 1)))
@@ -625,7 +625,7 @@ def paddle_forms(case):
     variance = "paddle.var(x, axis=[2, 3], {}keepdim=True)"
     moments = "(x - paddle.mean(x, axis=[2, 3], keepdim=True)) / paddle.sqrt({} + 1e-5)"
     return [
-        # SSD's normalisation with a trained factor.
+        # SSD's normalization with a trained factor.
         case(
             "ssd",
             IMAGE,
@@ -818,7 +818,7 @@ def paddle_forms(case):
             deconvolution(),
             dynamic=any_size,
         ),
-        # Pyramid pooling. With open sizes paddle2onnx exports no adaptive pool.
+        # Pyramid pooling. With dynamic dimensions paddle2onnx exports no adaptive pool.
         case(
             "pyramid_adaptive",
             EVEN_IMAGE,

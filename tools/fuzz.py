@@ -1,4 +1,4 @@
-"""Fuzzes the readers of files with libFuzzer, under the address and undefined-behaviour sanitizers.
+"""Fuzzes the readers of files with libFuzzer, under the address and undefined-behavior sanitizers.
 
 usage: python tools/fuzz.py [--seconds N] [--jobs N] [--keep] [onnx|tensorflow|caffe|npz|yaml|cache|image|plugin]...
 

@@ -188,8 +188,8 @@ def elementwise() -> None:
     ):
         case(name, {"x": values}, layer(kind, "l", "x", "y", parameters))
     mean, deviation = x.mean((2, 3), keepdims=True), x.std((2, 3), keepdims=True)
-    normalised = ((x - mean) / (deviation + np.float32(0.001))).astype("float32")
-    case("mvn", {"x": x}, layer("MVN", "l", "x", "y", "mvn_param { eps: 0.001 }"), results={"y": normalised})
+    normalized = ((x - mean) / (deviation + np.float32(0.001))).astype("float32")
+    case("mvn", {"x": x}, layer("MVN", "l", "x", "y", "mvn_param { eps: 0.001 }"), results={"y": normalized})
     case(
         "log",
         {"x": positive},
@@ -414,13 +414,13 @@ def other_branches() -> None:
     text = layer("BN", "n", "x", "y", "bn_param { bn_mode: INFERENCE }")
     blobs = [a.reshape(old), b.reshape(old)]
     case("bn_of_segnet", {"x": x}, text, {"n": blobs}, results={"y": x * a[wide] + b[wide]})
-    normalised = (x - b[wide]) / np.sqrt(c[wide] + np.float32(0.01))
+    normalized = (x - b[wide]) / np.sqrt(c[wide] + np.float32(0.01))
     text = layer("BN", "n", "x", "y", "bn_param { eps: 0.01 frozen: true }")
     blobs = [each.reshape(old) for each in (a, a, b, c)]
-    case("bn_of_pspnet", {"x": x}, text, {"n": blobs}, results={"y": normalised * a[wide] + a[wide]})
+    case("bn_of_pspnet", {"x": x}, text, {"n": blobs}, results={"y": normalized * a[wide] + a[wide]})
     text = layer("BatchNorm", "n", "x", "y", "batch_norm_param { eps: 0.01 scale_bias: true }")
     blobs = [b, c, np.float32([1]), a, b]
-    case("batch_norm_with_scale", {"x": x}, text, {"n": blobs}, results={"y": normalised * a[wide] + b[wide]})
+    case("batch_norm_with_scale", {"x": x}, text, {"n": blobs}, results={"y": normalized * a[wide] + b[wide]})
     text = layer("MVN", "m", "x", "y", "mvn_param { across_channels: true normalize_variance: false }")
     case("mvn_across", {"x": x}, text, results={"y": x - x.mean((1, 2, 3), keepdims=True)})
     for name, parameters, cut, size in (
@@ -514,8 +514,8 @@ def fields_seldom_used() -> None:
     ):
         text = f"prior_box_param {{ min_size: 6 max_size: 11 aspect_ratio: 2 variance: 0.1 {more} }}"
         half = np.float64([[6, 6], [66**0.5, 66**0.5], [72**0.5, 18**0.5], [18**0.5, 72**0.5]]) / 2  # width, height
-        centres = (np.stack(np.meshgrid(np.arange(5), np.arange(3)), -1) + 0.5) * step[::-1]
-        boxes = np.concatenate([centres[:, :, None] - half, centres[:, :, None] + half], -1) / (size[::-1] * 2)
+        centers = (np.stack(np.meshgrid(np.arange(5), np.arange(3)), -1) + 0.5) * step[::-1]
+        boxes = np.concatenate([centers[:, :, None] - half, centers[:, :, None] + half], -1) / (size[::-1] * 2)
         expected = np.stack([boxes.ravel(), np.full(boxes.size, 0.1)])[None].astype("float32")
         inputs = {"x": normal(1, 4, 3, 5), "image": image}
         case(f"prior_box_{name}", inputs, layer("PriorBox", "p", "x image", "y", text), results={"y": expected})
@@ -597,10 +597,10 @@ def proposals(scores, deltas, image, ratios, scales, smallest, most, wanted, ove
     moved = deltas[0].reshape(count, 4, h, w).transpose(2, 3, 0, 1).reshape(-1, 4).astype("float64")
     certain = scores[0, count:].transpose(1, 2, 0).ravel()
     extent = boxes[:, 2:] - boxes[:, :2] + 1
-    centre = moved[:, :2] * extent + boxes[:, :2] + extent / 2
+    center = moved[:, :2] * extent + boxes[:, :2] + extent / 2
     half = np.exp(moved[:, 2:]) * extent / 2
     limit = image[[1, 0]] - 1
-    boxes = np.concatenate([(centre - half).clip(0, limit), (centre + half).clip(0, limit)], 1)
+    boxes = np.concatenate([(center - half).clip(0, limit), (center + half).clip(0, limit)], 1)
     large = (boxes[:, 2:] - boxes[:, :2] + 1 >= smallest * image[2]).all(1)
     boxes, certain = boxes[large], certain[large]
     order = np.argsort(-certain, kind="stable")[:most]
@@ -621,9 +621,9 @@ def detections(location, scores, priors, classes, options) -> np.ndarray:
     elif options["code"] == "CORNER_SIZE":
         found = corners + found * np.concatenate([extent, extent], -1)
     else:
-        centre = found[..., :2] * extent + (corners[..., :2] + corners[..., 2:]) / 2
+        center = found[..., :2] * extent + (corners[..., :2] + corners[..., 2:]) / 2
         half = np.exp(found[..., 2:]) * extent / 2
-        found = np.concatenate([centre - half, centre + half], -1)
+        found = np.concatenate([center - half, center + half], -1)
     rows = []
     for image, certain in enumerate(scores.reshape(len(scores), boxes, classes)):
         chosen = []

@@ -170,7 +170,7 @@ def lenet() -> Network:
 
 
 def alexnet() -> Network:
-    """Krizhevsky et al. 2012: convolutions in two groups, normalisation between channels."""
+    """Krizhevsky et al. 2012: convolutions in two groups, normalization between channels."""
     lrn = "lrn_param { local_size: 5 alpha: 0.0001 beta: 0.75 }"
     net = Network("AlexNet", 2, data=(1, 3, 227, 227))
     x = net.layer("LRN", "norm1", net.rectified("conv1", "data", 96, 11, "stride: 4"), lrn)
@@ -240,20 +240,20 @@ def resnet50() -> Network:
     """He et al. 2015: BatchNorm and Scale in place, sums of two branches."""
     net = Network("ResNet-50", 5, data=(1, 3, 224, 224))
 
-    def normalised(name: str, bottom: str, outputs: int, kernel: int, more: str = "", gain: float = 2.0) -> str:
+    def normalized(name: str, bottom: str, outputs: int, kernel: int, more: str = "", gain: float = 2.0) -> str:
         return net.batch_norm(net.convolution(name, bottom, outputs, kernel, more, gain=gain, bias=False))
 
     x = net.pool(
-        "pool1", net.relu(normalised("conv1", "data", 64, 7, "pad: 3 stride: 2")), "MAX", "kernel_size: 3 stride: 2"
+        "pool1", net.relu(normalized("conv1", "data", 64, 7, "pad: 3 stride: 2")), "MAX", "kernel_size: 3 stride: 2"
     )
     for stage, (width, count) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3)), start=2):
         for number in range(count):
             name = f"res{stage}{'abcdef'[number]}"
             stride = "stride: 2" if number == 0 and stage > 2 else ""
-            side = normalised(f"{name}_branch1", x, 4 * width, 1, stride, gain=1.0) if number == 0 else x
-            y = net.relu(normalised(f"{name}_branch2a", x, width, 1, stride))
-            y = net.relu(normalised(f"{name}_branch2b", y, width, 3, "pad: 1"))
-            y = normalised(f"{name}_branch2c", y, 4 * width, 1, gain=0.5)
+            side = normalized(f"{name}_branch1", x, 4 * width, 1, stride, gain=1.0) if number == 0 else x
+            y = net.relu(normalized(f"{name}_branch2a", x, width, 1, stride))
+            y = net.relu(normalized(f"{name}_branch2b", y, width, 3, "pad: 1"))
+            y = normalized(f"{name}_branch2c", y, 4 * width, 1, gain=0.5)
             x = net.relu(net.layer("Eltwise", name, f"{side} {y}", "eltwise_param { operation: SUM }"))
     x = net.pool("pool5", x, "AVE", "kernel_size: 7 stride: 1")
     net.layer("Softmax", "prob", net.full("fc1000", x, 2048, 1000, 0.2))
@@ -285,19 +285,19 @@ def mobilenet_ssd() -> Network:
     """Howard et al. 2017 under Liu et al. 2016: convolutions of one channel each, six heads, boxes found."""
     net = Network("MobileNet-SSD", 7, data=(1, 3, 300, 300))
 
-    def normalised(name: str, bottom: str, outputs: int, kernel: int, more: str = "", group: int = 1) -> str:
+    def normalized(name: str, bottom: str, outputs: int, kernel: int, more: str = "", group: int = 1) -> str:
         return net.relu(net.batch_norm(net.convolution(name, bottom, outputs, kernel, more, group, bias=False)))
 
-    x = normalised("conv0", "data", 32, 3, "pad: 1 stride: 2")
+    x = normalized("conv0", "data", 32, 3, "pad: 1 stride: 2")
     kept = {}
     blocks = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *((512, 1),) * 5, (1024, 2), (1024, 1))
     for number, (outputs, stride) in enumerate(blocks, start=1):
         inputs = net.channels[x]
-        x = normalised(f"conv{number}/dw", x, inputs, 3, f"pad: 1 stride: {stride}", group=inputs)
-        x = kept[number] = normalised(f"conv{number}", x, outputs, 1)
+        x = normalized(f"conv{number}/dw", x, inputs, 3, f"pad: 1 stride: {stride}", group=inputs)
+        x = kept[number] = normalized(f"conv{number}", x, outputs, 1)
     for number, (narrow, outputs) in enumerate(((256, 512), (128, 256), (128, 256), (64, 128)), start=14):
-        x = normalised(f"conv{number}_1", x, narrow, 1)
-        x = kept[number] = normalised(f"conv{number}_2", x, outputs, 3, "pad: 1 stride: 2")
+        x = normalized(f"conv{number}_1", x, narrow, 1)
+        x = kept[number] = normalized(f"conv{number}_2", x, outputs, 3, "pad: 1 stride: 2")
     sizes = (60, 105, 150, 195, 240, 285, 300)
     parts = {"loc": [], "conf": [], "priorbox": []}
     for place, number in enumerate((11, 13, 14, 15, 16, 17)):
@@ -462,10 +462,10 @@ def expected_results(
 ) -> dict[str, np.ndarray]:
     if not case.by_numpy:
         return dict(zip(case.outputs, forward(text, weights, inputs, list(case.outputs)), strict=True))
-    top, bottom, calculate = case.by_numpy
+    top, bottom, compute = case.by_numpy
     start, rest = re.split(rf'layer {{\n  name: "{top}"\n[^}}]*}}\n}}\n', text)
     found = {bottom: forward(start, weights, inputs, [bottom])[0]}
-    found[top] = calculate(found[bottom])
+    found[top] = compute(found[bottom])
     others = [blob for blob in case.outputs if blob not in found]
     if others:
         dims = " ".join(f"dim: {size}" for size in found[top].shape)

@@ -14,7 +14,7 @@ The manifest lists for every file
   native                    how many nodes already are ONNX LeakyRelu
   lowered                   only where TensorRT has it: the operator of ONNX that the fusion ends as
   parts                     only where there are any: fusions that become a part of this one
-  required                  false: a good form to recognise, but leaving it alone is correct too
+  required                  false: a good form to recognize, but leaving it alone is correct too
   reason                    only where fusions and native are 0: why there is nothing to fuse
   not_on_cpu_engine         only where the CPU engine cannot run the file: why
   nodes                     the operators in the file, in order, constants left out
@@ -255,7 +255,7 @@ def torch_forms():
 
 
 def dynamo_drops_epsilon(name, model):
-    """The dynamo exporter's optimiser removes "+ 1e-10" as if it were zero: what is left has no epsilon."""
+    """The dynamo exporter's optimizer removes "+ 1e-10" as if it were zero: what is left has no epsilon."""
     return name == "div_sqrt_add_small" and not any(n.op_type == "Add" for n in model.graph.node)
 
 

@@ -55,7 +55,7 @@ def rounded(values, dtype):
     return values.to(TORCH_TYPES[dtype]).to(torch.float32)
 
 
-def quantised(values, scale):
+def quantized(values, scale):
     """int8 of values / scale, and how far the nearest inexact rounding decision is from a tie."""
     steps = values / scale
     fraction = (steps - steps.floor() - 0.5).abs()
@@ -82,7 +82,7 @@ class Golden:
         assert all(case["name"] != other["name"] for other in self.cases), name
         if dtype == "i8":
             y = self.function(x.to(torch.float64) * as_f32(attributes["x_scale"]), attributes)
-            y, margin = quantised(y, as_f32(attributes["y_scale"]))
+            y, margin = quantized(y, as_f32(attributes["y_scale"]))
             assert margin > TIE_MARGIN, f"{name}: a result lies {margin:.1e} from a rounding tie, choose other values"
         else:
             y = self.function(x.to(torch.float64), attributes)
@@ -271,7 +271,7 @@ def make_l2_normalize(out):
             if edit:
                 edit(x)
             y = l2_normalize(x.to(torch.float64) * as_f32(x_scale), given)
-            if quantised(y, as_f32(y_scale))[1] > TIE_MARGIN:
+            if quantized(y, as_f32(y_scale))[1] > TIE_MARGIN:
                 golden.add(name, "i8", golden.x(f"{name}.x", x), given)
                 return
         raise RuntimeError(f"{name}: no values without a near tie")
@@ -461,7 +461,7 @@ def make_spatial_pyramid_pooling(out):
             x = torch.clamp(steps, -128, 127).to(torch.int8)
             given = attributes(mode, "adaptive", [4, 2, 1], x_scale=0.0517, y_scale=y_scale)
             y = spatial_pyramid_pooling(x.to(torch.float64) * as_f32(0.0517), given)
-            if quantised(y, as_f32(y_scale))[1] > TIE_MARGIN:
+            if quantized(y, as_f32(y_scale))[1] > TIE_MARGIN:
                 golden.add(f"i8_{mode}", "i8", golden.x(f"i8_{mode}.x", x), given)
                 break
         else:
@@ -568,7 +568,7 @@ def make_upsampling(out):
                     given = attributes(*how, **resizing)
                     golden.add(f"{base}_{label(given)}", dtype, x, given)
 
-    # Small whole numbers and scales that are powers of two: float32 is exact.
+    # Small integers and scales that are powers of two: float32 is exact.
     whole = torch.round(random_values("whole", (1, 2, 4, 6), 4.0))
     x = golden.x("whole.x", rounded(whole, "f32"))
     for scales in ([2.0], [4.0, 0.5]):
@@ -610,7 +610,7 @@ def make_upsampling(out):
         given = attributes(*how, scales=[2.0], x_scale=0.0517, y_scale=0.0431)
         for attempt in range(500):
             x = torch.clamp(torch.round(random_values(f"i8{attempt}", (1, 2, 4, 3), 60.0)), -128, 127).to(torch.int8)
-            if quantised(upsampling(x * as_f32(0.0517), given), as_f32(0.0431))[1] > TIE_MARGIN:
+            if quantized(upsampling(x * as_f32(0.0517), given), as_f32(0.0431))[1] > TIE_MARGIN:
                 golden.add(f"i8_{label(given)}", "i8", golden.x(f"i8_{label(given)}.x", x), given)
                 break
         else:
@@ -705,7 +705,7 @@ def make_convolution(out):
         scales = {"x_scale": 0.0237, "y_scale": y_scale, "weight_scale": [1 / 64]}
         golden.add(f"i8_{name}", "i8", x, attributes(shape, outputs, kernel, **more) | scales)
     shape, outputs, kernel, more = problems["grouped"]
-    # Powers of two: every channel's weights are whole numbers of its own steps.
+    # Powers of two: every channel's weights are integers of its own steps.
     scales = {"x_scale": 0.0237, "y_scale": 0.0333, "weight_scale": [1 / 64, 1 / 128, 1 / 64, 1 / 128]}
     x = golden.x("i8_by_channel.x", random_values("i8_by_channel", shape, 40.0).round().clamp(-128, 127).to(torch.int8))
     golden.add("i8_by_channel", "i8", x, attributes(shape, outputs, kernel, **more) | scales)
@@ -770,7 +770,7 @@ def make_instance_norm(out):
             values = random_values(f"{name}{attempt}", shape, 50.0)
             x = torch.clamp(torch.round(values), -128, 127).to(torch.int8)
             y = instance_norm(x.to(torch.float64) * as_f32(x_scale), given)
-            if quantised(y, as_f32(y_scale))[1] > TIE_MARGIN:
+            if quantized(y, as_f32(y_scale))[1] > TIE_MARGIN:
                 golden.add(name, "i8", golden.x(f"{name}.x", x), given)
                 return
         raise RuntimeError(f"{name}: no values without a near tie")
@@ -836,7 +836,7 @@ def make_normalize(out):
             values = random_values(f"{name}{attempt}", shape, 50.0)
             x = torch.clamp(torch.round(values), -128, 127).to(torch.int8)
             y = normalize(x.to(torch.float64) * as_f32(x_scale), given)
-            if quantised(y, as_f32(y_scale))[1] > TIE_MARGIN:
+            if quantized(y, as_f32(y_scale))[1] > TIE_MARGIN:
                 golden.add(name, "i8", golden.x(f"{name}.x", x), given)
                 return
         raise RuntimeError(f"{name}: no values without a near tie")

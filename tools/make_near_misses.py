@@ -33,7 +33,7 @@ SQUARE = "(float[4,4] x) => (float[4,4] y)"
 TWO_INPUTS = "(float[N,4,3,5] x, float[N,4,3,5] z) => (float[N,4,3,5] y)"
 SIZES = {"N": 4, "M": 8, "H": 3, "W": 5}
 
-# A network gets those of these initialisers that its text names.
+# A network gets those of these initializers that its text names.
 CONSTANTS = {
     "eps": "float eps = {1e-12}",
     "eps_double": "double eps_double = {1e-12}",
@@ -268,7 +268,7 @@ L2_MISSES = [
     ("division_upside_down", "the norm divided by x", IMAGE, NORM + "m = Clip(r, eps) y = Div(m, x)"),
     (
         "reduce_mean",
-        "the mean of the squares, as in RMS normalisation",
+        "the mean of the squares, as in RMS normalization",
         IMAGE,
         "q = Mul(x, x) s = ReduceMean<axes=[1], keepdims=1>(q) " + TAIL,
     ),

@@ -86,7 +86,7 @@ class Recurrent(nn.Module):
 class Pieces(nn.Module):
     """Operators whose attributes became inputs, and those that changed their meaning."""
 
-    # In operator set 9 PyTorch writes an Upsample for "bilinear" that calculates something else, and warns of it.
+    # In operator set 9 PyTorch writes an Upsample for "bilinear" that computes something else, and warns of it.
     mode = {"mode": "bilinear", "align_corners": False}
 
     def forward(self, x):

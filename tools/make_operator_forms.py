@@ -16,7 +16,7 @@ for schema in onnx.defs.get_all_schemas_with_history():
 
 lines = [
     f"// The forms of the operators of ai.onnx, of the schemas of onnx {onnx.__version__}; made by tools/make_operator_forms.py.",
-    "// Name, least and most inputs, most outputs, attributes: f number, i whole number, s text, t tensor, capitals for",
+    "// Name, least and most inputs, most outputs, attributes: f number, i integer, s text, t tensor, capitals for",
     "// lists, - what is none of these.",
 ]
 for name, schemas in sorted(operators.items()):

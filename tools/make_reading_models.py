@@ -4,7 +4,7 @@
   external_data   weights in external_data.bin, one at offset 0, one at offset 4096, one inside the .onnx
   functions       model-local functions that call each other, pass attributes on, and have a default value
   overloads       one function name with two overloads of different bodies (IR version 10)
-  if              If inside If; branches read values from outside and return constants and initialisers
+  if              If inside If; branches read values from outside and return constants and initializers
   loop            Loop with a carried value, a scan output and a value from outside
   typed_data      the same numbers stored as raw_data and in each typed field, in ten element types
   names           empty optional inputs and outputs, nodes without names, tensor names with spaces, slashes, non-ASCII letters

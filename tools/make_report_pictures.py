@@ -23,7 +23,7 @@ MOST_BYTES = 150_000
 
 
 def resnet50() -> onnx.ModelProto:
-    """With weights as a network has them before it is trained, and each batch normalised to about one."""
+    """With weights as a network has them before it is trained, and each batch normalized to about one."""
     model = onnx.load(LIGHT)
     random = np.random.default_rng(50)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}

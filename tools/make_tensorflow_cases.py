@@ -3,7 +3,7 @@
 corner_cases.npz; with a second argument, the name of one of them, only that.
 
 Each case is one graph: its GraphDef as bytes under `<case>/graph`, its inputs under `<case>/in/<name>` and what
-TensorFlow calculates under `<case>/out/<tensor>`. tests/import/test_tensorflow.py reads them.
+TensorFlow computes under `<case>/out/<tensor>`. tests/import/test_tensorflow.py reads them.
 """
 
 from __future__ import annotations
@@ -778,7 +778,7 @@ def fused_by_grappler() -> None:
     )
 
 
-def quantised() -> None:
+def quantized() -> None:
     x = np.linspace(-7.3, 7.9, 60).astype("float32").reshape(5, 12)
     q = tf.quantization
 
@@ -1173,7 +1173,7 @@ FILES = {
         loops_and_branches,
         traps,
         fused_by_grappler,
-        quantised,
+        quantized,
         indices_and_boxes,
         matrices_and_signals,
     ),

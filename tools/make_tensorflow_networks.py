@@ -2,7 +2,7 @@
 """Usage: python tools/make_tensorflow_networks.py FOLDER [--only NAME ...] [--small], with TensorFlow installed.
 
 For each network: NAME.pb, its frozen graph, and NAME.npz, the input (`in/<name>`) and every float tensor that
-TensorFlow calculates from it (`tensor/<node>` or `tensor/<node>:1`; outputs are in the list `outputs`). The weights are random, seeded,
+TensorFlow computes from it (`tensor/<node>` or `tensor/<node>:1`; outputs are in the list `outputs`). The weights are random, seeded,
 and scaled so that numbers neither grow nor vanish on their way. bench/import/networks.py judges what Graft makes of
 them. `--small` makes the reduced ones that tests/import holds, outputs alone.
 """
@@ -174,7 +174,7 @@ def unet(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
 
 
 def style(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
-    """Johnson's network: instance normalisation written out, reflected borders, nearest neighbours on the way up."""
+    """Johnson's network: instance normalization written out, reflected borders, nearest neighbors on the way up."""
     weights = Weights(16)
     side, first, blocks = (32, 4, 1) if small else (256, 32, 5)
     graph = tf.Graph()
@@ -184,7 +184,7 @@ def style(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
         x = tf.pad(x, [[0, 0], [pad, pad], [pad, pad], [0, 0]], "REFLECT")
         return tf.nn.conv2d(x, weights.kernel(kernel, kernel, int(x.shape[-1]), size), stride, "VALID")
 
-    def normalise(x: tf.Tensor) -> tf.Tensor:
+    def normalize(x: tf.Tensor) -> tf.Tensor:
         size = int(x.shape[-1])
         mean, variance = tf.nn.moments(x, [1, 2], keepdims=True)
         scale = weights.random.uniform(0.5, 1.5, size).astype("float32")
@@ -196,12 +196,12 @@ def style(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
     with graph.as_default():
         x = v1.placeholder(tf.float32, [1, side, side, 3], name="image")
         for size, kernel, stride in ((first, 9, 1), (2 * first, 3, 2), (4 * first, 3, 2)):
-            x = tf.nn.relu(normalise(convolve(x, size, kernel, stride)))
+            x = tf.nn.relu(normalize(convolve(x, size, kernel, stride)))
         for _ in range(blocks):
-            y = tf.nn.relu(normalise(convolve(x, 4 * first, 3)))
-            x = x + normalise(convolve(y, 4 * first, 3))
+            y = tf.nn.relu(normalize(convolve(x, 4 * first, 3)))
+            x = x + normalize(convolve(y, 4 * first, 3))
         for size in (2 * first, first):
-            x = tf.nn.relu(normalise(convolve(enlarge(x), size, 3)))
+            x = tf.nn.relu(normalize(convolve(enlarge(x), size, 3)))
         tf.add(tf.nn.tanh(convolve(x, 3, 9) * 0.1) * 150, 127.5, name="result")
     return graph.as_graph_def(), (1, side, side, 3)
 

@@ -387,18 +387,18 @@ INSTANCE = [
     ),
     (
         "layer",
-        "over all channels: layer normalisation",
+        "over all channels: layer normalization",
         SAME,
         "m = ReduceMean<axes=[1,2,3]>(x) d = Sub(x, m) q = Mul(d, d) v = ReduceMean<axes=[1,2,3]>(q) " + TAIL,
     ),
     (
         "batch",
-        "over the batch: batch normalisation",
+        "over the batch: batch normalization",
         SAME,
         "m = ReduceMean<axes=[0,2,3]>(x) d = Sub(x, m) q = Mul(d, d) v = ReduceMean<axes=[0,2,3]>(q) " + TAIL,
     ),
     (
-        "not_centred",
+        "not_centered",
         "x itself is divided by the deviation",
         SAME,
         VARIANCE + "e = Add(v, eps5) s = Sqrt(e) y = Div(x, s)",
@@ -449,7 +449,7 @@ INSTANCE = [
     ("variance_is_output", "the variance is an output of the network", STATISTIC_OUT.format("v"), VARIANCE + TAIL),
     ("mean_is_output", "the mean is an output of the network", STATISTIC_OUT.format("m"), VARIANCE + TAIL),
     (
-        "centred_used_elsewhere",
+        "centered_used_elsewhere",
         "the differences are needed by another node as well",
         SAME_OUT,
         VARIANCE + TAIL + " other = Sigmoid(d)",
@@ -479,7 +479,7 @@ MISSES = (
 SAME_VALUES = {
     "padding_border_is_output", "padding_border_used_elsewhere", "padding_double", "padding_split_used_elsewhere", "upsampling_repeat_used_elsewhere",
     "upsampling_weights_at_run_time", "pyramid_pool_is_output", "instance_epsilon_at_run_time",
-    "instance_variance_is_output", "instance_mean_is_output", "instance_centred_used_elsewhere", "instance_double",
+    "instance_variance_is_output", "instance_mean_is_output", "instance_centered_used_elsewhere", "instance_double",
     "instance_before_the_activation", "instance_no_epsilon", "instance_epsilon_negative",
 }  # fmt: skip
 
@@ -545,7 +545,7 @@ CONTROLS = [
 
 
 def deconvolved(x, factor, size, pads):
-    """Each element spread over its neighbourhood with bilinear weights."""
+    """Each element spread over its neighborhood with bilinear weights."""
     line = np.array([1 - abs(i - (size - 1) / 2) / factor for i in range(size)])
     for axis in (2, 3):
         count = x.shape[axis]
@@ -577,6 +577,6 @@ def resembled(operator, x):
                 levels.append(np.moveaxis(np.array(cells), (0, 1), (2, 3)).reshape(x.shape[0], -1))
             flat.append(np.concatenate(levels, axis=1))
         return flat
-    centred = x - x.mean(axis=(2, 3), keepdims=True)
-    normalised = centred / np.sqrt((centred**2).mean(axis=(2, 3), keepdims=True) + 1e-5)
-    return [normalised, np.maximum(normalised, 0)]
+    centered = x - x.mean(axis=(2, 3), keepdims=True)
+    normalized = centered / np.sqrt((centered**2).mean(axis=(2, 3), keepdims=True) + 1e-5)
+    return [normalized, np.maximum(normalized, 0)]

@@ -1,4 +1,4 @@
-// Lets a script call what TensorRT's Python bindings keep from it: clone a C++ plugin, read its serialised fields.
+// Lets a script call what TensorRT's Python bindings keep from it: clone a C++ plugin, read its serialized fields.
 //
 // It takes the pointers that the bindings hold. IPluginV3 and IPluginCreatorV3One are the same in TensorRT 10, 11 and
 // RTX.
@@ -55,14 +55,14 @@ void* bridge_clone(void* plugin) { return static_cast<IPluginV3*>(plugin)->clone
 
 void bridge_destroy(void* plugin) { delete static_cast<IPluginV3*>(plugin); }
 
-/// A plugin made from what another one serialises, as TensorRT makes it when it loads an engine.
+/// A plugin made from what another one serializes, as TensorRT makes it when it loads an engine.
 void* bridge_recreate(void* creator, void* plugin) {
   auto* runtime = capability<IPluginV3OneRuntime>(plugin, PluginCapabilityType::kRUNTIME);
   return static_cast<IPluginCreatorV3One*>(creator)->createPlugin("recreated", runtime->getFieldsToSerialize(),
                                                                   TensorRTPhase::kRUNTIME);
 }
 
-/// `name version namespace`, then one line a serialised field: `name type length bytes-in-hexadecimal`; "" for no room.
+/// `name version namespace`, then one line a serialized field: `name type length bytes-in-hexadecimal`; "" for no room.
 void bridge_describe(void* plugin, char* text, std::size_t room) {
   auto* core = capability<IPluginV3OneCore>(plugin, PluginCapabilityType::kCORE);
   std::string all =

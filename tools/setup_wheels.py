@@ -119,9 +119,9 @@ def install_group(group: str, pins: dict, cuda: dict) -> None:
 
 
 def install_compat(compat: dict) -> None:
-    for flavour, packages in compat["packages"].items():
-        for version in compat[flavour]:
-            name = f"{flavour}-{version}"
+    for flavor, packages in compat["packages"].items():
+        for version in compat[flavor]:
+            name = f"{flavor}-{version}"
             target = DEPS / "compat" / name
             install_once(name, [f"{package}=={version}" for package in packages], target)
             for library in target.glob("tensorrt_rtx_libs/libtensorrt_rtx.so.1"):

@@ -74,17 +74,17 @@ def train(images, labels):
     torch.use_deterministic_algorithms(True)
     generator = torch.Generator().manual_seed(SEED)
     model = DigitNet()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=1e-2)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, EPOCHS)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=1e-2)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
     images, labels = torch.from_numpy(images), torch.from_numpy(labels)
     for epoch in range(EPOCHS):
         total = 0.0
         for index in torch.randperm(len(images), generator=generator).split(BATCH):
             logits, _ = model(augment(images[index], generator))
             loss = F.cross_entropy(logits, labels[index], label_smoothing=0.05)
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             total += loss.item() * len(index)
         schedule.step()
         if (epoch + 1) % 10 == 0:

@@ -94,8 +94,8 @@ def train(images, labels):
     torch.use_deterministic_algorithms(True)
     generator = torch.Generator().manual_seed(SEED)
     model = SizedDigitNet()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=1e-2)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, EPOCHS)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=1e-2)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
     labels = torch.from_numpy(labels)
     for epoch in range(EPOCHS):
         total = 0.0
@@ -103,9 +103,9 @@ def train(images, labels):
             size = SIZES[int(torch.randint(len(SIZES), (1,), generator=generator))]
             logits = model(sized(images[index.numpy()], size) / 16)
             loss = F.cross_entropy(logits, labels[index], label_smoothing=0.05)
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             total += loss.item() * len(index)
         schedule.step()
         if (epoch + 1) % 4 == 0:

@@ -2,7 +2,7 @@
 """Trains a small fast-style-transfer network with PyTorch and writes examples/style_transfer/*.onnx.
 
 The network is that of Johnson et al. 2016, Perceptual Losses for Real-Time Style Transfer, with few channels: reflection
-padding before every convolution, instance normalisation after it, residual blocks, nearest-neighbour upsampling.
+padding before every convolution, instance normalization after it, residual blocks, nearest-neighbor upsampling.
 
 There is no pretrained network to compare features with, so the losses are made by hand:
 - style: patches of the result, on three scales, have the distribution of patches of a painting (sliced Wasserstein distance
@@ -40,7 +40,7 @@ BATCH = 2
 SCENES = 12
 PROJECTIONS = 32
 PATCH = 7
-STROKES = 8.0  # how much the strokes weigh beside the colours
+STROKES = 8.0  # how much the strokes weigh beside the colors
 
 
 class ConvLayer(nn.Module):
@@ -101,11 +101,11 @@ def paint_style(size=256):
     random = np.random.default_rng(SEED)
     height_map = pictures.smooth_noise((size, size), size / 2.5, random)
     slope_y, slope_x = np.gradient(height_map)
-    colours = (
+    colors = (
         np.array([[12, 22, 70], [20, 60, 140], [40, 120, 180], [90, 190, 190], [240, 200, 70], [250, 240, 170]]) / 255
     )
     light = pictures.smooth_noise((size, size), size / 3, random)
-    picture = np.tile(colours[1], (size, size, 1))
+    picture = np.tile(colors[1], (size, size, 1))
     offsets = np.stack(np.mgrid[-3:4, -3:4], -1).reshape(-1, 2)
     for radius, count in [(3.0, 3000), (2.0, 4500)]:
         brush = offsets[np.hypot(*offsets.T) <= radius]
@@ -113,8 +113,8 @@ def paint_style(size=256):
             y, x = random.uniform(0, size, 2)
             at = int(y), int(x)
             tone = np.clip(2.2 + 1.35 * light[at] + random.normal(0, 0.55), 0, 4.99)
-            colour = colours[int(tone)] * (1 - tone % 1) + colours[int(tone) + 1] * (tone % 1)
-            colour = np.clip(colour + random.normal(0, 0.03, 3), 0, 1)
+            color = colors[int(tone)] * (1 - tone % 1) + colors[int(tone) + 1] * (tone % 1)
+            color = np.clip(color + random.normal(0, 0.03, 3), 0, 1)
             for _ in range(13):
                 at = int(y) % size, int(x) % size
                 along = np.array([slope_x[at], -slope_y[at]])
@@ -122,7 +122,7 @@ def paint_style(size=256):
                 spots = (np.array([y, x]) + brush).astype(int) % size
                 edge = (brush @ np.array([along[1], -along[0]])) / radius
                 shade = 1 + 0.22 * edge[:, None]
-                picture[spots[:, 0], spots[:, 1]] = np.clip(colour * shade, 0, 1)
+                picture[spots[:, 0], spots[:, 1]] = np.clip(color * shade, 0, 1)
                 y, x = np.array([y, x]) + 1.3 * along
     return torch.from_numpy(picture.transpose(2, 0, 1)[None].astype(np.float32))
 
@@ -132,9 +132,9 @@ def leaves(random):
     y, x = np.mgrid[:CROP, :CROP]
     picture = np.tile(random.uniform(0, 1, 3), (CROP, CROP, 1))
     for radius in np.sort(CROP * 0.5 / random.uniform(1, 12, 60))[::-1]:
-        centre_y, centre_x = random.uniform(0, CROP, 2)
-        shading = random.uniform(-0.3, 0.3) * (x - centre_x) / radius
-        disc = np.hypot(y - centre_y, (x - centre_x) * random.uniform(0.5, 2)) < radius
+        center_y, center_x = random.uniform(0, CROP, 2)
+        shading = random.uniform(-0.3, 0.3) * (x - center_x) / radius
+        disc = np.hypot(y - center_y, (x - center_x) * random.uniform(0.5, 2)) < radius
         picture[disc] = np.clip(random.uniform(0, 1, 3) + shading[disc][:, None], 0, 1)
     return picture.astype(np.float32)
 
@@ -159,7 +159,7 @@ def style_loss(result, style, generator):
         for size, count, weight in ((1, 8, 1.0), (PATCH, PROJECTIONS, STROKES)):
             filters = torch.randn(count, 3, size, size, generator=generator)
             if size > 1:
-                filters -= filters.mean((2, 3), keepdim=True)  # strokes alone; colours are those of single pixels
+                filters -= filters.mean((2, 3), keepdim=True)  # strokes alone; colors are those of single pixels
             filters /= filters.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
             have = F.conv2d(small, filters).flatten(2).sort().values
             want = F.conv2d(wanted, filters).flatten(2).sort().values
@@ -168,8 +168,8 @@ def style_loss(result, style, generator):
 
 
 def brightness_edges(picture, scale):
-    grey = F.avg_pool2d((picture * torch.tensor([0.3, 0.6, 0.1]).view(1, 3, 1, 1)).sum(1, keepdim=True), scale)
-    return grey[..., 1:, :-1] - grey[..., :-1, :-1], grey[..., :-1, 1:] - grey[..., :-1, :-1]
+    gray = F.avg_pool2d((picture * torch.tensor([0.3, 0.6, 0.1]).view(1, 3, 1, 1)).sum(1, keepdim=True), scale)
+    return gray[..., 1:, :-1] - gray[..., :-1, :-1], gray[..., :-1, 1:] - gray[..., :-1, :-1]
 
 
 def content_loss(result, content):
@@ -187,8 +187,8 @@ def train(steps, content_weight, look):
     style = paint_style()
     contents = content_pictures(np.random.default_rng(SEED))
     model = StyleNet()
-    optimiser = torch.optim.Adam(model.parameters(), lr=4e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps, pct_start=0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps, pct_start=0.1)
     started = time.monotonic()
     for step in range(steps):
         chosen = torch.randint(0, len(contents), (BATCH,), generator=generator).tolist()
@@ -196,9 +196,9 @@ def train(steps, content_weight, look):
         result = model(content)
         style_part = style_loss(result, crop(style, generator), generator)
         content_part = content_weight * content_loss(result, content)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (style_part + content_part).backward()
-        optimiser.step()
+        optimizer.step()
         schedule.step()
         if (step + 1) % 100 == 0:
             print(

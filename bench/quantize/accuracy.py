@@ -1,13 +1,13 @@
-# accuracy.py - what f16 and int8 cost in accuracy, beside ONNX Runtime's static quantiser with the same data.
+# accuracy.py - what f16 and int8 cost in accuracy, beside ONNX Runtime's static quantizer with the same data.
 """Usage: python bench/quantize/accuracy.py FOLDER [--only NETWORK ...] [--graft PROGRAM] [--record RESULT.json]
 
-FOLDER is what bench/quantize/data.py made. Each network is converted and then quantised by `graft quantize` to f16 and to int8
+FOLDER is what bench/quantize/data.py made. Each network is converted and then quantized by `graft quantize` to f16 and to int8
 with each method, with each list of improvements, and with the layers in f32 that --max-drop asks for, and by onnxruntime.quantization.quantize_static (Q/DQ, symmetric int8 for
 activations and weights, weights per channel) with the same samples and the same method, twice: with every operator
-that it quantises by itself, and with convolutions and matrix products alone. ONNX Runtime's quantiser gets the network
+that it quantizes by itself, and with convolutions and matrix products alone. ONNX Runtime's quantizer gets the network
 as `graft convert --plugins never` writes it, of standard operators alone, behind its own quant_pre_process.
 
-All models are judged alike: ONNX Runtime runs them with its graph optimisations off, so that Q and DQ are calculated as
+All models are judged alike: ONNX Runtime runs them with its graph optimizations off, so that Q and DQ are computed as
 they stand, in f32, on test data that none was calibrated with. `graft run` has to give the same answers on the first samples.
 A network without labels is judged by its distance from its own f32 outputs. Needs onnxruntime 1.31 and onnx.
 """
@@ -281,7 +281,7 @@ def quantize_with_onnxruntime(plain: pathlib.Path, target: pathlib.Path, task: T
 
 
 def ways_of(task: Task, program: pathlib.Path, work: pathlib.Path, options: argparse.Namespace) -> Iterator[tuple]:
-    """(label, type, quantiser, method, how to make it): everything that is compared."""
+    """(label, type, quantizer, method, how to make it): everything that is compared."""
     source, plain, ready = work / "graft.onnx", work / "plain.onnx", work / "ready.onnx"
 
     def graft_f16(target: pathlib.Path) -> None:
@@ -326,17 +326,17 @@ def measure(task: Task, options: argparse.Namespace) -> Iterator[dict]:
     graft(program, "convert", task.network, "-o", work / "graft.onnx", *task.shape)
     graft(program, "convert", task.network, "-o", work / "plain.onnx", *task.shape, "--plugins", "never")
     wanted = run_all(work / "plain.onnx", task)
-    for number, (label, kind, quantiser, method, make) in enumerate(ways_of(task, program, work, options)):
+    for number, (label, kind, quantizer, method, make) in enumerate(ways_of(task, program, work, options)):
         if not any(fnmatch.fnmatchcase(label, pattern) for pattern in options.models):
             continue
-        row = {"network": task.name, "model": label, "type": kind, "quantiser": quantiser, "method": method}
+        row = {"network": task.name, "model": label, "type": kind, "quantizer": quantizer, "method": method}
         target = work / f"{number:02}.onnx" if make else work / "graft.onnx"
         start = time.perf_counter()
         try:
             if make:
                 make(target)
             row["seconds"] = time.perf_counter() - start
-            own = program if quantiser == "graft" and options.run else None
+            own = program if quantizer == "graft" and options.run else None
             row |= judge(target, task, wanted, own)
         # One model that fails must not take the others' figures along; it is in the table as failed.
         except Exception as failure:
@@ -346,7 +346,7 @@ def measure(task: Task, options: argparse.Namespace) -> Iterator[dict]:
 
 
 def line_of(row: dict) -> str:
-    text = f"{row['network']:13} {row['quantiser']:13} {row['model']:36}"
+    text = f"{row['network']:13} {row['quantizer']:13} {row['model']:36}"
     if "failed" in row:
         return f"{text} failed: {row['failed']}"
     accuracy = "no labels" if row["accuracy"] is None else f"{row['accuracy']:.2f} %"
@@ -370,25 +370,25 @@ def misses_of(rows: list[dict]) -> list[str]:
         if f32 is None:
             continue
         int8 = [row for row in own if row["type"] == "int8"]
-        ours = [row for row in int8 if row["quantiser"] == "graft"]
+        ours = [row for row in int8 if row["quantizer"] == "graft"]
         misses += [
             f"{name}: f16 has {row['accuracy']:.2f} %, f32 {f32:.2f} %"
             for row in own
             if row["type"] == "f16" and row["accuracy"] < f32
         ]
-        near = [row["accuracy"] for row in own if row["quantiser"] == "graft" and row["type"] in ("int8", "mixed")]
+        near = [row["accuracy"] for row in own if row["quantizer"] == "graft" and row["type"] in ("int8", "mixed")]
         if near and max(near) < f32 - 0.5:
             misses.append(f"{name}: no int8 of Graft's is within 0.5 % of f32's {f32:.2f} %")
         for method in METHODS:
             mine = [row["accuracy"] for row in ours if row["method"] == method]
-            theirs = [row["accuracy"] for row in int8 if row["quantiser"] != "graft" and row["method"] == method]
+            theirs = [row["accuracy"] for row in int8 if row["quantizer"] != "graft" and row["method"] == method]
             if mine and theirs and max(mine) < max(theirs):
                 misses.append(f"{name}: {method}: {max(mine):.2f} %, ONNX Runtime {max(theirs):.2f} %")
     return misses
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="accuracy in f32, f16 and int8, beside ONNX Runtime's quantiser")
+    parser = argparse.ArgumentParser(description="accuracy in f32, f16 and int8, beside ONNX Runtime's quantizer")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--graft", type=pathlib.Path, default=os.environ.get("GRAFT_BIN", ROOT / "build/bin/graft"))

@@ -8,7 +8,7 @@ digits        examples/digits: 450 held-out scans of scikit-learn's, and 300 of 
 sized_digits  tests/golden/quantize: the same held-out scans stretched to nine sizes, through spatial pyramid pooling.
 recognition   PP-OCRv4's recognition of text (Chinese and English, 6,625 signs, 10.8 MB), trained by its makers: from the wheel
               `pip download --no-deps rapidocr-onnxruntime==1.4.4`. Lines of English words and numbers are drawn with
-              Debian's fonts-dejavu in random sizes, faces, colours, angles, blur and noise; the text is the label.
+              Debian's fonts-dejavu in random sizes, faces, colors, angles, blur and noise; the text is the label.
 direction     PP-OCR's classifier of upright and turned text (0.6 MB) from the same wheel; half of the lines are turned.
 box3d         tools/make_tensorflow_networks.py's 3-D boxes from VGG-16 at full size, for which weights are random and no
               labels exist: images are of shapes and gradients, and the f32 network is the measure.

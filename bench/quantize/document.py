@@ -18,7 +18,7 @@ def network_table(rows: list[dict]) -> str:
     has_labels = any(row.get("accuracy") is not None for row in rows)
     lines = []
     for row in rows:
-        cells = [row["quantiser"], row["model"]]
+        cells = [row["quantizer"], row["model"]]
         if "failed" in row:
             lines.append([*cells, "failed", "", "", "", ""])
             continue
@@ -40,7 +40,7 @@ def network_table(rows: list[dict]) -> str:
             ]
         )
     judged = "right" if has_labels else "error of angle, of size"
-    return table(["quantiser", "model", judged, "answer of f32", "SNR in dB", "file", "`graft run` agrees"], lines)
+    return table(["quantizer", "model", judged, "answer of f32", "SNR in dB", "file", "`graft run` agrees"], lines)
 
 
 def accuracy_text(result: dict) -> str:
@@ -52,7 +52,7 @@ def accuracy_text(result: dict) -> str:
         rows = [row for row in result["results"] if row["network"] == name]
         text += network_table(rows) + "\n"
         failures = dict.fromkeys(
-            f"{row['quantiser']}, {row['model']}: {row['failed']}" for row in rows if "failed" in row
+            f"{row['quantizer']}, {row['model']}: {row['failed']}" for row in rows if "failed" in row
         )
         text += "".join(f"- {failure}\n" for failure in failures) + ("\n" if failures else "")
     misses = "".join(f"- {miss}\n" for miss in result["misses"])

@@ -3,7 +3,7 @@
 
 pictures.py content PICTURE.npy                          the picture that is to be painted, 1 x 3 x height x width in 0..1
 pictures.py join TITLE.png FILE.npy FILE.npz:ARRAY ...   pictures side by side, as one PNG file
-pictures.py compare FILE.npz:ARRAY FILE.npz:ARRAY        how far two pictures are apart, in steps of 8-bit colour
+pictures.py compare FILE.npz:ARRAY FILE.npz:ARRAY        how far two pictures are apart, in steps of 8-bit color
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def smooth_noise(shape: tuple[int, int], scale: float, random: np.random.Generat
     return total / total.std()
 
 
-def blend(picture: np.ndarray, mask: np.ndarray, colour: tuple[float, float, float]) -> None:
-    picture += mask[..., None] * (np.array(colour) - picture)
+def blend(picture: np.ndarray, mask: np.ndarray, color: tuple[float, float, float]) -> None:
+    picture += mask[..., None] * (np.array(color) - picture)
 
 
 def draw_content(height: int = HEIGHT, width: int = WIDTH, seed: int = 5) -> np.ndarray:
@@ -50,10 +50,10 @@ def draw_content(height: int = HEIGHT, width: int = WIDTH, seed: int = 5) -> np.
     blend(picture, np.clip(clouds - 0.9, 0, 0.6) * (unit_y < 0.45), (1.0, 1.0, 1.0))
 
     shore = random.uniform(0.62, 0.68)
-    for base, colour in [(0.36, (0.45, 0.50, 0.70)), (0.47, (0.30, 0.38, 0.52)), (0.57, (0.18, 0.32, 0.25))]:
+    for base, color in [(0.36, (0.45, 0.50, 0.70)), (0.47, (0.30, 0.38, 0.52)), (0.57, (0.18, 0.32, 0.25))]:
         ridge = base + 0.06 * smooth_noise((1, w), w / 3, random)[0] + 0.012 * smooth_noise((1, w), w / 17, random)[0]
         land = (unit_y > ridge) & (unit_y < shore)
-        blend(picture, land, colour)
+        blend(picture, land, color)
         snow = land & (unit_y < ridge + 0.05) & (unit_y < base + 0.01 * smooth_noise((h, w), 30, random))
         blend(picture, 0.8 * snow * (base < 0.4), (0.95, 0.95, 1.0))
 
@@ -120,7 +120,7 @@ def main() -> None:
             write_png(pathlib.Path(path), joined if how == "join" else joined & 0xF8 | 4)
         case ["compare", left, right]:
             steps = np.abs(pixels(load(left)).astype(int) - pixels(load(right)))
-            print(f"largest difference {steps.max()} of 255, {np.mean(steps > 0):.2%} of the colour values differ")
+            print(f"largest difference {steps.max()} of 255, {np.mean(steps > 0):.2%} of the color values differ")
         case _:
             sys.exit(__doc__)
 

@@ -54,7 +54,7 @@ GRAFT_API const char* graft_last_error(void);
 GRAFT_API graft_operator* graft_operator_create(const char* name, const char* attributes);
 GRAFT_API void graft_operator_destroy(graft_operator* op);
 
-/* Bytes that the tensor takes: the padding of a vectorised layout counts. -1 where the description is wrong. */
+/* Bytes that the tensor takes: the padding of a vectorized layout counts. -1 where the description is wrong. */
 GRAFT_API int64_t graft_storage_bytes(const graft_tensor* tensor);
 /* Bytes of scratch memory on the device that graft_run_cuda needs for the call, or -1. */
 GRAFT_API int64_t graft_workspace_bytes(const graft_operator* op, const graft_call* call);

@@ -21,7 +21,7 @@ struct TensorDesc {
   Layout layout = Layout::linear;
   Extents extents;
 
-  /// Elements in memory: the padding of a vectorised layout counts.
+  /// Elements in memory: the padding of a vectorized layout counts.
   [[nodiscard]] std::int64_t storage_count() const;
   /// Bytes in memory; saturates at the largest 64-bit integer.
   [[nodiscard]] std::int64_t storage_bytes() const;

@@ -1,5 +1,5 @@
 # graft.quantize: `graft quantize` from Python, with data and a metric of the caller's.
-"""Nothing is calculated here: the program does it. It reads what it calibrates with from files."""
+"""Nothing is computed here: the program does it. It reads what it calibrates with from files."""
 
 from __future__ import annotations
 

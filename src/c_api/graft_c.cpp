@@ -103,7 +103,7 @@ AttributeValue to_attribute(const AttributeInfo& info, const nlohmann::ordered_j
   const bool wants_integer = info.type == AttributeType::integer || info.type == AttributeType::integers;
   if (wants_integer && !is_integer(value)) {
     throw std::invalid_argument("attribute `" + std::string(info.name) + "` is " + value.dump() +
-                                ", allowed are whole numbers");
+                                ", allowed are integers");
   }
   switch (info.type) {
     case AttributeType::float_number: return value.get<float>();

@@ -90,7 +90,7 @@ class Description {
     if (input->producer != nullptr && !can_be_input_(*input)) {
       return fmt::format("{}.{}", of(*input->producer).exact, input->output_index);
     }
-    // The range of an input's open sizes goes by its name.
+    // The range of an input's dynamic dimensions goes by its name.
     const bool has_range = input->producer == nullptr && is_open(*input);
     return has_range ? fmt::format("{} {}", type_text(*input), input->name) : type_text(*input);
   }

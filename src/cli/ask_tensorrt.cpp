@@ -428,8 +428,8 @@ std::vector<const Node*> alike_nodes(const Failure& failure) {
 }
 
 /// Writes one failure, and says which it is.
-Json write_part(const Console& console, const TruthSearch& search, const Failure& failure, const SizeRanges& ranges,
-                const std::string& file, TruthAnswer& answer) {
+Json write_part(const Console& console, const TensorRTProbe& search, const Failure& failure, const SizeRanges& ranges,
+                const std::string& file, ProbeAnswer& answer) {
   const Finding& finding = *failure.finding;
   const Model part = search.smallest_part(finding);
   write_onnx(part, file);
@@ -438,7 +438,7 @@ Json write_part(const Console& console, const TruthSearch& search, const Failure
   const bool is_one = finding.nodes.size() == 1;
   const std::string who = is_one ? describe(failing_node(finding)) : "these together: " + names_of(finding.nodes);
   const bool is_inside = finding.inside != nullptr;
-  std::string line = fmt::format("wrote {}: {}; {}, {}", console.paint(file, Colour::strong),
+  std::string line = fmt::format("wrote {}: {}; {}, {}", console.paint(file, Color::strong),
                                  count_text(part.graph().node_count(), "node"), who, what_happened(finding.outcome));
   if (is_inside) line += fmt::format(", inside {}", describe(*finding.nodes.front()));
   if (!alike.empty()) line += fmt::format("; {} alike: {}", alike.size(), few_names(alike));
@@ -456,8 +456,8 @@ Json write_part(const Console& console, const TruthSearch& search, const Failure
 }
 
 /// Writes the smallest part of each failure: the worst to the file that was named, the others beside it, numbered.
-void reduce(const Console& console, const TruthSearch& search, const Answers& answers, const SizeRanges& ranges,
-            const std::string& file, const std::vector<NodeVerdict>& nodes, TruthAnswer& answer) {
+void reduce(const Console& console, const TensorRTProbe& search, const Answers& answers, const SizeRanges& ranges,
+            const std::string& file, const std::vector<NodeVerdict>& nodes, ProbeAnswer& answer) {
   constexpr std::size_t most = 20;
   const std::vector<Failure> failures = failures_of(answers.report);
   if (failures.empty()) {
@@ -493,7 +493,7 @@ void reduce(const Console& console, const TruthSearch& search, const Answers& an
 
 }  // namespace
 
-void add_truth_options(CLI::App& command, TruthOptions& options) {
+void add_truth_options(CLI::App& command, ProbeOptions& options) {
   command
       .add_option("--truth", options.level,
                   "who judges: rule; parser, which is TensorRT's own; builder, which is its builder too (rule)")
@@ -504,9 +504,10 @@ void add_truth_options(CLI::App& command, TruthOptions& options) {
                   "plugin library for TensorRT to load; once for each (Graft's own, if the model needs it)")
       ->type_name("FILE");
   command
-      .add_option("--shapes", options.shapes,
-                  "smallest, usual and largest shape of an input with open sizes, NAME=MIN..OPT..MAX, for the builder; "
-                  "once for each")
+      .add_option(
+          "--shapes", options.shapes,
+          "smallest, usual and largest shape of an input with dynamic dimensions, NAME=MIN..OPT..MAX, for the builder; "
+          "once for each")
       ->type_name("RANGE");
   command.add_option("--target", options.trials.targets, "GPU generations to build for, as for `graft build`")
       ->type_name("LIST")
@@ -538,7 +539,7 @@ void add_truth_options(CLI::App& command, TruthOptions& options) {
       ->type_name("FILE");
 }
 
-void check_truth_options(const TruthOptions& options) {
+void check_truth_options(const ProbeOptions& options) {
   check_libraries(options.trials.libraries);
   if (options.level != "rule") return;
   const auto refuse = [](const char* option) {
@@ -550,7 +551,7 @@ void check_truth_options(const TruthOptions& options) {
   if (!options.shapes.empty()) refuse("--shapes");
 }
 
-TruthAnswer ask_tensorrt(const Console& console, const Model& model, const TruthOptions& options,
+ProbeAnswer ask_tensorrt(const Console& console, const Model& model, const ProbeOptions& options,
                          std::vector<NodeVerdict>& nodes) {
   const Truth level = level_of(options.level);
   TrialOptions trial_options = options.trials;
@@ -558,12 +559,12 @@ TruthAnswer ask_tensorrt(const Console& console, const Model& model, const Truth
   Model asked = model_to_ask(model, !trial_options.libraries.empty() && has_own_operators(model));
   const SizeRanges ranges(asked, options.shapes);
   Trials trials(console, trial_options);
-  TruthSearch search(asked, trials, ranges);
+  TensorRTProbe search(asked, trials, ranges);
   const TruthReport report = search.run(level);
   const Answers answers{asked, level, report, trials.creators()};
   correct(answers, nodes);
 
-  TruthAnswer answer;
+  ProbeAnswer answer;
   answer.facts["truth"] = name_of(level);
   answer.facts["tensorrt"] = trials.tensorrt();
   answer.facts["trials"] = trials.summary();

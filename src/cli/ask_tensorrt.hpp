@@ -12,7 +12,7 @@
 
 namespace graft::cli {
 
-struct TruthOptions {
+struct ProbeOptions {
   std::string level = "rule";
   TrialOptions trials;
   std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
@@ -20,18 +20,18 @@ struct TruthOptions {
 };
 
 /// --truth, --plugin-lib and what else is about it.
-void add_truth_options(CLI::App& command, TruthOptions& options);
+void add_truth_options(CLI::App& command, ProbeOptions& options);
 /// Throws Error for options that make no sense without --truth, and for files that are not there.
-void check_truth_options(const TruthOptions& options);
+void check_truth_options(const ProbeOptions& options);
 
-struct TruthAnswer {
+struct ProbeAnswer {
   Json facts = {{"truth", "rule"},    {"tensorrt", nullptr}, {"trials", nullptr},
                 {"reduced", nullptr}, {"unanswered", 0},     {"pieces", 0}};
   std::vector<std::string> lines;  ///< To say below the verdicts.
 };
 
 /// Asks, changes the verdicts and writes --reduce. `nodes` are those of judge_nodes for the same model.
-[[nodiscard]] TruthAnswer ask_tensorrt(const Console& console, const Model& model, const TruthOptions& options,
+[[nodiscard]] ProbeAnswer ask_tensorrt(const Console& console, const Model& model, const ProbeOptions& options,
                                        std::vector<NodeVerdict>& nodes);
 
 }  // namespace graft::cli

@@ -100,16 +100,16 @@ void say_results(const Console& console, const nlohmann::json& result) {
   }
   console.print();
   Table table;
-  table.add({{"case", Colour::faint},
-             {"kernel", Colour::faint},
-             {"us", Colour::faint},
-             {"warm us", Colour::faint},
-             {"of copy", Colour::faint},
-             {"TFLOP/s", Colour::faint},
-             {"beside it, us", Colour::faint}});
+  table.add({{"case", Color::faint},
+             {"kernel", Color::faint},
+             {"us", Color::faint},
+             {"warm us", Color::faint},
+             {"of copy", Color::faint},
+             {"TFLOP/s", Color::faint},
+             {"beside it, us", Color::faint}});
   for (const auto& row : result["results"]) {
     if (row.contains("failed")) {
-      table.add({row.value("name", ""), {"failed", Colour::bad}, "", "", "", "", row.value("failed", "")});
+      table.add({row.value("name", ""), {"failed", Color::bad}, "", "", "", "", row.value("failed", "")});
       continue;
     }
     std::string peers;
@@ -117,7 +117,7 @@ void say_results(const Console& console, const nlohmann::json& result) {
       const std::string figure = peer.contains("failed") ? "failed" : number(peer, "us", "{:.1f}");
       peers += fmt::format("{}{} {}", peers.empty() ? "" : ", ", name, figure);
     }
-    table.add({{row.value("name", ""), row["misses"].empty() ? Colour::none : Colour::caution},
+    table.add({{row.value("name", ""), row["misses"].empty() ? Color::none : Color::caution},
                row.value("variant", ""),
                number(row, "us", "{:.1f}"),
                on_gpu ? number(row, "warm_us", "{:.1f}") : "",
@@ -242,7 +242,7 @@ void add_bench(Program& program) {
       "bench", "times operators beside PyTorch, against the bandwidth of a copy, or a model on the CPU",
       "graft bench --op L2Normalize --device cuda --report speed.html",
       [arguments](const Console& c) { return bench(c, *arguments); });
-  command->add_option("MODEL", arguments->model, "an ONNX model, timed on the CPU with made-up inputs");
+  command->add_option("MODEL", arguments->model, "an ONNX model, timed on the CPU with synthetic inputs");
   command->add_option("--op", arguments->op, "an operator, several joined by commas, or all")->type_name("NAME");
   command
       ->add_option("--device", arguments->device,

@@ -109,7 +109,7 @@ Number attainable(const json& result, const json& row) {
 
 std::vector<Chart> charts_of(const json& result) {
   const bool on_gpu = text_of(result, "device") == "cuda";
-  const auto calculates = [](const json& row) { return number_of(row, "operations").value_or(0) != 0; };
+  const auto computes = [](const json& row) { return number_of(row, "operations").value_or(0) != 0; };
   const auto is_small = [](const json& row) { return number_of(row, "warm_us").has_value(); };
   const json products = result.value("matmul_tflop_s", json::object());
   Chart arithmetic{.title = "Arithmetic, TFLOP/s",
@@ -118,7 +118,7 @@ std::vector<Chart> charts_of(const json& result) {
                    .digits = on_gpu ? 0 : 3,
                    .line = number_of(products, "f16"),
                    .line_title = "f16 matrix product",
-                   .takes = calculates,
+                   .takes = computes,
                    .mark = no_mark};
   if (!on_gpu) {
     Chart time{.title = "Time, microseconds",
@@ -127,7 +127,7 @@ std::vector<Chart> charts_of(const json& result) {
                .digits = 0,
                .line = {},
                .line_title = "",
-               .takes = [=](const json& row) { return !calculates(row); },
+               .takes = [=](const json& row) { return !computes(row); },
                .mark = no_mark};
     return {std::move(time), std::move(arithmetic)};
   }
@@ -138,7 +138,7 @@ std::vector<Chart> charts_of(const json& result) {
                   .digits = 2,
                   .line = 1.0,
                   .line_title = "copy",
-                  .takes = [=](const json& row) { return !calculates(row) && !is_small(row); },
+                  .takes = [=](const json& row) { return !computes(row) && !is_small(row); },
                   .mark =
                       [](const json& row) {
                         const Number wanted = number_of(row["to_reach"], "of_copy");
@@ -150,7 +150,7 @@ std::vector<Chart> charts_of(const json& result) {
               .digits = 1,
               .line = number_of(result, "empty_kernel_us"),
               .line_title = "empty kernel",
-              .takes = [=](const json& row) { return !calculates(row) && is_small(row); },
+              .takes = [=](const json& row) { return !computes(row) && is_small(row); },
               .mark = no_mark};
   return {std::move(bandwidth), std::move(small), std::move(arithmetic)};
 }
@@ -225,7 +225,7 @@ void add_facts(report::Report& page, const json& result) {
   add("how", text_of(result, "device") == "cuda"
                  ? "each call is timed by itself with device events, the median of 31, before each of which 256 MiB of "
                    "other data are read; with a warm cache: the same call was made just before"
-                 : "Graft's bar is its reference kernel, which is made to be right: it calculates in double precision");
+                 : "Graft's bar is its reference kernel, which is made to be right: it computes in double precision");
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ std::string ranges_text(const nlohmann::json& profiles, const std::string& name)
 void say_summary(const Console& console, const Arguments& arguments, const nlohmann::json& built, const Json& plugins) {
   std::string targets;
   for (const auto& target : built["targets"]) targets += ", " + target.get<std::string>();
-  console.say(fmt::format("wrote {}: {}, {}{}, {:.1f} s", console.paint(arguments.output, Colour::strong),
+  console.say(fmt::format("wrote {}: {}, {}{}, {:.1f} s", console.paint(arguments.output, Color::strong),
                           bytes_text(built.value("bytes", std::uint64_t{0})), tensorrt_text(built["tensorrt"]), targets,
                           built.value("seconds", 0.0)));
   const nlohmann::json& network = built["network"];
@@ -173,12 +173,12 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
   for (const char* side : {"inputs", "outputs"}) {
     for (const auto& tensor : network[side]) {
       const std::string name = tensor.value("name", "");
-      table.add({{side == std::string_view("inputs") ? "input" : "output", Colour::faint},
+      table.add({{side == std::string_view("inputs") ? "input" : "output", Color::faint},
                  name,
                  shape_text(tensor) + ranges_text(built["profiles"], name)});
     }
   }
-  table.add({{"layers", Colour::faint},
+  table.add({{"layers", Color::faint},
              network["layer_count"].dump(),
              plugins.empty() ? "all native" : count_text(plugins.size(), "of them a plugin", "of them plugins")});
   std::map<std::pair<std::string, std::string>, std::size_t> counts;  // a network may have dozens of the same
@@ -187,18 +187,18 @@ void say_summary(const Console& console, const Arguments& arguments, const nlohm
     ++counts[{name, plugin.value("why", "")}];
   }
   for (const auto& [plugin, count] : counts) {
-    table.add({{"plugin", Colour::faint},
+    table.add({{"plugin", Color::faint},
                count == 1 ? plugin.first : fmt::format("{} x {}", count, plugin.first),
                plugin.second});
   }
   const bool has_tf32 = built["options"].value("tf32", false);
   table.add(
-      {{"TF32", Colour::faint},
+      {{"TF32", Color::faint},
        has_tf32 ? "allowed" : "off",
        has_tf32 ? "f32 layers may compute with 10 bits of mantissa" : "f32 layers compute in f32; --tf32 allows it"});
   for (const auto& library : built["plugin_libraries"]) {
     if (library.value("embedded", false)) {
-      table.add({{"library", Colour::faint}, library.value("path", ""), "inside the engine"});
+      table.add({{"library", Color::faint}, library.value("path", ""), "inside the engine"});
     }
   }
   console.say(table);

@@ -1,4 +1,4 @@
-// Tables, colour, JSON and progress.
+// Tables, color, JSON and progress.
 #include "cli/console.hpp"
 
 #include <fmt/format.h>
@@ -21,10 +21,10 @@
 namespace graft::cli {
 namespace {
 
-bool wants_colour(int descriptor) {
-  const char* no_colour = std::getenv("NO_COLOR");
+bool wants_color(int descriptor) {
+  const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
-  if (no_colour != nullptr && *no_colour != '\0') return false;
+  if (no_color != nullptr && *no_color != '\0') return false;
   if (terminal != nullptr && std::string_view(terminal) == "dumb") return false;
   return ::isatty(descriptor) == 1;
 }
@@ -38,26 +38,26 @@ std::size_t terminal_width(int descriptor) {
   return std::clamp<std::size_t>(size.ws_col, narrowest, widest);
 }
 
-std::string_view code_of(Colour colour) {
-  switch (colour) {
-    case Colour::strong: return "\033[1m";
-    case Colour::faint: return "\033[2m";
-    case Colour::good: return "\033[32m";
-    case Colour::caution: return "\033[33m";
-    case Colour::bad: return "\033[31m";
-    case Colour::none: return "";
+std::string_view code_of(Color color) {
+  switch (color) {
+    case Color::strong: return "\033[1m";
+    case Color::faint: return "\033[2m";
+    case Color::good: return "\033[32m";
+    case Color::caution: return "\033[33m";
+    case Color::bad: return "\033[31m";
+    case Color::none: return "";
   }
   return "";
 }
 
-std::string painted(std::string_view text, Colour colour, bool enabled) {
-  if (!enabled || colour == Colour::none || text.empty()) return std::string(text);
-  return fmt::format("{}{}\033[0m", code_of(colour), text);
+std::string painted(std::string_view text, Color color, bool enabled) {
+  if (!enabled || color == Color::none || text.empty()) return std::string(text);
+  return fmt::format("{}{}\033[0m", code_of(color), text);
 }
 
-/// Begins what Console::paint puts into a line, which is followed by the number of a colour. Nobody can guess it, so
+/// Begins what Console::paint puts into a line, which is followed by the number of a color. Nobody can guess it, so
 /// that a name in the line cannot hold it.
-const std::string& colour_mark() {
+const std::string& color_mark() {
   static const std::string mark = [] {
     std::random_device random;
     return fmt::format("\033{:08x}{:08x}{:08x}", random(), random(), random());
@@ -65,10 +65,10 @@ const std::string& colour_mark() {
   return mark;
 }
 
-/// A line as it is shown: safe, with colours for Console::paint's marks. Its further lines are indented, so that
+/// A line as it is shown: safe, with colors for Console::paint's marks. Its further lines are indented, so that
 /// nothing in it can pass for a line of its own.
 std::string line_text(std::string_view line) {
-  const std::string& mark = colour_mark();
+  const std::string& mark = color_mark();
   std::string result;
   while (!line.empty()) {
     const std::size_t end = std::min(line.find(mark), line.size());
@@ -78,8 +78,8 @@ std::string line_text(std::string_view line) {
     }
     line.remove_prefix(end);
     if (line.size() <= mark.size()) break;
-    const auto colour = static_cast<Colour>(line[mark.size()] - '0');
-    result += colour == Colour::none ? "\033[0m" : code_of(colour);
+    const auto color = static_cast<Color>(line[mark.size()] - '0');
+    result += color == Color::none ? "\033[0m" : code_of(color);
     line.remove_prefix(mark.size() + 1);
   }
   return result;
@@ -155,7 +155,7 @@ std::string count_text(std::size_t count, std::string_view singular, std::string
   return plural.empty() ? fmt::format("{} {}s", count, singular) : fmt::format("{} {}", count, plural);
 }
 
-std::string Table::text(bool colour, std::size_t width) const {
+std::string Table::text(bool color, std::size_t width) const {
   std::vector<std::vector<Cell>> rows = rows_;
   std::vector<std::size_t> widths;
   for (std::vector<Cell>& row : rows) {
@@ -171,7 +171,7 @@ std::string Table::text(bool colour, std::size_t width) const {
     std::string line(indent_, ' ');
     std::size_t column = indent_;
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      line += painted(row[i].text, row[i].colour, colour);
+      line += painted(row[i].text, row[i].color, color);
       line.append(widths[i] - display_width(row[i].text) + 2, ' ');
       column += widths[i] + 2;
     }
@@ -180,7 +180,7 @@ std::string Table::text(bool colour, std::size_t width) const {
       bool first = true;
       for (const std::string& part : wrap(row.back().text, room)) {
         if (!first) line += "\n" + std::string(column, ' ');
-        line += painted(part, row.back().colour, colour);
+        line += painted(part, row.back().color, color);
         first = false;
       }
     }
@@ -191,8 +191,8 @@ std::string Table::text(bool colour, std::size_t width) const {
 }
 
 Console::Console()
-    : colour_out_(wants_colour(STDOUT_FILENO)),
-      colour_error_(wants_colour(STDERR_FILENO)),
+    : color_out_(wants_color(STDOUT_FILENO)),
+      color_error_(wants_color(STDERR_FILENO)),
       width_(terminal_width(STDOUT_FILENO)) {}
 
 void Console::print(std::string_view line) const {
@@ -201,7 +201,7 @@ void Console::print(std::string_view line) const {
 }
 
 void Console::print(const Table& table) const {
-  if (!json) write_to(stdout, table.text(colour_out_, width_));
+  if (!json) write_to(stdout, table.text(color_out_, width_));
 }
 
 void Console::say(std::string_view line) const {
@@ -220,15 +220,15 @@ void Console::result(const Json& object) const {
 void Console::warn(std::string_view message) const {
   (void)std::fflush(stdout);  // or a log of both has the warning in the middle of an earlier line
   if (!quiet)
-    write_to(stderr, fmt::format("{} {}\n", painted("warning:", Colour::caution, colour_error_), line_text(message)));
+    write_to(stderr, fmt::format("{} {}\n", painted("warning:", Color::caution, color_error_), line_text(message)));
 }
 
 void Console::detail(std::string_view message) const {
-  if (verbose) write_to(stderr, painted(line_text(message), Colour::faint, colour_error_) + "\n");
+  if (verbose) write_to(stderr, painted(line_text(message), Color::faint, color_error_) + "\n");
 }
 
 void Console::error(std::string_view message) const {
-  std::string text = painted("error:", Colour::bad, colour_error_) + " ";
+  std::string text = painted("error:", Color::bad, color_error_) + " ";
   for (const char c : printable(message)) {
     text += c;
     if (c == '\n') text += "  ";
@@ -236,10 +236,10 @@ void Console::error(std::string_view message) const {
   write_to(stderr, text + "\n");
 }
 
-std::string Console::paint(std::string_view text, Colour colour) const {
-  if (!colour_out_ || colour == Colour::none || text.empty()) return std::string(text);
-  const std::string& mark = colour_mark();
-  return fmt::format("{}{}{}{}{}", mark, static_cast<int>(colour), text, mark, static_cast<int>(Colour::none));
+std::string Console::paint(std::string_view text, Color color) const {
+  if (!color_out_ || color == Color::none || text.empty()) return std::string(text);
+  const std::string& mark = color_mark();
+  return fmt::format("{}{}{}{}{}", mark, static_cast<int>(color), text, mark, static_cast<int>(Color::none));
 }
 
 void Console::finish() const {

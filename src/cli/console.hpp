@@ -14,13 +14,13 @@ namespace graft::cli {
 /// Keeps keys in the order in which they were written.
 using Json = nlohmann::ordered_json;
 
-enum class Colour : std::uint8_t { none, strong, faint, good, caution, bad };
+enum class Color : std::uint8_t { none, strong, faint, good, caution, bad };
 
 struct Cell {
   std::string text;
-  Colour colour = Colour::none;
+  Color color = Color::none;
   // NOLINTNEXTLINE(google-explicit-constructor): a row of a table is a list of texts
-  Cell(std::string t = {}, Colour c = Colour::none) : text(std::move(t)), colour(c) {}
+  Cell(std::string t = {}, Color c = Color::none) : text(std::move(t)), color(c) {}
   Cell(const char* t) : text(t) {}  // NOLINT(google-explicit-constructor)
 };
 
@@ -31,7 +31,7 @@ class Table {
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   void append(const Table& other) { rows_.insert(rows_.end(), other.rows_.begin(), other.rows_.end()); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  [[nodiscard]] std::string text(bool colour, std::size_t width) const;
+  [[nodiscard]] std::string text(bool color, std::size_t width) const;
 
  private:
   std::size_t indent_;
@@ -71,13 +71,13 @@ class Console {
   /// "error: ..." on standard error; further lines of the message are indented.
   void error(std::string_view message) const;
 
-  [[nodiscard]] std::string paint(std::string_view text, Colour colour) const;  ///< For standard output.
+  [[nodiscard]] std::string paint(std::string_view text, Color color) const;  ///< For standard output.
   /// Throws Error if standard output could not be written, a full disk for example.
   void finish() const;
 
  private:
-  bool colour_out_;
-  bool colour_error_;
+  bool color_out_;
+  bool color_error_;
   std::size_t width_;
 };
 

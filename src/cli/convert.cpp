@@ -201,9 +201,9 @@ void say_rewrites(const Console& console, const ConvertReport& report) {
     if (pass.rewrites == 0) continue;
     bool first = true;
     for (const Line& line : lines_of(report, pass, console.verbose)) {
-      table.add({{first ? pass.pass : "", Colour::strong},
+      table.add({{first ? pass.pass : "", Color::strong},
                  line.count == 1 ? line.text : fmt::format("{}, {} times", line.text, line.count)});
-      if (!line.proof.empty()) table.add({"", {"proof: " + line.proof, Colour::faint}});
+      if (!line.proof.empty()) table.add({"", {"proof: " + line.proof, Color::faint}});
       first = false;
     }
   }
@@ -228,7 +228,7 @@ void say_choices(const Console& console, const ConvertReport& report) {
   Table table;
   for (const auto& [choice, count] : groups) {
     const bool plugin = choice->kind == OperatorChoice::Kind::plugin;
-    table.add({{std::string(to_string(choice->kind)), plugin ? Colour::good : Colour::none},
+    table.add({{std::string(to_string(choice->kind)), plugin ? Color::good : Color::none},
                count == 1 ? (console.verbose ? choice->node : shortened(choice->node, widest))
                           : fmt::format("{} nodes ({})", count, choice->op),
                choice->reason});
@@ -241,27 +241,27 @@ void say_choices(const Console& console, const ConvertReport& report) {
 void say_explanation(const Console& console, const ConvertReport& report) {
   for (const PassSummary& pass : report.passes) {
     console.print();
-    console.print(fmt::format("{}  {}", console.paint(pass.pass, Colour::strong), pass.why));
+    console.print(fmt::format("{}  {}", console.paint(pass.pass, Color::strong), pass.why));
     Table table;
     for (const Rewrite& rewrite : report.rewrites) {
       if (rewrite.pass != pass.pass) continue;
-      table.add({{"done", Colour::good}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
-      table.add({"", {rewrite.reason, Colour::faint}});
-      if (!rewrite.proof.empty()) table.add({"", {"proof: " + rewrite.proof, Colour::faint}});
+      table.add({{"done", Color::good}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
+      table.add({"", {rewrite.reason, Color::faint}});
+      if (!rewrite.proof.empty()) table.add({"", {"proof: " + rewrite.proof, Color::faint}});
     }
     for (const Rewrite& rewrite : report.undone) {
       if (rewrite.pass != pass.pass) continue;
       table.add(
-          {{"not done", Colour::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
-      table.add({"", {rewrite.proof, Colour::faint}});
+          {{"not done", Color::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
+      table.add({"", {rewrite.proof, Color::faint}});
     }
     for (const NearMissNote& near : report.near_misses) {
       if (near.pass != pass.pass) continue;
-      table.add({{"nearly", Colour::faint},
+      table.add({{"nearly", Color::faint},
                  fmt::format("{} at {}, {} matched", near.pattern, near.node, count_text(near.matched_nodes, "node"))});
-      table.add({"", {near.reason, Colour::faint}});
+      table.add({"", {near.reason, Color::faint}});
     }
-    if (table.empty()) table.add({{"nothing to do", Colour::faint}});
+    if (table.empty()) table.add({{"nothing to do", Color::faint}});
     console.print(table);
   }
 }
@@ -276,11 +276,11 @@ void say_rules(const Console& console, const ConvertReport& report, bool explain
   if (report.rules.empty()) return;
   Table table;
   for (const RuleOutcome& rule : report.rules) {
-    const Colour colour = rule.failed() ? Colour::bad : rule.applied == 0 ? Colour::caution : Colour::good;
-    table.add({rule.place, {outcome_text(rule), colour}, rule.rule});
+    const Color color = rule.failed() ? Color::bad : rule.applied == 0 ? Color::caution : Color::good;
+    table.add({rule.place, {outcome_text(rule), color}, rule.rule});
     if (!explain) continue;
-    if (!rule.reason.empty()) table.add({"", "", {rule.reason, Colour::faint}});
-    for (const std::string& note : rule.notes) table.add({"", "", {note, Colour::faint}});
+    if (!rule.reason.empty()) table.add({"", "", {rule.reason, Color::faint}});
+    for (const std::string& note : rule.notes) table.add({"", "", {note, Color::faint}});
   }
   console.say();
   console.say("Rules");
@@ -315,14 +315,14 @@ std::string operators_text(const std::map<std::string, std::size_t>& operators) 
 /// What the reader of another format made of the file.
 void say_origin(const Console& console, const Origin& origin) {
   Table table;
-  table.add({{"read", Colour::faint}, operators_text(origin.operators)});
+  table.add({{"read", Color::faint}, operators_text(origin.operators)});
   std::map<std::string, std::map<std::string, std::size_t>> reasons;
   for (const Origin::LeftOut& entry : origin.left_out) reasons[entry.why][entry.op] += entry.count;
   for (const auto& [why, operators] : reasons) {
-    table.add({{"left out", Colour::faint}, fmt::format("{}: {}", operators_text(operators), why)});
+    table.add({{"left out", Color::faint}, fmt::format("{}: {}", operators_text(operators), why)});
   }
   if (origin.renamed != 0) {
-    table.add({{"renamed", Colour::faint},
+    table.add({{"renamed", Color::faint},
                fmt::format("{}: a layer that works in place gives its name to what comes out of it",
                            count_text(origin.renamed, "tensor"))});
   }
@@ -364,13 +364,13 @@ void say_nodes(const Console& console, const std::vector<NodeVerdict>& nodes, Ve
     constexpr std::size_t few = 4;
     const std::size_t more = names.size() - std::min(few, names.size());
     names.resize(names.size() - more);
-    table.add({{node.op, colour_of(verdict)},
+    table.add({{node.op, color_of(verdict)},
                fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
     table.add({"", node.reason});
-    table.add({"", {"what to do: " + node.advice, Colour::faint}});
+    table.add({"", {"what to do: " + node.advice, Color::faint}});
   }
   console.say();
-  console.say(console.paint(fmt::format("{} {}", count_text(nodes.size(), "node"), what), colour_of(verdict)));
+  console.say(console.paint(fmt::format("{} {}", count_text(nodes.size(), "node"), what), color_of(verdict)));
   console.say(table);
 }
 

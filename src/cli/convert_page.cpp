@@ -47,7 +47,7 @@ report::Table rules_of(const ConvertReport& done) {
 }  // namespace
 
 bool tidies_up(std::string_view pass) {
-  constexpr std::array<std::string_view, 8> passes = {"inline_functions",  "raise_opset",       "remove_dead",
+  constexpr std::array<std::string_view, 8> passes = {"inline_functions",  "upgrade_opset",     "remove_dead",
                                                       "fold_constants",    "remove_identities", "move_transposes",
                                                       "cancel_transposes", "remove_leftovers"};
   return std::find(passes.begin(), passes.end(), pass) != passes.end();

@@ -70,21 +70,21 @@ Finding plugin_library() {
   return finding;
 }
 
-Finding tensorrt(const nlohmann::json& flavour) {
-  const std::string name = flavour.value("flavour", "");
+Finding tensorrt(const nlohmann::json& flavor) {
+  const std::string name = flavor.value("flavor", "");
   Finding finding{.name = name == "rtx"    ? "TensorRT-RTX"
                           : name == "full" ? "TensorRT"
                                            : "TensorRT lean",
-                  .found = flavour.value("usable", false)};
-  finding.facts = flavour;
+                  .found = flavor.value("usable", false)};
+  finding.facts = flavor;
   if (!finding.found) {
-    finding.text = flavour.value("reason", "");
-    finding.remedy = flavour.value("install", "");
+    finding.text = flavor.value("reason", "");
+    finding.remedy = flavor.value("install", "");
     return finding;
   }
-  finding.text = flavour.value("version", "");
-  finding.text += flavour.value("builder", false) ? ", builds engines" : ", plugin registry only";
-  if (flavour.contains("targets") && !flavour["targets"].empty()) finding.text += " for " + joined(flavour["targets"]);
+  finding.text = flavor.value("version", "");
+  finding.text += flavor.value("builder", false) ? ", builds engines" : ", plugin registry only";
+  if (flavor.contains("targets") && !flavor["targets"].empty()) finding.text += " for " + joined(flavor["targets"]);
   return finding;
 }
 
@@ -120,11 +120,11 @@ std::vector<Finding> from_driver(const Console& console) {
   python.text = fmt::format("{}, {}", probe["python"].value("executable", ""), probe["python"].value("version", ""));
   findings.push_back(std::move(python));
   bool can_build = false;
-  for (const auto& flavour : probe["flavours"]) {
-    findings.push_back(tensorrt(flavour));
-    can_build = can_build || (findings.back().found && flavour.value("builder", false));
+  for (const auto& flavor : probe["flavors"]) {
+    findings.push_back(tensorrt(flavor));
+    can_build = can_build || (findings.back().found && flavor.value("builder", false));
   }
-  // Any one flavour that builds is enough; the first that could be installed is then what is missing.
+  // Any one flavor that builds is enough; the first that could be installed is then what is missing.
   if (!can_build) findings[1].needed = true;
   findings.push_back(gpu(probe["cuda"]));
   return findings;
@@ -141,10 +141,10 @@ Exit doctor(const Console& console) {
   for (const Finding& finding : findings) {
     const bool missing = !finding.found && finding.needed;
     complete = complete && !missing;
-    const Cell mark = finding.found ? Cell("ok", Colour::good)
-                      : missing     ? Cell("missing", Colour::bad)
-                                    : Cell("-", Colour::faint);
-    table.add({mark, {finding.name, Colour::strong}, {finding.text, finding.found ? Colour::none : Colour::faint}});
+    const Cell mark = finding.found ? Cell("ok", Color::good)
+                      : missing     ? Cell("missing", Color::bad)
+                                    : Cell("-", Color::faint);
+    table.add({mark, {finding.name, Color::strong}, {finding.text, finding.found ? Color::none : Color::faint}});
     if (missing) remedies.add({finding.name, finding.remedy});
     listed.push_back({{"name", finding.name},
                       {"found", finding.found},

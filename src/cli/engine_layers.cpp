@@ -56,9 +56,8 @@ bool is_dequantized(const Value* value) {
 /// Of what a node multiplies, how much it reads in int8 that is no constant; 0 where anything else is f32.
 std::size_t count_int8_inputs(const Node& node) {
   if (!is_matrix_node(node) || !is_dequantized(node.input(0)) || !is_dequantized(node.input(1))) return 0;
-  const auto is_calculated = [](const Value* value) { return !value->producer->input(0)->constant().has_value(); };
-  return static_cast<std::size_t>(is_calculated(node.input(0))) +
-         static_cast<std::size_t>(is_calculated(node.input(1)));
+  const auto is_computed = [](const Value* value) { return !value->producer->input(0)->constant().has_value(); };
+  return static_cast<std::size_t>(is_computed(node.input(0))) + static_cast<std::size_t>(is_computed(node.input(1)));
 }
 
 std::vector<EngineTensor> read_tensors(const nlohmann::json& layer, const char* side) {
@@ -160,9 +159,9 @@ void print_layers(const Console& console, const EngineLayers& engine) {
   Table table;
   for (const EngineLayer& layer : engine.layers) {
     const std::string nodes = fmt::format("{}", fmt::join(layer.nodes, ", "));
-    table.add({{layer.kind, layer.is_matrix ? Colour::strong : Colour::none},
+    table.add({{layer.kind, layer.is_matrix ? Color::strong : Color::none},
                fmt::format("{} -> {}", types_of(layer.inputs), types_of(layer.outputs)),
-               nodes.empty() ? Cell(layer.name, Colour::faint) : Cell(nodes)});
+               nodes.empty() ? Cell(layer.name, Color::faint) : Cell(nodes)});
   }
   console.print();
   console.print("Layers of the engine: types of what they read and write, and the model's nodes in them");

@@ -132,8 +132,8 @@ void check_libraries(const std::vector<std::string>& libraries) {
 }
 
 std::string tensorrt_text(const nlohmann::json& identity) {
-  const std::string flavour = identity.value("flavour", "");
-  const char* name = flavour == "rtx" ? "TensorRT-RTX" : flavour == "lean" ? "TensorRT lean runtime" : "TensorRT";
+  const std::string flavor = identity.value("flavor", "");
+  const char* name = flavor == "rtx" ? "TensorRT-RTX" : flavor == "lean" ? "TensorRT lean runtime" : "TensorRT";
   return fmt::format("{} {}", name, identity.value("version", ""));
 }
 

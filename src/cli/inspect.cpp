@@ -31,7 +31,7 @@ namespace {
 
 struct Arguments {
   ModelArguments model;
-  TruthOptions truth;
+  ProbeOptions truth;
   std::string report;
   bool all = false;      ///< Every node is printed.
   bool convert = false;  ///< What `graft convert` makes of the model is inspected.
@@ -140,9 +140,9 @@ void print_counts(const Console& console, const std::vector<NodeVerdict>& nodes)
       return node.verdict == verdict && !is_mere_constant(node);
     });
     if (count == 0 && (is_by_tensorrt(verdict) || is_open(verdict))) continue;
-    table.add({{std::string(name_of(verdict)), count == 0 ? Colour::faint : colour_of(verdict)},
-               {fmt::format("{:>5}", count), count == 0 ? Colour::faint : Colour::strong},
-               {std::string(meaning_of(verdict)), Colour::faint}});
+    table.add({{std::string(name_of(verdict)), count == 0 ? Color::faint : color_of(verdict)},
+               {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
+               {std::string(meaning_of(verdict)), Color::faint}});
   }
   console.print(table);
 }
@@ -221,15 +221,15 @@ std::string beginning_of(const std::string& text) {
 void print_group(const Console& console, const Group& group, bool whole) {
   const NodeVerdict& judged = group.first();
   Table table;
-  const Cell verdict(std::string(name_of(judged.verdict)), colour_of(judged.verdict));
-  table.add({verdict, {operators_text(group) + "  " + names_text(group), Colour::strong}});
+  const Cell verdict(std::string(name_of(judged.verdict)), color_of(judged.verdict));
+  table.add({verdict, {operators_text(group) + "  " + names_text(group), Color::strong}});
   std::string reason = whole ? judged.reason : beginning_of(judged.reason);
   if (const std::size_t reasons = count_reasons(group); reasons > 1) {
     reason = fmt::format("the first: {} ({} other reasons: --all)", reason, reasons - 1);
   }
   table.add({"", reason});
   if (is_problem(judged) && !judged.advice.empty()) {
-    table.add({"", {"what to do: " + judged.advice, Colour::faint}});
+    table.add({"", {"what to do: " + judged.advice, Color::faint}});
   }
   console.print();
   console.print(table);
@@ -248,7 +248,7 @@ void print_nodes(const Console& console, const std::vector<NodeVerdict>& nodes, 
       problems.push_back(std::move(group));
     } else if (group.first().reason.empty()) {
       plain.add({std::string(name_of(group.first().verdict)),
-                 {all ? group.first().op + "  " + group.first().node : operators_text(group), Colour::faint}});
+                 {all ? group.first().op + "  " + group.first().node : operators_text(group), Color::faint}});
     } else {
       others.push_back(std::move(group));
     }
@@ -326,7 +326,7 @@ Exit inspect(const Console& console, const Arguments& options) {
   warn_of_missing_ranks(console, model);
   const Prospect prospect = options.convert ? Prospect() : prospect_of(console, model);
   std::vector<NodeVerdict> nodes = judge_nodes(model, prospect.forecast);
-  TruthAnswer truth;
+  ProbeAnswer truth;
   if (options.truth.level != "rule") {
     truth = ask_tensorrt(console, model, options.truth, nodes);
     if (!prospect.forecast.becomes.empty()) truth.lines.push_back(advice_to_convert(model, prospect));
@@ -349,7 +349,7 @@ Exit inspect(const Console& console, const Arguments& options) {
                       {"as", node.as}});
   }
   const std::string was = origin_text(origin);
-  console.print(fmt::format("{}: {}opset {}, {}", console.paint(arguments.model, Colour::strong),
+  console.print(fmt::format("{}: {}opset {}, {}", console.paint(arguments.model, Color::strong),
                             was.empty() ? "" : was + "; as ONNX: ", model.graph().opset(), nodes_text(nodes)));
   console.print(table_of_ends(model));
   console.print();
@@ -391,7 +391,7 @@ void add_inspect(Program& program) {
                     "inspect what `graft convert` makes of the model, in memory, with nothing proven");
   command->add_flag("--all", arguments->all, "every node, and not the problems and the rest by count");
   add_truth_options(*command, arguments->truth);
-  add_report_option(*command, arguments->report, "the network, coloured by verdict, and every node with the reason");
+  add_report_option(*command, arguments->report, "the network, colored by verdict, and every node with the reason");
 }
 
 }  // namespace graft::cli

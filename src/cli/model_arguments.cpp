@@ -16,7 +16,7 @@
 namespace graft::cli {
 namespace {
 
-/// Sizes that nobody knows have names for Graft's own use, also within a calculation.
+/// Sizes that nobody knows have names for Graft's own use, also within a computation.
 std::string known_size_text(const Dim& dim) {
   std::string text = dim.to_string();
   return text.find('?') == std::string::npos ? text : "?";
@@ -64,8 +64,9 @@ void add_model_files(CLI::App& command, ModelArguments& arguments) {
 
 void add_input_shapes(CLI::App& command, ModelArguments& arguments) {
   command
-      .add_option("--input", arguments.shapes,
-                  "shape of an input, in place of the file's, NAME:1x3x224x224 with ? for an open size; once for each")
+      .add_option(
+          "--input", arguments.shapes,
+          "shape of an input, in place of the file's, NAME:1x3x224x224 with ? for an dynamic dimension; once for each")
       ->type_name("SHAPE");
 }
 
@@ -124,7 +125,7 @@ Table table_of_ends(const Model& model) {
   Table table;
   const auto add = [&](const char* side, const auto& values) {
     for (const Value* value : values) {
-      table.add({{side, Colour::faint}, {value->name, Colour::strong}, type_text(*value), sizes_text(*value)});
+      table.add({{side, Color::faint}, {value->name, Color::strong}, type_text(*value), sizes_text(*value)});
     }
   };
   add("input", model.graph().inputs());
@@ -171,10 +172,10 @@ std::string origin_text(const Origin& origin) {
 
 std::string written_text(const Console& console, const std::string& file,
                          const std::optional<std::filesystem::path>& data_file) {
-  std::string text = console.paint(file, Colour::strong);
+  std::string text = console.paint(file, Color::strong);
   if (data_file) {
     text += fmt::format(" and {}, which has its weights and has to stay beside it",
-                        console.paint(data_file->string(), Colour::strong));
+                        console.paint(data_file->string(), Color::strong));
   }
   return text;
 }

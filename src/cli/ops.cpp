@@ -157,11 +157,11 @@ Json to_json(const OperatorType& type) {
 void print_list(const Console& console) {
   Table table;
   for (const OperatorType* type : operators()) {
-    table.add({{std::string(type->name), Colour::strong}, std::string(type->doc)});
+    table.add({{std::string(type->name), Color::strong}, std::string(type->doc)});
     std::string names;
     for (const DropIn& drop_in : type->drop_ins) names += (names.empty() ? "" : ", ") + drop_in_text(drop_in);
-    if (!names.empty()) table.add({"", {"stands in for " + names, Colour::faint}});
-    if (const OperatorLibrary* library = library_of(*type)) table.add({"", {"from " + library->file, Colour::faint}});
+    if (!names.empty()) table.add({"", {"stands in for " + names, Color::faint}});
+    if (const OperatorLibrary* library = library_of(*type)) table.add({"", {"from " + library->file, Color::faint}});
   }
   console.print(table);
   console.print();
@@ -169,7 +169,7 @@ void print_list(const Console& console) {
 }
 
 void print_one(const Console& console, const OperatorType& type) {
-  console.print(fmt::format("{} {}", console.paint(type.name, Colour::strong), type.version));
+  console.print(fmt::format("{} {}", console.paint(type.name, Color::strong), type.version));
   Table facts;
   facts.add({std::string(type.doc)});
   console.print(facts);
@@ -185,7 +185,7 @@ void print_one(const Console& console, const OperatorType& type) {
     ports.add({port.is_output     ? "output"
                : port.is_optional ? "optional input"
                                   : "input",
-               {std::string(port.name), Colour::strong},
+               {std::string(port.name), Color::strong},
                std::string(port.shape),
                std::string(port.doc)});
   }
@@ -193,7 +193,7 @@ void print_one(const Console& console, const OperatorType& type) {
   Table attributes;
   for (const AttributeInfo& info : type.attributes) {
     const std::string allowed = allowed_text(info);
-    attributes.add({{std::string(info.name), Colour::strong},
+    attributes.add({{std::string(info.name), Color::strong},
                     std::string(to_string(info.type)),
                     info.required ? "required" : to_string(info.default_value),
                     std::string(info.doc) + (allowed.empty() ? "" : fmt::format(" ({})", allowed))});
@@ -213,7 +213,7 @@ void print_one(const Console& console, const OperatorType& type) {
         fields += fmt::format(" = {}", field.attribute);
       }
     }
-    drop_ins.add({{drop_in_text(drop_in), Colour::strong}, fields, std::string(drop_in.doc)});
+    drop_ins.add({{drop_in_text(drop_in), Color::strong}, fields, std::string(drop_in.doc)});
   }
   section("Stands in for", drop_ins);
   Table why;
@@ -246,7 +246,7 @@ Exit print_caffe_layers(const Console& console) {
   Table table;
   Json list = Json::array();
   for (const CaffeLayer& layer : caffe_layers()) {
-    table.add({{std::string(layer.type), Colour::strong}, std::string(layer.doc)});
+    table.add({{std::string(layer.type), Color::strong}, std::string(layer.doc)});
     Json fields = Json::array();
     for (const CaffeField& field : layer.fields) {
       fields.push_back({{"name", field.name}, {"default_text", field.default_text}});
@@ -266,7 +266,7 @@ Exit print_tensorflow_operators(const Console& console) {
   Table table;
   Json list = Json::array();
   for (const TensorFlowOperator& op : tensorflow_operators()) {
-    table.add({{std::string(op.name), Colour::strong}, std::string(op.limits.empty() ? op.group : op.limits)});
+    table.add({{std::string(op.name), Color::strong}, std::string(op.limits.empty() ? op.group : op.limits)});
     list.push_back({{"name", op.name}, {"group", op.group}, {"limits", op.limits}});
   }
   console.print(table);

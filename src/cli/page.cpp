@@ -34,7 +34,7 @@ void write_report(const Console& console, const report::Report& report, const st
     const DeferInterrupts defer;
     report::write(report, page);
   }
-  console.say(fmt::format("wrote {}", console.paint(page, Colour::strong)));
+  console.say(fmt::format("wrote {}", console.paint(page, Color::strong)));
 }
 
 report::Report new_report(std::string command, std::string title) {
@@ -52,7 +52,7 @@ report::Report new_model_report(std::string command, const std::string& file) {
 }
 
 void add_ends(report::Report& report, const Model& model) {
-  // Sizes that a network calculates from its input's are long sums.
+  // Sizes that a network computes from its input's are long sums.
   constexpr std::size_t longest = 70;
   const auto text_of = [](const Value& value) {
     const std::string type = type_text(value);

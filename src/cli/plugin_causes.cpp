@@ -162,12 +162,12 @@ std::optional<PluginCause> attribute_of_wrong_type(const Node& node) {
 std::string_view family_of_field(std::string_view type) {
   if (type == "char") return "text";
   if (type == "dims" || type == "unknown") return "";
-  return contains(type, "float") || type == "bf16" ? "number" : "whole number";
+  return contains(type, "float") || type == "bf16" ? "number" : "integer";
 }
 
 std::string_view family_of_attribute(std::string_view kind) {
   if (kind == "string" || kind == "strings") return "text";
-  if (kind == "int" || kind == "ints") return "whole number";
+  if (kind == "int" || kind == "ints") return "integer";
   return kind == "float" || kind == "floats" ? "number" : "";
 }
 
@@ -185,7 +185,7 @@ struct FieldReport {
 std::string type_hint_for(std::string_view wanted) {
   if (wanted == "text") return "write the attribute as a text: '2', and not 2";
   if (wanted == "number") return "write the attribute as a float: 2.0, and not 2 or '2.0'";
-  return "write the attribute as a whole number, an int or ints: 2, and not 2.0 or '2'";
+  return "write the attribute as an integer, an int or ints: 2, and not 2.0 or '2'";
 }
 
 FieldReport compare_fields(const Node& node, const json& creator) {

@@ -161,8 +161,8 @@ Exit report_checks(const Console& console, const Json& tensorrt, const Json& lib
       ++creators;
       non_conforming += tally.failed != 0 ? 1 : 0;
       not_checked += tally.not_checked;
-      table.add({tally.failed != 0 ? Cell("fails", Colour::bad) : Cell("conforms", Colour::good),
-                 {creator.value("name", ""), Colour::strong},
+      table.add({tally.failed != 0 ? Cell("fails", Color::bad) : Cell("conforms", Color::good),
+                 {creator.value("name", ""), Color::strong},
                  creator.value("version", ""),
                  fmt::format("{} passed, {} failed, {} not made", count_text(tally.passed, "check"), tally.failed,
                              tally.not_checked)});
@@ -171,10 +171,10 @@ Exit report_checks(const Console& console, const Json& tensorrt, const Json& lib
         const bool is_failed = outcome == "failed";
         if (!is_failed && (outcome == "passed" || !console.verbose)) continue;
         table.add({"",
-                   {check.value("check", ""), Colour::faint},
+                   {check.value("check", ""), Color::faint},
                    "",
                    {fmt::format("{}{}", is_failed ? "" : "not checked: ", check.value("detail", "")),
-                    is_failed ? Colour::bad : Colour::faint}});
+                    is_failed ? Color::bad : Color::faint}});
       }
     }
   }
@@ -198,9 +198,9 @@ Exit plugins(const Console& console, const Arguments& arguments) {
   const Json answer = ask_engine_driver(console, question);
   if (arguments.check) {
     Json libraries = answer["plugin_libraries"];
-    const std::string flavour = answer["tensorrt"].value("flavour", "");
+    const std::string flavor = answer["tensorrt"].value("flavor", "");
     // The lean runtime builds nothing.
-    if (flavour != "lean") check_engines(console, arguments, flavour, libraries);
+    if (flavor != "lean") check_engines(console, arguments, flavor, libraries);
     return report_checks(console, answer["tensorrt"], libraries);
   }
   std::size_t count = 0;
@@ -208,9 +208,9 @@ Exit plugins(const Console& console, const Arguments& arguments) {
   for (const auto& library : answer["plugin_libraries"]) {
     for (const auto& creator : library["creators"]) {
       const std::string space = creator.value("namespace", "");
-      table.add({{creator.value("name", ""), Colour::strong},
+      table.add({{creator.value("name", ""), Color::strong},
                  creator.value("version", ""),
-                 {space.empty() ? "-" : space, Colour::faint},
+                 {space.empty() ? "-" : space, Color::faint},
                  creator.value("generation", ""),
                  fields_text(creator)});
       ++count;

@@ -62,7 +62,7 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
                          "how images are prepared: YAML with resize, crop, mean, scale ..."),
       "FILE");
   add(command.add_option("--samples", arguments.samples, "calibrate with so many samples at most"), "NUMBER")
-      ->check(at_least(1, "a whole number from 1"));
+      ->check(at_least(1, "an integer from 1"));
   arguments.method_option =
       add(command.add_option("--method", arguments.method, "percentile (as without it), entropy, minmax or mse"),
           "METHOD")
@@ -79,13 +79,13 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
       "FILE");
   add(command.add_option(
           "--improve", arguments.improve,
-          "what is done so that less is lost: equalize (ranges of neighbouring layers), smooth (inputs of "
+          "what is done so that less is lost: equalize (ranges of neighboring layers), smooth (inputs of "
           "layers), round (weights up or down), bias (what rounding adds on average); several with commas"),
       "LIST")
       ->delimiter(',')
       ->check(CLI::IsMember({"equalize", "smooth", "round", "bias"}));
   add(command.add_option("--rest", arguments.rest,
-                         "what the nodes that do not become int8 calculate in: f32 (as without "
+                         "what the nodes that do not become int8 compute in: f32 (as without "
                          "it), f16 or bf16, where that breaks nothing"),
       "TYPE")
       ->check(CLI::IsMember({"f32", "f16", "fp16", "bf16"}));
@@ -101,15 +101,15 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
           "NUMBER")
           ->check(at_least(0, "a number from 0"));
   add(command.add_option("--judged", arguments.judged, "compare outputs for so many samples at most (64)"), "NUMBER")
-      ->check(at_least(1, "a whole number from 1"));
+      ->check(at_least(1, "an integer from 1"));
 }
 
-/// What a quantised model says, as TensorRT 7 to 10 read it.
+/// What a quantized model says, as TensorRT 7 to 10 read it.
 Exit extract_cache(const Console& console, const QuantizeArguments& arguments) {
   check_is_onnx(arguments.model);
   const CalibrationCache cache = cache_of(read_model(arguments.model));
   write_calibration_cache(arguments.write_cache, cache);
-  console.say(fmt::format("wrote {}: {}", console.paint(arguments.write_cache, Colour::strong),
+  console.say(fmt::format("wrote {}: {}", console.paint(arguments.write_cache, Color::strong),
                           count_text(cache.entries.size(), "scale")));
   console.result({{"schema", "graft.quantize"},
                   {"version", 1},
@@ -186,7 +186,7 @@ void add_quantize(Program& program) {
                    "a folder of images or of such files; the first axis counts samples")
       ->type_name("TENSOR");
   arguments->of_types.push_back(
-      command->add_option("--input", arguments->inputs, "shape of a made-up input, NAME:1x3x224x224; once for each")
+      command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; once for each")
           ->type_name("SHAPE"));
   command
       ->add_option("--keep", arguments->keep,
@@ -205,7 +205,7 @@ void add_quantize(Program& program) {
           ->check(at_least(0, "a number from 0"));
   add_int8_options(*command, *arguments);
   program.add_operators_option(*command);
-  add_report_option(*command, arguments->report, "the typed network, coloured by the types of its nodes");
+  add_report_option(*command, arguments->report, "the typed network, colored by the types of its nodes");
   command->add_flag("--explain", arguments->explain, "the type of every node, and why");
 }
 

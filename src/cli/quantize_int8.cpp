@@ -51,7 +51,7 @@ CalibrationData open_data(const Console& console, const QuantizeArguments& argum
 void check_data(const QuantizeArguments& arguments) {
   if (arguments.data.empty() && arguments.cache.empty()) {
     throw Error(
-        "--data: int8 needs ranges, and made-up inputs have others than real ones\n"
+        "--data: int8 needs ranges, and synthetic inputs have others than real ones\n"
         "Give inputs as the network will see them, a hundred or more, or a calibration cache with --cache");
   }
   const auto given = [](const CLI::Option* option) { return option->count() != 0; };
@@ -82,9 +82,9 @@ void say_nodes(const Console& console, const ChosenInt8& chosen, bool explain) {
   for (const Int8Node& node : chosen.plan.nodes) {
     const bool is_kept = node.kind == Int8Kind::kept;
     if (!is_kept && !explain) continue;
-    table.add({{type_name(chosen, node), is_kept && !node.by_form ? Colour::caution : Colour::none},
+    table.add({{type_name(chosen, node), is_kept && !node.by_form ? Color::caution : Color::none},
                shortened(node.node, widest),
-               {explanation(node), is_kept ? Colour::none : Colour::faint}});
+               {explanation(node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;
   console.say();
@@ -103,7 +103,7 @@ void say_tensors(const Console& console, const ChosenInt8& chosen) {
       if (tensor.snr_db) found += fmt::format(", {:.1f} dB after rounding", *tensor.snr_db);
       if (tensor.saturated > 0) found += fmt::format(", {:.2g} % saturate", whole * tensor.saturated);
     }
-    table.add({shortened(tensor.name, widest), fmt::format("±{:.4g}", tensor.threshold), {found, Colour::faint}});
+    table.add({shortened(tensor.name, widest), fmt::format("±{:.4g}", tensor.threshold), {found, Color::faint}});
   }
   console.say();
   console.say("Tensors in int8, and what becomes 127 steps");
@@ -116,8 +116,8 @@ void say_outputs(const Console& console, const ChosenInt8& chosen) {
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
     const std::string is = quality_text(chosen.outputs[i]);
     const std::string was = quality_text(chosen.plain[i]);
-    table.add({{chosen.outputs[i].name, Colour::strong}, is});
-    if (is != was) table.add({"", {fmt::format("nothing kept: {}", was), Colour::faint}});
+    table.add({{chosen.outputs[i].name, Color::strong}, is});
+    if (is != was) table.add({"", {fmt::format("nothing kept: {}", was), Color::faint}});
   }
   console.say();
   console.say(fmt::format("Outputs, against the f32 network on the CPU, for {}",
@@ -243,7 +243,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
 
   const std::uint64_t before = bytes_of_weights(model);
   const std::uint64_t after = bytes_of_weights(chosen.placed.model);
-  const std::size_t in_int8 = count_of(chosen.plan, Int8Kind::calculates) + count_of(chosen.plan, Int8Kind::moves);
+  const std::size_t in_int8 = count_of(chosen.plan, Int8Kind::computes) + count_of(chosen.plan, Int8Kind::moves);
   const std::string summary =
       fmt::format("{} in int8, {} fused with them, {} in {}, {} rounded, {} of weights ({} before)",
                   count_text(in_int8, "node"), count_of(chosen.plan, Int8Kind::follows),

@@ -42,7 +42,7 @@ bool is_in_the_rest(const ChosenInt8& chosen, const Int8Node& node) {
 const char* kind_of(const ChosenInt8& chosen, const Int8Node& node) {
   if (is_in_the_rest(chosen, node)) return rest_kind;
   switch (node.kind) {
-    case Int8Kind::calculates: return int8_kind;
+    case Int8Kind::computes: return int8_kind;
     case Int8Kind::moves: return moves_kind;
     case Int8Kind::follows: return fused_kind;
     case Int8Kind::kept: return node.by_form ? form_kind : kept_kind;
@@ -54,7 +54,7 @@ const char* kind_of(const ChosenInt8& chosen, const Int8Node& node) {
 void add_kinds(report::Report& page, const ChosenInt8& chosen) {
   using report::Tone;
   page.kinds = {
-      {.key = int8_kind, .mark = "✓", .title = "int8", .meaning = "calculates from int8", .tone = Tone::green},
+      {.key = int8_kind, .mark = "✓", .title = "int8", .meaning = "computes from int8", .tone = Tone::green},
       {.key = fused_kind,
        .mark = "+",
        .title = "fused",
@@ -68,7 +68,7 @@ void add_kinds(report::Report& page, const ChosenInt8& chosen) {
       {.key = rounding_kind,
        .mark = "⇄",
        .title = "Q/DQ",
-       .meaning = "to int8 and back: TensorRT makes it part of its neighbours",
+       .meaning = "to int8 and back: TensorRT makes it part of its neighbors",
        .tone = Tone::violet},
       {.key = cast_kind,
        .mark = "⇆",
@@ -104,7 +104,7 @@ class Written {
     return page_.graphs[place.graph].nodes[place.node];
   }
 
-  /// Who calculates the tensor. What gives another type has DequantizeLinear or a cast behind it, that gives the name.
+  /// Who computes the tensor. What gives another type has DequantizeLinear or a cast behind it, that gives the name.
   [[nodiscard]] std::optional<report::Place> maker_of(const std::string& tensor) const {
     std::optional<report::Place> cast;
     for (const char* ending : {"/int8", "/f16", "/bf16", ""}) {
@@ -140,7 +140,7 @@ AloneByKey alone_by_key(const ChosenInt8& chosen) {
   return alone;
 }
 
-void colour_nodes(const Written& written, const ChosenInt8& chosen, const AloneByKey& alone) {
+void color_nodes(const Written& written, const ChosenInt8& chosen, const AloneByKey& alone) {
   for (const Int8Node& planned : chosen.plan.nodes) {
     const auto place = written.maker_of(planned.key);
     if (!place) continue;
@@ -492,7 +492,7 @@ void add_facts(report::Report& page, const ChosenInt8& chosen, const Int8Options
   const auto add_improvement = [&](const char* what, std::size_t count, const char* noun) {
     if (count != 0) page.summary.push_back({what, count_text(count, noun)});
   };
-  add_improvement("equalised", chosen.equalized.size(), "pair");
+  add_improvement("equalized", chosen.equalized.size(), "pair");
   const auto done = [](const auto& improved) {
     const auto count =
         std::count_if(improved.begin(), improved.end(), [](const auto& each) { return each.why_not.empty(); });
@@ -512,13 +512,13 @@ std::string type_name(const ChosenInt8& chosen, const Int8Node& node) {
 
 std::string explanation(const Int8Node& node) {
   switch (node.kind) {
-    case Int8Kind::calculates: return node.reason.empty() ? "calculates from int8" : node.reason;
+    case Int8Kind::computes: return node.reason.empty() ? "computes from int8" : node.reason;
     case Int8Kind::moves: return "gives int8 on";
     case Int8Kind::follows:
       return "between the sums of the int8 node before it and their rounding" +
              (node.reason.empty() ? "" : "; " + node.reason);
     case Int8Kind::kept: return node.reason;
-    case Int8Kind::none: return "it calculates nothing in f32";
+    case Int8Kind::none: return "it computes nothing in f32";
   }
   return "";
 }
@@ -534,7 +534,7 @@ void add_int8(report::Report& page, const ChosenInt8& chosen, const Int8Options&
     }
   }
   const AloneByKey alone = alone_by_key(chosen);
-  colour_nodes(written, chosen, alone);
+  color_nodes(written, chosen, alone);
   report::Table tensors = add_tensors(page, written, chosen.tensors);
   if (!chosen.outputs.empty()) page.sections.emplace_back(table_of_outputs(chosen));
   if (chosen.trials.size() > 1) {

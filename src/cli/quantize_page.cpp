@@ -36,7 +36,7 @@ void add_kinds(report::Report& page, Precision precision) {
     page.kinds.push_back(
         {.key = key, .mark = mark, .title = std::move(title), .meaning = std::move(meaning), .tone = tone});
   };
-  add(narrow_kind, "✓", type, "calculates in " + type, report::Tone::green);
+  add(narrow_kind, "✓", type, "computes in " + type, report::Tone::green);
   add(left_kind, "=", "f32", "has no other form, was asked for, or all around it is f32", report::Tone::blue);
   add(kept_kind, "!", "kept in f32", "would break or lose in " + type, report::Tone::amber);
   add(cast_kind, "⇄", "cast", "from one type to the other", report::Tone::violet);
@@ -70,7 +70,7 @@ std::string explanation(const ChosenNode& node) {
   switch (node.node.type) {
     case NodeType::kept: return node.node.reason;
     case NodeType::follows: return "all around it is f32";
-    case NodeType::none: return "it calculates nothing in f32";
+    case NodeType::none: return "it computes nothing in f32";
     case NodeType::narrow: break;
   }
   if (!node.has_figures) return "it reads what is there, and gives no f32";

@@ -1,4 +1,4 @@
-// The page of `graft quantize --report`: the typed network, coloured by the types of its nodes and why they have them.
+// The page of `graft quantize --report`: the typed network, colored by the types of its nodes and why they have them.
 #pragma once
 
 #include "quant/choose_types.hpp"

@@ -55,9 +55,9 @@ void say_nodes(const Console& console, const ChosenTypes& chosen, Precision prec
     const bool is_kept = node.node.type == NodeType::kept;
     if (!is_kept && !explain) continue;
     const bool by_numbers = is_kept && node.why != WhyKept::form && node.why != WhyKept::asked;
-    table.add({{type_name(node, precision), by_numbers ? Colour::caution : Colour::none},
+    table.add({{type_name(node, precision), by_numbers ? Color::caution : Color::none},
                shortened(node.node.node, widest),
-               {explanation(node), is_kept ? Colour::none : Colour::faint}});
+               {explanation(node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;
   console.say();
@@ -70,8 +70,8 @@ void say_outputs(const Console& console, const ChosenTypes& chosen, Precision pr
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
     const std::string is = quality_text(chosen.outputs[i]);
     const std::string was = quality_text(chosen.plain[i]);
-    table.add({{chosen.outputs[i].name, Colour::strong}, is});
-    if (is != was) table.add({"", {fmt::format("all in {}: {}", to_string(precision), was), Colour::faint}});
+    table.add({{chosen.outputs[i].name, Color::strong}, is});
+    if (is != was) table.add({"", {fmt::format("all in {}: {}", to_string(precision), was), Color::faint}});
   }
   console.say();
   console.say(fmt::format("Outputs, against the f32 network on the CPU{}",
@@ -86,7 +86,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   const Precision precision = precision_of(arguments.precision);
   ChooseOptions options;
   options.precision = precision;
-  options.typed_ends = arguments.typed_io;
+  options.typed_io = arguments.typed_io;
   options.keep = arguments.keep;
   options.only = arguments.only;
   options.shapes = parse_shapes("--input", arguments.inputs, false);
@@ -97,7 +97,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
     warn_of_nan(console, "--data", data);
   }
   if (!arguments.data.empty() && !arguments.inputs.empty()) {
-    throw Error("--input: it gives made-up inputs a shape, and there are none with --data\nGive one of the two");
+    throw Error("--input: it gives synthetic inputs a shape, and there are none with --data\nGive one of the two");
   }
   check_output(arguments);
   check_report(arguments.report);
@@ -134,7 +134,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   for (const std::string& note : chosen.notes) console.say("note: " + note);
   say_outputs(console, chosen, precision);
   if (arguments.data.empty()) {
-    console.say(fmt::format("decided by made-up inputs ({}); real ones may reach further: --data",
+    console.say(fmt::format("decided by synthetic inputs ({}); real ones may reach further: --data",
                             fmt::join(chosen.inputs, ", ")));
   }
   if (!chosen.met) {
@@ -147,7 +147,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
     report::Report page = new_model_report("quantize", arguments.model);
     page.summary.push_back({"written", fmt::format("{}, {}", arguments.output, summary)});
     for (const std::string& input : chosen.inputs) {
-      page.summary.push_back({arguments.data.empty() ? "made-up input" : "input", input});
+      page.summary.push_back({arguments.data.empty() ? "synthetic input" : "input", input});
     }
     page.summary.push_back({"decided by", count_text(chosen.runs, "run")});
     add_types(page, chosen, precision);

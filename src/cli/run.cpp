@@ -52,7 +52,7 @@ Exit run(const Console& console, const Arguments& arguments) {
     listed.push_back({{"name", name}, {"type", to_string(tensor.type)}, {"shape", tensor.dims}});
   }
   console.say(
-      fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Colour::strong), seconds * 1000));
+      fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Color::strong), seconds * 1000));
   console.say(table);
   console.result({{"model", arguments.model.model},
                   {"output", arguments.output},
@@ -84,7 +84,7 @@ void add_run(Program& program) {
   program.add_operators_option(*command);
   command
       ->add_option("--kernels", arguments->kernels,
-                   "how Graft's operators are calculated: functions (as standard operators) or own (their own CPU "
+                   "how Graft's operators are computed: functions (as standard operators) or own (their own CPU "
                    "kernels) (functions)")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"functions", "own"}));

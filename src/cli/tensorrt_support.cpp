@@ -231,7 +231,7 @@ struct Advice {
 
 constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
 constexpr std::string_view use_qdq =
-    "int8 is QuantizeLinear and DequantizeLinear round float operators in TensorRT: quantise the float model in that "
+    "int8 is QuantizeLinear and DequantizeLinear round float operators in TensorRT: quantize the float model in that "
     "form (QDQ)";
 constexpr std::string_view no_sequences = "export the network with tensors in the place of sequences and optionals";
 constexpr std::string_view no_texts =
@@ -419,7 +419,7 @@ std::optional<std::string> refused_form(const Node& node) {
     return "a vector times more than one matrix";
   }
   if (type == "LayerNormalization" && (has_output(node, 1) || has_output(node, 2))) {
-    return "its outputs Mean or InvStdDev are used; TensorRT gives the normalised tensor only";
+    return "its outputs Mean or InvStdDev are used; TensorRT gives the normalized tensor only";
   }
   if (type == "BatchNormalization" && node.int_or("training_mode", 0) != 0) {
     return "training_mode = 1; TensorRT has it for inference only";
@@ -506,7 +506,7 @@ std::optional<RefusalHint> hint_on_refusal(const Node& node) {
   return RefusalHint{
       .reason = fmt::format("its K is not a constant: '{}' comes from {}", k->name, maker),
       .advice =
-          "make K a constant; or calculate it from sizes alone (Shape, Gather); or let it be an input of the "
+          "make K a constant; or compute it from sizes alone (Shape, Gather); or let it be an input of the "
           "network, whose values --shapes NAME=1..4..8 tells"};
 }
 

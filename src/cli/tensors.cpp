@@ -103,7 +103,7 @@ void warn_of_nan(const Console& console, const std::string& option, const Tensor
   for (const auto& [name, tensor] : tensors) {
     const TensorRange range = range_of(tensor);
     if (range.nan == 0) continue;
-    console.warn(fmt::format("{}: {} of {} elements of input '{}' are NaN, and so is what is calculated from them",
+    console.warn(fmt::format("{}: {} of {} elements of input '{}' are NaN, and so is what is computed from them",
                              option, range.nan, range.count, name));
   }
 }

@@ -18,7 +18,7 @@ namespace graft::cli {
 /// The files of such texts, or whatever else stands there.
 [[nodiscard]] std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& texts);
 
-/// Warns of each input of an option that has NaN, with their number: what is calculated from NaN shows little else.
+/// Warns of each input of an option that has NaN, with their number: what is computed from NaN shows little else.
 void warn_of_nan(const Console& console, const std::string& option, const TensorMap& tensors);
 
 /// The shape of each.

@@ -61,8 +61,8 @@ class Trials {
   [[nodiscard]] bool is_spent() const;
   /// These throw BudgetSpent; the first trial is always made.
   [[nodiscard]] Trial parse(const Model& model);
-  /// `shapes` are NAME=MIN..OPT..MAX of the inputs with open sizes. Throws Error where one is missing. It may take
-  /// `share` of the seconds that are left.
+  /// `shapes` are NAME=MIN..OPT..MAX of the inputs with dynamic dimensions. Throws Error where one is missing. It may
+  /// take `share` of the seconds that are left.
   [[nodiscard]] Trial build(const Model& model, const std::vector<std::string>& shapes, double share = 1.0);
 
   /// How many trials there were, how many processes they took, how long.

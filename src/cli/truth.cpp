@@ -320,7 +320,7 @@ const Node* find_inside(const Model& model, const Node& node, const std::functio
   return search(node, 0);
 }
 
-TruthSearch::TruthSearch(Model& model, Trials& trials, const SizeRanges& ranges)
+TensorRTProbe::TensorRTProbe(Model& model, Trials& trials, const SizeRanges& ranges)
     : model_(model), trials_(trials), ranges_(ranges), nodes_(model.graph().nodes()) {
   for (const Node* node : nodes_) {
     by_name_.emplace(node->name, node);
@@ -330,7 +330,7 @@ TruthSearch::TruthSearch(Model& model, Trials& trials, const SizeRanges& ranges)
   }
 }
 
-TruthReport TruthSearch::run(Truth level) {
+TruthReport TensorRTProbe::run(Truth level) {
   try {
     if (level != Truth::rule) ask_parser();
     if (level == Truth::builder) ask_builder();
@@ -340,7 +340,7 @@ TruthReport TruthSearch::run(Truth level) {
   return report_;
 }
 
-void TruthSearch::leave_unanswered(const BudgetSpent& spent) {
+void TensorRTProbe::leave_unanswered(const BudgetSpent& spent) {
   std::string why = spent.what;
   if (!open_failure_.empty()) why += fmt::format("; of the nodes that are left some fail: {}", open_failure_);
   for (const Node* node : left()) {
@@ -350,7 +350,7 @@ void TruthSearch::leave_unanswered(const BudgetSpent& spent) {
   }
 }
 
-Model TruthSearch::smallest_part(const Finding& finding) const {
+Model TensorRTProbe::smallest_part(const Finding& finding) const {
   if (finding.part != nullptr) return finding.part->clone();
   if (finding.inside != nullptr && finding.nodes.size() == 1) {
     if (auto found = alone(*finding.nodes.front(), *finding.inside)) {
@@ -360,16 +360,16 @@ Model TruthSearch::smallest_part(const Finding& finding) const {
   return part_of(finding.nodes);
 }
 
-Model TruthSearch::part_of(const Nodes& nodes) const {
+Model TensorRTProbe::part_of(const Nodes& nodes) const {
   const Nodes needed = with_sizes(nodes);
   Model part = needed.size() == nodes_.size() ? model_.clone() : extract_nodes(model_, needed);
   declare_outputs(part);
   return part;
 }
 
-TruthSearch::Nodes TruthSearch::left() const { return left_of(Nodes(nodes_.begin(), nodes_.end())); }
+TensorRTProbe::Nodes TensorRTProbe::left() const { return left_of(Nodes(nodes_.begin(), nodes_.end())); }
 
-TruthSearch::Nodes TruthSearch::left_of(const Nodes& nodes) const {
+TensorRTProbe::Nodes TensorRTProbe::left_of(const Nodes& nodes) const {
   Nodes kept;
   for (const Node* node : nodes) {
     if (!bad_.contains(node) && !report_.not_asked.contains(node)) kept.push_back(node);
@@ -377,11 +377,11 @@ TruthSearch::Nodes TruthSearch::left_of(const Nodes& nodes) const {
   return kept;
 }
 
-void TruthSearch::infer() {
+void TensorRTProbe::infer() {
   infer_around_faults(model_, [](const Node&, const Error&) {});  // what was supposed may contradict the rest
 }
 
-void TruthSearch::add(Finding finding) {
+void TensorRTProbe::add(Finding finding) {
   if (is_certain(finding)) {
     bad_.insert(finding.nodes.begin(), finding.nodes.end());
     const bool has_meant = finding.cause && finding.cause->meant && finding.inside == nullptr;
@@ -395,7 +395,7 @@ void TruthSearch::add(Finding finding) {
   set_aside();
 }
 
-bool TruthSearch::is_certain(const Finding& finding) const {
+bool TensorRTProbe::is_certain(const Finding& finding) const {
   const bool is_supposed = std::any_of(finding.nodes.begin(), finding.nodes.end(),
                                        [&](const Node* node) { return report_.supposed.contains(node); });
   if (!is_supposed || finding.nodes.size() != 1) return true;
@@ -404,7 +404,7 @@ bool TruthSearch::is_certain(const Finding& finding) const {
   return fails_by_rule(finding.inside == nullptr ? *finding.nodes.front() : *finding.inside);
 }
 
-bool TruthSearch::suppose_outputs() {
+bool TensorRTProbe::suppose_outputs() {
   bool any = false;
   for (const Node* node : nodes_) {
     if (!bad_.contains(node)) continue;
@@ -429,7 +429,7 @@ bool TruthSearch::suppose_outputs() {
   return true;
 }
 
-std::string TruthSearch::suppose_outputs_of(const Node& node) {
+std::string TensorRTProbe::suppose_outputs_of(const Node& node) {
   if (is_standard_operator(node.domain, node.op_type)) return {};
   const auto is_unknown = [](const Value* value) {
     return value != nullptr && !value->is_unused() && value->opaque.empty() && (!value->type || !value->shape);
@@ -448,7 +448,7 @@ std::string TruthSearch::suppose_outputs_of(const Node& node) {
 }
 
 /// The node as it was meant tells what it would make.
-std::string TruthSearch::try_meant_plugin(const Node& node) {
+std::string TensorRTProbe::try_meant_plugin(const Node& node) {
   const auto meant = meant_.find(&node);
   if (meant == meant_.end() || trials_.is_spent()) return {};
   const MeantPlugin plugin_meant = std::move(meant->second);
@@ -467,7 +467,7 @@ std::string TruthSearch::try_meant_plugin(const Node& node) {
 }
 
 /// Nodes that read of a bad one, or of one that was not asked, what cannot be an input.
-void TruthSearch::set_aside() {
+void TensorRTProbe::set_aside() {
   report_.not_asked = uncertain_;
   for (const Node* node : nodes_) {
     if (bad_.contains(node) || report_.not_asked.contains(node)) continue;
@@ -485,7 +485,7 @@ void TruthSearch::set_aside() {
 }
 
 /// With the nodes that compute what cannot be an input of theirs.
-TruthSearch::Nodes TruthSearch::with_sizes(const Nodes& nodes) const {
+TensorRTProbe::Nodes TensorRTProbe::with_sizes(const Nodes& nodes) const {
   std::set<const Node*> chosen(nodes.begin(), nodes.end());
   Nodes waiting = nodes;
   while (!waiting.empty()) {
@@ -503,7 +503,7 @@ TruthSearch::Nodes TruthSearch::with_sizes(const Nodes& nodes) const {
   return ordered;
 }
 
-Trial TruthSearch::try_nodes(Truth level, const Nodes& nodes) {
+Trial TensorRTProbe::try_nodes(Truth level, const Nodes& nodes) {
   // The time of a build grows faster than the number of nodes: many of them get a share of what is left of the budget,
   // so that there is time to build them in pieces.
   constexpr std::size_t few = 64;
@@ -511,7 +511,7 @@ Trial TruthSearch::try_nodes(Truth level, const Nodes& nodes) {
   return try_nodes(level, nodes, nodes.size() > few ? share_of_many : 1.0);
 }
 
-Trial TruthSearch::try_nodes(Truth level, const Nodes& nodes, double share) {
+Trial TensorRTProbe::try_nodes(Truth level, const Nodes& nodes, double share) {
   const Model part = part_of(nodes);
   Trial trial = level == Truth::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part), share);
   if (is_about_sizes(trial) && ranges_.supposes_sizes(part)) {
@@ -525,7 +525,7 @@ Trial TruthSearch::try_nodes(Truth level, const Nodes& nodes, double share) {
   return trial;
 }
 
-void TruthSearch::ask_parser() {
+void TensorRTProbe::ask_parser() {
   while (true) {
     const Nodes nodes = left();
     bool is_accepted = nodes.empty();
@@ -544,7 +544,7 @@ void TruthSearch::ask_parser() {
   }
 }
 
-bool TruthSearch::add_refusals(const json& answer) {
+bool TensorRTProbe::add_refusals(const json& answer) {
   const std::set<const Node*> before = bad_;
   std::vector<Finding> named;
   for (const json& error : answer.value("errors", json::array())) {
@@ -559,7 +559,7 @@ bool TruthSearch::add_refusals(const json& answer) {
   return !named.empty();
 }
 
-std::vector<Finding> TruthSearch::refusals_alike(const Finding& finding) const {
+std::vector<Finding> TensorRTProbe::refusals_alike(const Finding& finding) const {
   const Node& first = *finding.nodes.front();
   std::vector<Finding> findings;
   if (finding.inside != nullptr || !bad_.contains(&first)) return findings;
@@ -581,13 +581,13 @@ std::vector<Finding> TruthSearch::refusals_alike(const Finding& finding) const {
 }
 
 /// Graft does not know what somebody else's plugin makes; without it, no part could begin behind one.
-void TruthSearch::learn_types_of_plugins() {
+void TensorRTProbe::learn_types_of_plugins() {
   bool any = false;
   for (const auto& [node, plugin] : report_.plugins) any = learn_types(plugin) || any;
   if (any) infer();
 }
 
-bool TruthSearch::learn_types(const json& plugin) {
+bool TensorRTProbe::learn_types(const json& plugin) {
   bool any = false;
   for (const json& output : plugin.value("outputs", json::array())) {
     Value* value = model_.graph().find_local(output.value("name", ""));
@@ -603,14 +603,14 @@ bool TruthSearch::learn_types(const json& plugin) {
   return any;
 }
 
-void TruthSearch::ask_builder() {
+void TensorRTProbe::ask_builder() {
   ask_about_known();
   report_.pieces = build_left_of(left());
 }
 
 /// Of each kind of node that fails by rule the first is asked about alone, and each that holds one, so that nothing has
 /// to be searched for it.
-void TruthSearch::ask_about_known() {
+void TensorRTProbe::ask_about_known() {
   std::set<std::string> kinds;
   for (const Node* node : left()) {
     if (bad_.contains(node) || report_.not_asked.contains(node)) continue;
@@ -627,7 +627,7 @@ void TruthSearch::ask_about_known() {
   }
 }
 
-std::size_t TruthSearch::build_left_of(const Nodes& nodes) {
+std::size_t TensorRTProbe::build_left_of(const Nodes& nodes) {
   for (Nodes part = left_of(nodes); !part.empty(); part = left_of(nodes)) {
     Trial trial = try_nodes(Truth::builder, part);
     if (trial.outcome == Outcome::accepted) return 1;
@@ -646,14 +646,14 @@ std::size_t TruthSearch::build_left_of(const Nodes& nodes) {
   return 0;
 }
 
-void TruthSearch::leave_without_sizes(const Node& node, const Trial& trial) {
+void TensorRTProbe::leave_without_sizes(const Node& node, const Trial& trial) {
   const std::string why = fmt::format(
       "cut out of the network, the sizes that are supposed of its inputs contradict each other: {}", words_of(trial));
   uncertain_.emplace(&node, why);
   set_aside();
 }
 
-void TruthSearch::find_failing(const Nodes& nodes, Trial whole) {
+void TensorRTProbe::find_failing(const Nodes& nodes, Trial whole) {
   open_failure_ = words_of(whole);
   const auto count_found = [&] { return bad_.size() + uncertain_.size(); };
   const std::size_t found_before = count_found();
@@ -676,19 +676,19 @@ void TruthSearch::find_failing(const Nodes& nodes, Trial whole) {
   add_with_alike(find_smallest(Truth::builder, nodes, std::move(whole)));
 }
 
-std::array<TruthSearch::Nodes, 2> TruthSearch::halves_of(const Nodes& nodes) {
+std::array<TensorRTProbe::Nodes, 2> TensorRTProbe::halves_of(const Nodes& nodes) {
   const auto middle = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
   return {Nodes(nodes.begin(), middle), Nodes(middle, nodes.end())};
 }
 
-void TruthSearch::add_with_alike(Finding found) {
+void TensorRTProbe::add_with_alike(Finding found) {
   for (Finding& finding : look_inside(std::move(found))) {
     add(finding);
     for (Finding& alike : findings_alike(finding)) add(std::move(alike));
   }
 }
 
-std::vector<Finding> TruthSearch::findings_alike(const Finding& finding) {
+std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
   std::vector<Finding> findings;
   if (finding.nodes.size() != 1 || finding.inside != nullptr) return findings;
   const Node& first = *finding.nodes.front();
@@ -728,7 +728,7 @@ std::vector<Finding> TruthSearch::findings_alike(const Finding& finding) {
   return findings;
 }
 
-std::optional<Model> TruthSearch::inside_of(const Node& node, std::size_t subgraph) const {
+std::optional<Model> TensorRTProbe::inside_of(const Node& node, std::size_t subgraph) const {
   auto model = branch_as_model(part_of(Nodes{&node}), node.name, subgraph);
   if (!model) return std::nullopt;
   infer_around_faults(*model, [](const Node&, const Error&) {});
@@ -736,7 +736,7 @@ std::optional<Model> TruthSearch::inside_of(const Node& node, std::size_t subgra
   return model;
 }
 
-std::vector<Finding> TruthSearch::look_inside(Finding finding) {
+std::vector<Finding> TensorRTProbe::look_inside(Finding finding) {
   std::vector<Finding> findings;
   if (finding.nodes.size() == 1 && finding.inside == nullptr) {
     for (std::size_t i = 0; i < finding.nodes.front()->subgraphs().size(); ++i) {
@@ -751,10 +751,10 @@ std::vector<Finding> TruthSearch::look_inside(Finding finding) {
   return findings;
 }
 
-std::vector<Finding> TruthSearch::ask_inside(const Node& node, std::size_t subgraph) {
+std::vector<Finding> TensorRTProbe::ask_inside(const Node& node, std::size_t subgraph) {
   auto model = inside_of(node, subgraph);
   if (!model) return {};
-  TruthSearch search(*model, trials_, ranges_);
+  TensorRTProbe search(*model, trials_, ranges_);
   TruthReport report = search.run(Truth::builder);
   std::map<std::string, const Node*, std::less<>> own;  // by the names that they kept
   node.subgraphs().at(subgraph)->for_each_node([&](const Node& inner) { own.emplace(inner.name, &inner); });
@@ -794,14 +794,14 @@ std::vector<Finding> TruthSearch::ask_inside(const Node& node, std::size_t subgr
 }
 
 /// A node in a branch or a body, however deep, as a model of its own.
-std::optional<Model> TruthSearch::alone(const Node& outer, const Node& inside) const {
+std::optional<Model> TensorRTProbe::alone(const Node& outer, const Node& inside) const {
   const std::vector<Graph*> subgraphs = outer.subgraphs();
   for (std::size_t i = 0; i < subgraphs.size(); ++i) {
     bool holds_it = false;
     subgraphs[i]->for_each_node([&](const Node& node) { holds_it = holds_it || &node == &inside; });
     auto model = holds_it ? inside_of(outer, i) : std::nullopt;
     if (!model) continue;
-    const TruthSearch search(*model, trials_, ranges_);
+    const TensorRTProbe search(*model, trials_, ranges_);
     const Node* copy = model->graph().find_node(inside.name);
     if (copy != nullptr) return search.part_of(Nodes{copy});
     const auto is_it = [&](const Node& node) { return node.name == inside.name; };
@@ -812,7 +812,7 @@ std::optional<Model> TruthSearch::alone(const Node& outer, const Node& inside) c
   return std::nullopt;
 }
 
-std::pair<const Node*, const Node*> TruthSearch::named_by(const json& error) const {
+std::pair<const Node*, const Node*> TensorRTProbe::named_by(const json& error) const {
   const std::string name = error.value("node", "");
   const std::string op_type = error.value("op_type", "");
   // "if_1 (If)", "body (then_branch)": from the outside in.
@@ -827,7 +827,7 @@ std::pair<const Node*, const Node*> TruthSearch::named_by(const json& error) con
   return {node->second, inside != nullptr ? inside : find_inside(model_, *node->second, is_like_it)};
 }
 
-Finding TruthSearch::refusal(const Node& node, const Node* inside, const json& error, const json& answer) {
+Finding TensorRTProbe::refusal(const Node& node, const Node* inside, const json& error, const json& answer) {
   Finding finding{
       .nodes = {&node}, .inside = inside, .outcome = Outcome::refused, .words = words_of_error(error), .cause = {}};
   if (answer["errors"].size() == 1) finding.words += words_beside_the_error(answer);
@@ -843,13 +843,13 @@ Finding TruthSearch::refusal(const Node& node, const Node* inside, const json& e
 
 /// What the plugin of a node printed. Where the parser found more than one error, it may have been another's: the node
 /// is asked about alone.
-std::string TruthSearch::printed_of(const Node& node, const json& answer) {
+std::string TensorRTProbe::printed_of(const Node& node, const json& answer) {
   const bool is_alone = answer["errors"].size() == 1 || trials_.is_spent();
   return printed_in(is_alone || printed_in(answer).empty() ? answer : trials_.parse(part_of({&node})).answer);
 }
 
 /// The plugin itself knows how many inputs it takes: it is tried with fewer, and with the last one more often.
-void TruthSearch::find_number_of_inputs(const Node& node, PluginCause& cause) {
+void TensorRTProbe::find_number_of_inputs(const Node& node, PluginCause& cause) {
   constexpr std::size_t most = 8;
   std::vector<std::size_t> taken;
   for (std::size_t count = 1; count <= most && !trials_.is_spent(); ++count) {
@@ -864,7 +864,7 @@ void TruthSearch::find_number_of_inputs(const Node& node, PluginCause& cause) {
   if (!taken.empty()) cause.reason += fmt::format("; tried with other numbers, it takes {}", fmt::join(taken, ", "));
 }
 
-const json* TruthSearch::creator_in(const Node& node) const {
+const json* TensorRTProbe::creator_in(const Node& node) const {
   const json* found = nullptr;
   const auto has_creator = [&](const Node& each) {
     found = is_standard_operator(each.domain, each.op_type) ? nullptr : creator_of(each, trials_.creators());
@@ -875,7 +875,7 @@ const json* TruthSearch::creator_in(const Node& node) const {
 }
 
 /// Those that TensorRT names, the longest names first, as a name may be a part of another; then the plugins.
-TruthSearch::Nodes TruthSearch::suspects(const Nodes& nodes, const json& answer) const {
+TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& answer) const {
   std::string text;
   for (const json& message : answer.value("messages", json::array())) text += message.value("message", "") + "\n";
   Nodes suspected;
@@ -894,7 +894,7 @@ TruthSearch::Nodes TruthSearch::suspects(const Nodes& nodes, const json& answer)
   return suspected;
 }
 
-Finding TruthSearch::finding_of(const Nodes& part, const Trial& trial) const {
+Finding TensorRTProbe::finding_of(const Nodes& part, const Trial& trial) const {
   const json& errors = trial.answer.value("errors", json::array());
   const bool is_refused = trial.outcome == Outcome::refused && !errors.empty();
   Finding finding{.nodes = part,
@@ -915,7 +915,7 @@ Finding TruthSearch::finding_of(const Nodes& part, const Trial& trial) const {
 
 /// Each trial of what hangs takes the whole limit: the only suspect is left out, and what is left builds; or each
 /// suspect is tried by itself, all that are left of them too once one was found.
-std::vector<Finding> TruthSearch::find_suspects(Truth level, const Nodes& nodes, const Trial& whole) {
+std::vector<Finding> TensorRTProbe::find_suspects(Truth level, const Nodes& nodes, const Trial& whole) {
   if (nodes.size() == 1) return {finding_of(nodes, whole)};
   const Nodes suspected = suspects(nodes, whole.answer);
   const bool has_hung = whole.outcome == Outcome::hung;
@@ -934,7 +934,7 @@ std::vector<Finding> TruthSearch::find_suspects(Truth level, const Nodes& nodes,
   return findings;
 }
 
-Finding TruthSearch::find_smallest(Truth level, const Nodes& nodes, Trial whole) {
+Finding TensorRTProbe::find_smallest(Truth level, const Nodes& nodes, Trial whole) {
   Trial last = std::move(whole);
   const auto chosen = [&](const std::vector<std::size_t>& indices) {
     Nodes items;

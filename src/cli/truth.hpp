@@ -22,14 +22,15 @@ namespace graft::cli {
 enum class Truth : std::uint8_t { rule, parser, builder };
 [[nodiscard]] std::string_view name_of(Truth truth);
 
-/// MIN..OPT..MAX of the model's inputs with open sizes, and of what follows from those.
+/// MIN..OPT..MAX of the model's inputs with dynamic dimensions, and of what follows from those.
 class SizeRanges {
  public:
   /// `texts` are NAME=MIN..OPT..MAX or NAME=SHAPE. Throws Error for one that is neither, that names no input, or that
   /// contradicts the model.
   SizeRanges(const Model& model, const std::vector<std::string>& texts);
 
-  /// What the open sizes of an input in the middle of the model are: what its symbols make them, or all the same.
+  /// What the dynamic dimensions of an input in the middle of the model are: what its symbols make them, or all the
+  /// same.
   enum class Unknown : std::uint8_t { by_symbol, same };
   /// The same for the inputs of a part of the model.
   [[nodiscard]] std::vector<std::string> of(const Model& part, Unknown unknown = Unknown::by_symbol) const;
@@ -72,9 +73,9 @@ struct TruthReport {
 /// the main graph has a name that no other has, and its types and shapes are inferred; those of what plugins make are
 /// added as TensorRT tells them. What a plugin would make that TensorRT does not take is supposed, where nothing says
 /// it: what the plugin makes that was meant, or the like of its first input.
-class TruthSearch {
+class TensorRTProbe {
  public:
-  TruthSearch(Model& model, Trials& trials, const SizeRanges& ranges);
+  TensorRTProbe(Model& model, Trials& trials, const SizeRanges& ranges);
 
   [[nodiscard]] TruthReport run(Truth level);
 

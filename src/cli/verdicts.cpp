@@ -22,13 +22,13 @@
 namespace graft::cli {
 namespace {
 
-struct Judgement {
+struct Judgment {
   Verdict verdict = Verdict::native;
   std::string reason;
   std::string advice;
 };
 
-Judgement judge_operator(const Node& node, const OperatorMatch& match, const Forecast& forecast) {
+Judgment judge_operator(const Node& node, const OperatorMatch& match, const Forecast& forecast) {
   const std::unique_ptr<Operator> op = make_operator(node);
   const Value* input = node.input(0);
   const std::optional<DType> dtype =
@@ -121,13 +121,13 @@ Near near_operator(const Node& node) {
 }
 
 /// Of a node with something wrong in it, which no runtime would take.
-Judgement faulty(std::string what) { return {Verdict::unsupported, std::move(what), advice_on_fault}; }
+Judgment faulty(std::string what) { return {Verdict::unsupported, std::move(what), advice_on_fault}; }
 
 class Judge {
  public:
   Judge(const Model& model, const Forecast& forecast) : model_(model), forecast_(forecast) {}
 
-  [[nodiscard]] Judgement judge(const Node& node, int depth = 0) const {
+  [[nodiscard]] Judgment judge(const Node& node, int depth = 0) const {
     if (const auto fault = node.metadata.find(fault_note); fault != node.metadata.end()) return faulty(fault->second);
     if (const OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
     if (const FunctionDefinition* function = model_.find_function(node)) return judge_function(*function, depth);
@@ -163,15 +163,15 @@ class Judge {
 
  private:
   /// TensorRT inlines a function, so its worst node decides.
-  [[nodiscard]] Judgement judge_function(const FunctionDefinition& function, int depth) const {
+  [[nodiscard]] Judgment judge_function(const FunctionDefinition& function, int depth) const {
     constexpr int deepest = 24;
-    Judgement worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
+    Judgment worst{Verdict::native, "its ONNX function is inlined as native layers", ""};
     if (depth >= deepest) return worst;
     function.body->for_each_node([&](const Node& inner) {
-      const Judgement judgement = judge(inner, depth + 1);
-      if (judgement.verdict <= worst.verdict) return;
-      worst = judgement;
-      worst.reason = fmt::format("inside its function, {}: {}", describe(inner), judgement.reason);
+      const Judgment judgment = judge(inner, depth + 1);
+      if (judgment.verdict <= worst.verdict) return;
+      worst = judgment;
+      worst.reason = fmt::format("inside its function, {}: {}", describe(inner), judgment.reason);
     });
     return worst;
   }
@@ -214,14 +214,14 @@ std::string_view meaning_of(Verdict verdict) {
   return "";
 }
 
-Colour colour_of(Verdict verdict) {
+Color color_of(Verdict verdict) {
   switch (verdict) {
-    case Verdict::plugin: return Colour::good;
+    case Verdict::plugin: return Color::good;
     case Verdict::native:
-    case Verdict::lowered: return Colour::none;
+    case Verdict::lowered: return Color::none;
     case Verdict::unknown:
-    case Verdict::not_asked: return Colour::caution;
-    default: return Colour::bad;
+    case Verdict::not_asked: return Color::caution;
+    default: return Color::bad;
   }
 }
 
@@ -253,7 +253,7 @@ std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecas
   model.graph().for_each_node([&](const Node& node) {
     const Value* output = node.output(0);
     const std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : "";
-    Judgement judged;
+    Judgment judged;
     try {
       judged = judge.judge(node);
     } catch (const Error& error) {  // an attribute of the wrong type

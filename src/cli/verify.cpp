@@ -180,13 +180,13 @@ class GivenInputs {
   GivenInputs(const Model& reference, const Model& candidate)
       : reference_(reference), candidate_(candidate), references_(fed_inputs(reference)) {
     std::vector<std::string> ignored;
-    pairs_ = pair_ends(references_, fed_inputs(candidate), "input", ignored);
+    pairs_ = pair_io(references_, fed_inputs(candidate), "input", ignored);
   }
 
   /// Throws Error for a name that neither has, and for sizes that neither can have.
-  [[nodiscard]] EndPair find(const std::string& option, const std::string& name,
-                             const std::vector<std::int64_t>& sizes) const {
-    const EndPair pair = find(option, name);
+  [[nodiscard]] IoPair find(const std::string& option, const std::string& name,
+                            const std::vector<std::int64_t>& sizes) const {
+    const IoPair pair = find(option, name);
     const auto fits = [&](const Value* value) {
       return value == nullptr || can_have(*value, sizes_for(*value, sizes));
     };
@@ -201,11 +201,11 @@ class GivenInputs {
   }
 
   /// Throws Error for a name that neither has.
-  [[nodiscard]] EndPair find(const std::string& option, const std::string& name) const {
-    for (const EndPair& pair : pairs_) {
+  [[nodiscard]] IoPair find(const std::string& option, const std::string& name) const {
+    for (const IoPair& pair : pairs_) {
       if (pair.reference->name == name) return pair;
     }
-    for (const EndPair& pair : pairs_) {
+    for (const IoPair& pair : pairs_) {
       if (pair.candidate->name == name) return pair;
     }
     for (const Value* input : references_) {
@@ -222,7 +222,7 @@ class GivenInputs {
   const Model& reference_;
   const Model& candidate_;
   std::vector<const Value*> references_;
-  std::vector<EndPair> pairs_;
+  std::vector<IoPair> pairs_;
 };
 
 /// A network of another format often has a fixed batch where the converted one has an open one, or the other way round:
@@ -260,7 +260,7 @@ Models read_models(const Pair& files, VerifyOptions& options) {
   InputShapes of_reference;
   InputShapes of_candidate;
   const auto place = [&](const char* option, const std::string& name, const std::vector<std::int64_t>& sizes) {
-    const EndPair pair = inputs.find(option, name, sizes);
+    const IoPair pair = inputs.find(option, name, sizes);
     const auto add = [&](const Value* input, InputShapes& to) {
       if (input == nullptr) return;
       const std::vector<std::int64_t> own = sizes_for(*input, sizes);
@@ -315,12 +315,12 @@ void say_ranges(const Console& console, const InputRanges& ranges) {
   for (const auto& [name, range] : ranges) {
     console.say(console.paint(fmt::format("made-up '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
                                           range.why.empty() ? "" : ", since " + range.why),
-                              Colour::faint));
+                              Color::faint));
   }
 }
 
 void say_sizes(const Console& console, const std::string& why) {
-  if (!why.empty()) console.say(console.paint(why, Colour::faint));
+  if (!why.empty()) console.say(console.paint(why, Color::faint));
 }
 
 /// A model with a fixed batch is given as many samples at a time.
@@ -330,7 +330,7 @@ void split_data(const Model& reference, const Model& candidate, std::vector<Tens
   const auto add = [&](const std::string& name, const Value& input) {
     if (const auto batch = fixed_batch(input)) batches.emplace(name, *batch);
   };
-  for (const EndPair& pair : pair_ends(fed_inputs(reference), fed_inputs(candidate), "input", ignored)) {
+  for (const IoPair& pair : pair_io(fed_inputs(reference), fed_inputs(candidate), "input", ignored)) {
     add(pair.reference->name, *pair.reference);
     add(pair.reference->name, *pair.candidate);
   }
@@ -362,7 +362,7 @@ report::Report new_page(const Pair& files, const std::string& result, std::size_
 
 void say_files(const Console& console, const Pair& files) {
   console.say(console.paint(fmt::format("reference {}, candidate {}", files.reference.model, files.candidate.model),
-                            Colour::faint));
+                            Color::faint));
 }
 
 /// A candidate with a fixed size where the reference has an open one (a Caffe network, say) is given that size.
@@ -428,7 +428,7 @@ void warn_of_noise(const Console& console, const Arguments& arguments, const std
   const bool made_up = arguments.data.empty();
   console.warn(fmt::format(
       "'{}' says little: {}; {}", found->reference, found->floor->to_string(),
-      made_up ? "made-up inputs are badly conditioned here: give real ones with --data, or their numbers with --range"
+      made_up ? "synthetic inputs are badly conditioned here: give real ones with --data, or their numbers with --range"
               : "the given data are badly conditioned for this network"));
 }
 
@@ -538,28 +538,28 @@ Exit verify(const Console& console, const Arguments& arguments) {
     // The figures are those of all runs, and the difference that of the worst.
     const bool says_runs = has_figures && report.runs > 1;
     const std::string of_run = says_runs ? fmt::format("run {}: ", output.worst_run + 1) : "";
-    table.add({!was_run ? Cell("not run", Colour::faint) : verdict_cell(output.verdict()),
-               {name, Colour::strong},
+    table.add({!was_run ? Cell("not run", Color::faint) : verdict_cell(output.verdict()),
+               {name, Color::strong},
                output.reference_type,
                was_run ? of_run + output.worst.to_string() : ""});
-    if (!output.note.empty()) table.add({"", "", "", {output.note, Colour::faint}});
+    if (!output.note.empty()) table.add({"", "", "", {output.note, Color::faint}});
     if (has_figures) {
       const std::string of_all = says_runs ? fmt::format("all {} runs: ", report.runs) : "";
       table.add({"", "", "", of_all + quality_text(output.figures)});
     }
     if (was_run && (!output.equal() || console.verbose || !output.why_tolerance.empty()))
-      table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Colour::faint}});
-    if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Colour::faint}});
+      table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Color::faint}});
+    if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Color::faint}});
     outputs.push_back(to_json(output));
   }
-  for (const std::string& problem : report.problems) table.add({Cell("differs", Colour::bad), problem});
+  for (const std::string& problem : report.problems) table.add({Cell("differs", Color::bad), problem});
 
   const bool equal = report.verdict() == Verdict::same;
   const std::string result = result_text(report.verdict());
-  const std::string made_up = arguments.data.empty() ? "made-up inputs" : "the given data";
+  const std::string made_up = arguments.data.empty() ? "synthetic inputs" : "the given data";
   std::string inputs;
   for (const std::string& input : report.inputs) inputs += (inputs.empty() ? "" : ", ") + input;
-  console.say(fmt::format("{}: {} on {} ({})", console.paint(result, verdict_cell(report.verdict()).colour),
+  console.say(fmt::format("{}: {} on {} ({})", console.paint(result, verdict_cell(report.verdict()).color),
                           count_text(report.runs, "run"), made_up, inputs));
   say_files(console, files);
   say_ranges(console, options.ranges);
@@ -620,16 +620,17 @@ void add_verify(Program& program) {
           "inputs to run with: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model of a fixed batch runs once for "
           "each so many samples; without it inputs are made up")
       ->type_name("TENSOR");
-  command->add_option("--input", arguments->inputs, "shape of a made-up input, NAME:1x3x224x224; once for each")
+  command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; once for each")
       ->type_name("SHAPE");
   command
       ->add_option("--range", arguments->ranges,
-                   "numbers of a made-up input, NAME=0..255; once for each. Without it what the first layers show: a "
+                   "numbers of a synthetic input, NAME=0..255; once for each. Without it what the first layers show: a "
                    "division by 255, a subtraction of means, the rows of a table; otherwise they are normally "
                    "distributed, and integers are 0 to 3")
       ->type_name("RANGE");
   command
-      ->add_option("--seeds", arguments->seeds, "runs with made-up inputs (3; 1 with --layers, 2 with --emulate int8)")
+      ->add_option("--seeds", arguments->seeds,
+                   "runs with synthetic inputs (3; 1 with --layers, 2 with --emulate int8)")
       ->type_name("N")
       ->check(CLI::Range(1, 10000));
   command->add_flag("--layers", arguments->layers,
@@ -654,21 +655,21 @@ void add_verify(Program& program) {
           ->check(CLI::NonNegativeNumber);
   arguments->absolute_option = command
                                    ->add_option("--atol", arguments->absolute,
-                                                "absolute tolerance (0; 1 for int8 and uint8 that were quantised)")
+                                                "absolute tolerance (0; 1 for int8 and uint8 that were quantized)")
                                    ->type_name("X")
                                    ->check(CLI::NonNegativeNumber);
   arguments->snr_option =
       command
           ->add_option("--snr", arguments->snr,
                        "least signal to noise ratio of an output in dB, in place of a tolerance of each element (20 "
-                       "where the candidate was quantised to 8 bits)")
+                       "where the candidate was quantized to 8 bits)")
           ->type_name("DB")
           ->check(CLI::Number);
-  add_report_option(*command, arguments->report, "the candidate, coloured by the error of its tensors");
+  add_report_option(*command, arguments->report, "the candidate, colored by the error of its tensors");
   program.add_operators_option(*command);
   command
       ->add_option("--kernels", arguments->kernels,
-                   "how the candidate's Graft operators are calculated: functions or own (functions)")
+                   "how the candidate's Graft operators are computed: functions or own (functions)")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"functions", "own"}));
 }

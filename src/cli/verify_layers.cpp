@@ -104,10 +104,10 @@ std::string name_of(const LayerComparison& layer) {
 
 Cell verdict_of(const LayerReport& report, std::size_t index) {
   const LayerComparison& layer = report.layers[index];
-  if (!layer.not_compared.empty()) return {"not compared", Colour::caution};
-  if (report.first && report.first->layer == index) return {"first", Colour::bad};
+  if (!layer.not_compared.empty()) return {"not compared", Color::caution};
+  if (report.first && report.first->layer == index) return {"first", Color::bad};
   if (layer.verdict() != Verdict::same) return verdict_cell(layer.verdict());
-  if (layer.layout) return {"other order", Colour::caution};
+  if (layer.layout) return {"other order", Color::caution};
   return verdict_cell(Verdict::same);
 }
 
@@ -122,7 +122,7 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
   constexpr std::size_t longest = 48;
   if (!layer.not_compared.empty()) {
     table.add({verdict_of(report, index),
-               {shortened(name, longest), Colour::strong},
+               {shortened(name, longest), Color::strong},
                layer.op,
                "",
                "-",
@@ -134,7 +134,7 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
   }
   if (!difference.incomparable.empty()) {
     table.add({verdict_of(report, index),
-               {shortened(name, longest), Colour::strong},
+               {shortened(name, longest), Color::strong},
                layer.op,
                layer.reference_type,
                "-",
@@ -152,7 +152,7 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
     if (!more.empty()) range += "; " + more;
   }
   table.add({verdict_of(report, index),
-             {shortened(name, longest), Colour::strong},
+             {shortened(name, longest), Color::strong},
              layer.op,
              layer.candidate_type,
              fmt::format("{:.2g}", difference.worst_absolute()),
@@ -169,11 +169,11 @@ std::vector<std::size_t> rows_to_show(const Console& console, const LayerReport&
   constexpr std::size_t before = 5;
   constexpr std::size_t after = 15;
   const std::size_t count = report.layers.size();
-  std::size_t centre = count;
+  std::size_t center = count;
   for (std::size_t i = count; i-- > 0;) {
-    if (!report.layers[i].equal()) centre = i;
+    if (!report.layers[i].equal()) center = i;
   }
-  if (report.first) centre = report.first->layer;
+  if (report.first) center = report.first->layer;
   std::vector<std::size_t> by_error(count);
   std::iota(by_error.begin(), by_error.end(), std::size_t{0});
   std::stable_sort(by_error.begin(), by_error.end(), [&](std::size_t a, std::size_t b) {
@@ -182,8 +182,8 @@ std::vector<std::size_t> rows_to_show(const Console& console, const LayerReport&
   by_error.resize(std::min(by_error.size(), after));
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < count; ++i) {
-    const bool near = centre == count ? std::find(by_error.begin(), by_error.end(), i) != by_error.end()
-                                      : i + before >= centre && i <= centre + after;
+    const bool near = center == count ? std::find(by_error.begin(), by_error.end(), i) != by_error.end()
+                                      : i + before >= center && i <= center + after;
     if (console.verbose || count <= few || near || report.layers[i].is_output) rows.push_back(i);
   }
   return rows;
@@ -193,7 +193,7 @@ void say_nodes(Table& table, const char* what, const std::vector<std::string>& n
   constexpr std::size_t few = 6;
   const std::size_t shown = std::min(few, nodes.size());
   const std::vector<std::string> last(nodes.end() - static_cast<std::ptrdiff_t>(shown), nodes.end());
-  table.add({{what, Colour::faint},
+  table.add({{what, Color::faint},
              fmt::format("{}{}", nodes.size() > shown ? fmt::format("{} nodes, the last of them ", nodes.size()) : "",
                          fmt::join(last, ", "))});
 }
@@ -214,7 +214,7 @@ std::vector<std::string> differences_of(const Divergence& first) {
 void say_first(const Console& console, const LayerReport& report) {
   const LayerComparison* different = report.first_different();
   if (!report.first && different == nullptr) {
-    console.say(fmt::format("{}: {} compared", console.paint("no tensor differs", Colour::good),
+    console.say(fmt::format("{}: {} compared", console.paint("no tensor differs", Color::good),
                             count_text(report.layers.size(), "tensor")));
     return;
   }
@@ -222,15 +222,15 @@ void say_first(const Console& console, const LayerReport& report) {
     console.say(fmt::format(
         "{}: no node gives another result than the reference's where it is given the reference's inputs; the errors of "
         "many add up, and are above the tolerance first in '{}'",
-        console.paint("no first divergence", Colour::caution), name_of(*different)));
+        console.paint("no first divergence", Color::caution), name_of(*different)));
     return;
   }
   const LayerComparison& layer = report.layers[report.first->layer];
-  console.say(fmt::format("{}: '{}', by {}", console.paint("first divergence", Colour::bad), name_of(layer),
+  console.say(fmt::format("{}: '{}', by {}", console.paint("first divergence", Color::bad), name_of(layer),
                           layer.candidate_node));
   Table table;
-  table.add({{"given the reference's inputs", Colour::faint}, report.first->why});
-  for (const std::string& text : differences_of(*report.first)) table.add({{"differs in", Colour::faint}, text});
+  table.add({{"given the reference's inputs", Color::faint}, report.first->why});
+  for (const std::string& text : differences_of(*report.first)) table.add({{"differs in", Color::faint}, text});
   say_nodes(table, "in the candidate", layer.candidate_nodes);
   say_nodes(table, "in the reference", layer.reference_nodes);
   console.say(table);
@@ -242,15 +242,15 @@ void say_nan(const Console& console, const LayerReport& report) {
   console.say(
       fmt::format("{}: '{}', by {}: {} in the reference and {} in the candidate of {} elements, made of tensors "
                   "without NaN",
-                  console.paint("NaN begins", Colour::bad), name_of(layer), layer.candidate_node,
+                  console.paint("NaN begins", Color::bad), name_of(layer), layer.candidate_node,
                   layer.reference_range.nan, layer.candidate_range.nan, layer.reference_range.count));
 }
 
 void say_failure(const Console& console, const Failure& failure) {
-  console.say(fmt::format("{}: {}", console.paint("the candidate does not run", Colour::bad),
+  console.say(fmt::format("{}: {}", console.paint("the candidate does not run", Color::bad),
                           failure.node.empty() ? "no node of it fails by itself" : failure.node));
   Table table;
-  table.add({{"why", Colour::faint}, failure.message});
+  table.add({{"why", Color::faint}, failure.message});
   if (!failure.nodes.empty()) say_nodes(table, "fails with", failure.nodes);
   console.say(table);
 }
@@ -259,7 +259,7 @@ void say_failure(const Console& console, const Failure& failure) {
 void say_losses(const Console& console, const LayerReport& report) {
   for (const LargeConstant& constant : report.large_constants) {
     console.say(fmt::format("{}: the constant '{}' that {} reads: {} of {} elements, up to {:.4g}",
-                            console.paint("beyond the range of the type", Colour::bad), constant.name, constant.node,
+                            console.paint("beyond the range of the type", Color::bad), constant.name, constant.node,
                             constant.overflow, constant.elements, constant.largest));
   }
   std::size_t overflowing = 0;
@@ -272,14 +272,14 @@ void say_losses(const Console& console, const LayerReport& report) {
   }
   if (first != nullptr) {
     console.say(fmt::format("{}: {}, first '{}' by {}: {} of {} elements, up to {:.4g}",
-                            console.paint("beyond the range of the type", Colour::bad),
+                            console.paint("beyond the range of the type", Color::bad),
                             count_text(overflowing, "tensor"), first->candidate, first->candidate_node,
                             first->rounding->overflow, first->reference_range.count, first->reference_range.largest()));
   }
   if (emulated && report.weakest) {
     const LayerComparison& layer = report.layers[*report.weakest];
     console.say(fmt::format("{}: '{}' by {}, {:.1f} dB less signal to noise than what it is made of",
-                            console.paint("loses most", Colour::caution), layer.candidate, layer.candidate_node,
+                            console.paint("loses most", Color::caution), layer.candidate, layer.candidate_node,
                             *layer.snr_lost_db));
   }
 }
@@ -291,7 +291,7 @@ void say_not_compared(const Console& console, const LayerReport& report) {
     if (!layer.not_compared.empty()) names[layer.not_compared].push_back(name_of(layer));
   }
   for (const auto& [why, tensors] : names) {
-    console.say(fmt::format("{}: {}, as '{}': {}", console.paint("not compared", Colour::caution),
+    console.say(fmt::format("{}: {}, as '{}': {}", console.paint("not compared", Color::caution),
                             count_text(tensors.size(), "tensor"), tensors.front(), why));
   }
 }
@@ -303,7 +303,7 @@ void say_tolerances(const Console& console, const LayerReport& report) {
     if (!layer.why_tolerance.empty()) ++counts[allowed_text(layer.tolerance, layer.why_tolerance)];
   }
   for (const auto& [text, count] : counts) {
-    console.say(console.paint(fmt::format("{} ({})", text, count_text(count, "tensor")), Colour::faint));
+    console.say(console.paint(fmt::format("{} ({})", text, count_text(count, "tensor")), Color::faint));
   }
 }
 
@@ -311,9 +311,9 @@ void say_tolerances(const Console& console, const LayerReport& report) {
 
 Cell verdict_cell(Verdict verdict) {
   switch (verdict) {
-    case Verdict::same: return {"same", Colour::good};
-    case Verdict::different: return {"differs", Colour::bad};
-    case Verdict::nothing_compared: return {"nothing compared", Colour::caution};
+    case Verdict::same: return {"same", Color::good};
+    case Verdict::different: return {"differs", Color::bad};
+    case Verdict::nothing_compared: return {"nothing compared", Color::caution};
   }
   return {};
 }
@@ -431,7 +431,7 @@ void say(const Console& console, const LayerReport& report) {
   say_first(console, report);
   say_losses(console, report);
   Table table;
-  const auto faint = [](const char* text) { return Cell(text, Colour::faint); };
+  const auto faint = [](const char* text) { return Cell(text, Color::faint); };
   table.add({faint(""), faint("tensor"), faint("operator"), faint("candidate"), faint("max abs"), faint("max rel"),
              faint("cosine"), faint("SNR"), faint("range in the candidate")});
   const std::vector<std::size_t> rows = rows_to_show(console, report);
@@ -443,8 +443,7 @@ void say(const Console& console, const LayerReport& report) {
   }
   say_tolerances(console, report);
   say_not_compared(console, report);
-  for (const std::string& problem : report.problems)
-    console.say(console.paint("differs", Colour::bad) + ": " + problem);
+  for (const std::string& problem : report.problems) console.say(console.paint("differs", Color::bad) + ": " + problem);
 }
 
 ReducedFiles write_failure(const std::string& path, const Failure& failure, const std::string& options) {

@@ -1,4 +1,4 @@
-// A tensor's colour is that of its error divided by what is allowed, on the node that gives it.
+// A tensor's color is that of its error divided by what is allowed, on the node that gives it.
 #include "cli/verify_page.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The page of `graft verify --report`: the judged network, coloured by how far its tensors are from the reference's.
+// The page of `graft verify --report`: the judged network, colored by how far its tensors are from the reference's.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ struct ComparedTensor {
 
 /// "relative 0.00012 + 3.1e-05 of the largest".
 [[nodiscard]] std::string tolerance_text(const Tolerance& tolerance);
-/// "allowed: relative 0.016 + 0.016 of the largest, since it is calculated from f16 in the candidate".
+/// "allowed: relative 0.016 + 0.016 of the largest, since it is computed from f16 in the candidate".
 [[nodiscard]] std::string allowed_text(const Tolerance& tolerance, const std::string& why);
 
 /// null without one.
@@ -41,7 +41,7 @@ struct ComparedTensor {
 
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const VerifyReport& report);
 
-/// Adds kinds, graph, histogram and table. Tensors are in the order of calculation.
+/// Adds kinds, graph, histogram and table. Tensors are in the order of computation.
 void add_comparison(report::Report& page, const Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems);
 

@@ -29,7 +29,7 @@ struct GraphRegion {
   std::vector<const Value*> inputs;  ///< Not constant; each once.
 };
 
-/// What the outputs are calculated from, back to the graph's inputs and to the values where `ends_at` says so; it is
+/// What the outputs are computed from, back to the graph's inputs and to the values where `ends_at` says so; it is
 /// not asked of the outputs themselves.
 [[nodiscard]] GraphRegion region_before(const std::vector<const Value*>& outputs,
                                         const std::function<bool(const Value&)>& ends_at);

@@ -301,7 +301,7 @@ Value* Graph::add_constant(std::string_view hint, TensorData tensor) {
 }
 
 void Graph::set_initializer(Value& value, TensorData tensor) {
-  if (value.producer != nullptr) internal("the output of " + describe(*value.producer) + " cannot be an initialiser");
+  if (value.producer != nullptr) internal("the output of " + describe(*value.producer) + " cannot be an initializer");
   value.type = tensor.type;
   value.shape = Shape(tensor.dims.begin(), tensor.dims.end());
   value.initializer = std::move(tensor);

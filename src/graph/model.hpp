@@ -45,7 +45,7 @@ struct Value {
   std::string sparse_initializer;   ///< A SparseTensorProto in wire form; such a value is not constant to Graft.
 
   Graph* graph = nullptr;    ///< Whose own it is.
-  Node* producer = nullptr;  ///< Null for inputs and initialisers.
+  Node* producer = nullptr;  ///< Null for inputs and initializers.
   std::size_t output_index = 0;
   std::vector<Use> uses;                  ///< Also those by nodes of sub-graphs inside `graph`.
   std::optional<TensorData> initializer;  ///< With is_input: only the default of that input, not a constant.
@@ -54,7 +54,7 @@ struct Value {
 
   [[nodiscard]] bool is_output() const { return output_count != 0; }
   [[nodiscard]] bool is_unused() const { return uses.empty() && output_count == 0; }
-  /// The constant this value always has: an initialiser that is not an input, or the output of a Constant node.
+  /// The constant this value always has: an initializer that is not an input, or the output of a Constant node.
   [[nodiscard]] std::optional<TensorData> constant() const;
   [[nodiscard]] std::optional<std::int64_t> rank() const;
 };
@@ -146,7 +146,7 @@ class Graph {
   std::string name;
   std::string doc;
   std::map<std::string, std::string, std::less<>> metadata;
-  std::string opaque;  ///< Protobuf fields that Graft does not model (quantisation annotations), in wire form.
+  std::string opaque;  ///< Protobuf fields that Graft does not model (quantization annotations), in wire form.
   /// Operator set version of each domain ("" is ai.onnx). Of a main graph or function body; a sub-graph has none.
   std::map<std::string, std::int64_t, std::less<>> opset_imports;
 
@@ -163,7 +163,7 @@ class Graph {
   [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
   /// A snapshot of this graph's own values, in the order in which they were made.
   [[nodiscard]] std::vector<Value*> values() const;
-  /// Those with an initialiser, in the order of the file.
+  /// Those with an initializer, in the order of the file.
   [[nodiscard]] std::vector<Value*> initializers() const;
 
   /// In this graph only.
@@ -222,7 +222,7 @@ class Graph {
 
   /// Restores the order after edits, as near to the present order as can be. Throws Error naming a node of a cycle.
   void topological_sort();
-  /// Removes nodes whose outputs are all unused, repeatedly, and initialisers without use. Returns the number of nodes.
+  /// Removes nodes whose outputs are all unused, repeatedly, and initializers without use. Returns the number of nodes.
   std::size_t remove_dead();
   /// Links, order, scopes and names. Throws Error (internal) naming the first violation; for tests and debug builds.
   void check() const;

@@ -20,7 +20,7 @@ inline constexpr std::int64_t newest_ir_version = 14;
 
 /// Reads a model and its external data. Throws Error naming file, node and attribute for anything malformed: not a
 /// protobuf, training information, undefined or repeated names, cycles, sizes that do not agree, external data outside
-/// the model's folder, nesting deeper than 24. Every initialiser of an IR 3 file is an input too, by that version's
+/// the model's folder, nesting deeper than 24. Every initializer of an IR 3 file is an input too, by that version's
 /// rule; such a file is read as IR 4, where those are constants (runtimes treat them so).
 [[nodiscard]] Model read_onnx(const std::filesystem::path& path);
 

@@ -50,7 +50,7 @@ class Reader {
     }
     Model model;
     model.source = source_;
-    // Every initialiser of an IR 3 file has to be an input too; since IR 4 that would say that it may be replaced.
+    // Every initializer of an IR 3 file has to be an input too; since IR 4 that would say that it may be replaced.
     initializers_are_inputs_ = proto.ir_version() < 4;
     model.ir_version = std::max<std::int64_t>(proto.ir_version(), 4);
     model.producer_name = proto.producer_name();
@@ -401,22 +401,22 @@ class Reader {
     }
     for (::onnx::TensorProto& tensor : *proto.mutable_initializer()) {
       const std::string name = tensor.name();
-      const std::string what = fmt::format("initialiser '{}'", name);
+      const std::string what = fmt::format("initializer '{}'", name);
       Value* value = name.empty() ? nullptr : graph.find_local(name);
       if (value != nullptr && (!value->is_input || value->initializer))
         fail(what + ": the name is defined twice in its graph");
-      if (value == nullptr) value = &define(graph, name, "initialiser");
+      if (value == nullptr) value = &define(graph, name, "initializer");
       TensorData data = read_tensor(tensor, what);
       data.name.clear();
       graph.set_initializer(*value, std::move(data));
       if (value->is_input && initializers_are_inputs_) graph.set_is_input(*value, false);
     }
     for (::onnx::SparseTensorProto& sparse : *proto.mutable_sparse_initializer()) {
-      Value& value = define(graph, sparse.values().name(), "sparse initialiser");
-      check_rank(static_cast<std::size_t>(sparse.dims_size()), fmt::format("sparse initialiser '{}'", value.name));
+      Value& value = define(graph, sparse.values().name(), "sparse initializer");
+      check_rank(static_cast<std::size_t>(sparse.dims_size()), fmt::format("sparse initializer '{}'", value.name));
       for (const std::int64_t dim : sparse.dims()) {
         if (dim < 0)
-          fail(fmt::format("sparse initialiser '{}': dimension {}; allowed are 0 and above", value.name, dim));
+          fail(fmt::format("sparse initializer '{}': dimension {}; allowed are 0 and above", value.name, dim));
       }
       value.type = static_cast<ElementType>(sparse.values().data_type());
       value.shape = Shape(sparse.dims().begin(), sparse.dims().end());
@@ -469,7 +469,7 @@ class Reader {
       for (const std::string& name : proto.input()) {
         inputs.push_back(name.empty() ? nullptr : graph.find(name));
         if (!name.empty() && inputs.back() == nullptr) {
-          fail(fmt::format("input {} is '{}', which no input, initialiser or node defines", inputs.size() - 1, name));
+          fail(fmt::format("input {} is '{}', which no input, initializer or node defines", inputs.size() - 1, name));
         }
       }
       for (const std::string& name : proto.output()) outputs.push_back(name.empty() ? nullptr : graph.find_local(name));

@@ -19,7 +19,7 @@ constexpr std::size_t page = 4096;  // ONNX asks for this alignment of external 
 /// Weights of one file: protobuf's 2 GiB with room for the nodes.
 constexpr std::size_t automatic_limit = (std::size_t{1} << 31U) - (std::size_t{1} << 26U);
 
-/// Where initialisers go that do not stay in the model file.
+/// Where initializers go that do not stay in the model file.
 struct ExternalSink {
   AtomicFile& file;
   std::string location;
@@ -60,7 +60,7 @@ void restore(Proto& proto, const std::string& opaque) {
   }
 }
 
-/// An initialiser of the main graph, whose data goes from where it lies to the file.
+/// An initializer of the main graph, whose data goes from where it lies to the file.
 struct StreamedTensor {
   std::string start;  ///< All of its field of GraphProto but the data.
   Bytes data;
@@ -185,7 +185,7 @@ class Writer {
     }
   }
 
-  /// Initialisers go to `streamed` where that is given.
+  /// Initializers go to `streamed` where that is given.
   void write_graph(const Graph& graph, ::onnx::GraphProto& proto, std::vector<StreamedTensor>* streamed = nullptr) {
     restore(proto, graph.opaque);
     proto.set_name(graph.name.empty() ? "graph" : graph.name);
@@ -293,7 +293,7 @@ class Writer {
     for (const Node* node : body.nodes()) write_node(*node, *proto.add_node());
     for (const Value* value : body.values()) {
       if (value->initializer) {
-        throw Error(Error::Kind::internal, "the body of a function holds the initialiser '" + value->name + "'");
+        throw Error(Error::Kind::internal, "the body of a function holds the initializer '" + value->name + "'");
       }
       if (value->type) write_type(*value, *proto.add_value_info());
     }

@@ -8,7 +8,7 @@ namespace graft {
 namespace {
 
 // Sorted by name.
-constexpr OperatorForm forms[] = {
+constexpr OperatorSchema forms[] = {
 #include "graph/operator_forms.inc"
 };
 
@@ -25,7 +25,7 @@ std::optional<char> letter_of(std::string_view attributes, std::string_view want
 
 }  // namespace
 
-std::vector<std::string> OperatorForm::attribute_names() const {
+std::vector<std::string> OperatorSchema::attribute_names() const {
   std::vector<std::string> names;
   std::string_view rest = attributes;
   while (!rest.empty()) {
@@ -36,11 +36,11 @@ std::vector<std::string> OperatorForm::attribute_names() const {
   return names;
 }
 
-bool OperatorForm::has_attribute(std::string_view attribute) const {
+bool OperatorSchema::has_attribute(std::string_view attribute) const {
   return letter_of(attributes, attribute).has_value();
 }
 
-std::optional<AttributeType> OperatorForm::attribute_type(std::string_view attribute) const {
+std::optional<AttributeType> OperatorSchema::attribute_type(std::string_view attribute) const {
   switch (letter_of(attributes, attribute).value_or('-')) {
     case 'f': return AttributeType::float_number;
     case 'i': return AttributeType::integer;
@@ -51,15 +51,15 @@ std::optional<AttributeType> OperatorForm::attribute_type(std::string_view attri
   }
 }
 
-const OperatorForm* find_operator_form(std::string_view name) {
+const OperatorSchema* find_operator_form(std::string_view name) {
   const auto* found = std::lower_bound(std::begin(forms), std::end(forms), name,
-                                       [](const OperatorForm& form, std::string_view n) { return form.name < n; });
+                                       [](const OperatorSchema& form, std::string_view n) { return form.name < n; });
   return found == std::end(forms) || found->name != name ? nullptr : found;
 }
 
 std::vector<std::string> standard_operator_names() {
   std::vector<std::string> names;
-  for (const OperatorForm& form : forms) names.emplace_back(form.name);
+  for (const OperatorSchema& form : forms) names.emplace_back(form.name);
   return names;
 }
 

@@ -12,7 +12,7 @@
 namespace graft {
 
 /// An operator of ai.onnx as operator sets 17 and later know it.
-struct OperatorForm {
+struct OperatorSchema {
   std::string_view name;
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
@@ -26,7 +26,7 @@ struct OperatorForm {
 };
 
 /// Null for a name that ai.onnx does not have.
-[[nodiscard]] const OperatorForm* find_operator_form(std::string_view name);
+[[nodiscard]] const OperatorSchema* find_operator_form(std::string_view name);
 [[nodiscard]] std::vector<std::string> standard_operator_names();
 
 }  // namespace graft

@@ -53,8 +53,9 @@ bool replace_by(Node& node, const Operator& op, const std::string& name, const s
   std::int64_t opset = node.graph->opset();
   if (opset == 0) opset = node.graph->root().opset_imports[""] = working_opset;
   if (opset < working_opset) {
-    throw Error(Error::Kind::internal, fmt::format("{}: the model is in operator set {}; raise_opset has to come first",
-                                                   describe(node), opset));
+    throw Error(
+        Error::Kind::internal,
+        fmt::format("{}: the model is in operator set {}; upgrade_opset has to come first", describe(node), opset));
   }
   const FunctionDefinition function = parse_function(op.type(), node.inputs.size(), name, text, opset);
   write_attributes(node, op);
@@ -106,7 +107,7 @@ std::vector<Node*> attach_functions(Model& model) {
   if (graft_nodes == 0) return {};
   if (!types_known) infer_shapes(model);
   if (model.graph().opset() == 0) model.graph().opset_imports[""] = working_opset;
-  raise_opset(model);
+  upgrade_opset(model);
   model.graph().opset_imports.emplace(std::string(onnx_domain), 1);
   model.ir_version = std::max<std::int64_t>(model.ir_version, 8);
 

@@ -45,10 +45,10 @@ class Raiser {
       if (output != nullptr && !output->is_unused()) note.outputs.push_back(output->name);
     }
     const std::string before = form_of(node);
-    calculates_anew_ = false;
+    computes_anew_ = false;
     raise(node);
-    note.calculated_anew = calculates_anew_;
-    if (calculates_anew_ || form_of(node) != before) raised_.push_back(std::move(note));
+    note.computed_anew = computes_anew_;
+    if (computes_anew_ || form_of(node) != before) raised_.push_back(std::move(note));
   }
 
   static std::string form_of(const Node& node) {
@@ -128,7 +128,7 @@ class Raiser {
       node.attributes["axis"] = NodeAttribute(AttributeData(std::int64_t{-1}));
       return;
     }
-    calculates_anew_ = true;
+    computes_anew_ = true;
     const std::string name = node.output()->name;
     Node* flat = graph.add_node("Flatten", {x}, {name + "_flat"}, &node);
     flat->attributes["axis"] = NodeAttribute(AttributeData(axis));
@@ -165,7 +165,7 @@ class Raiser {
     const std::int64_t missing = *of.rank() - axis - *rank;
     if (missing < 0) refuse(node, fmt::format("input {} of rank {} does not fit at axis {}", input, *rank, axis));
     if (missing == 0) return;
-    calculates_anew_ = true;
+    computes_anew_ = true;
     std::vector<std::int64_t> axes;
     for (std::int64_t i = 0; i < missing; ++i) axes.push_back(*rank + i);
     Node* wider = node.graph->add_node("Unsqueeze", {value}, {value->name + "_wider"}, &node);
@@ -198,7 +198,7 @@ class Raiser {
     if (x == nullptr || !x->shape || x->shape->size() < 2 || !(*x->shape)[1].is_constant() || groups < 1) {
       refuse(node, "the number of its channels is not known");
     }
-    calculates_anew_ = true;
+    computes_anew_ = true;
     const std::int64_t each = (*x->shape)[1].value() / groups;
     Graph& graph = *node.graph;
     for (std::size_t i = 1; i < 3; ++i) {  // one scale and bias for each group became one for each channel
@@ -219,7 +219,7 @@ class Raiser {
   /// An operator that older sets have in two forms became Resize.
   void raise_resize(Node& node) {
     if (to_ < 11) refuse(node, "Resize as it is since operator set 11 is needed");
-    calculates_anew_ = true;
+    computes_anew_ = true;
     const bool was_resize = node.is("Resize");
     node.op_type = "Resize";
     Value* scales = node.input(1);
@@ -331,7 +331,7 @@ class Raiser {
   std::int64_t from_;
   std::int64_t to_;
   bool constants_as_nodes_;
-  bool calculates_anew_ = false;
+  bool computes_anew_ = false;
   std::vector<RaisedNode> raised_;
 };
 
@@ -346,7 +346,7 @@ std::vector<RaisedNode> raise_graph_opset(Graph& graph, std::int64_t version, bo
   return raiser.take_raised();
 }
 
-std::vector<RaisedNode> raise_opset(Model& model, std::int64_t version) {
+std::vector<RaisedNode> upgrade_opset(Model& model, std::int64_t version) {
   const auto is_old = [&](const Graph& graph) { return graph.opset() < version; };
   if (!is_old(model.graph()) && std::none_of(model.functions.begin(), model.functions.end(),
                                              [&](const auto& f) { return is_old(*f.second.body); })) {

@@ -429,7 +429,8 @@ Declarations forget_declared(Model& model) {
   return declared;
 }
 
-/// Gives back what was declared of those that are still unknown. Their open sizes may have been bound by given ones.
+/// Gives back what was declared of those that are still unknown. Their dynamic dimensions may have been bound by given
+/// ones.
 bool restore_unknown(const Declarations& declared, bool are_shapes_given) {
   bool any = false;
   for (const auto& [value, was] : declared) {

@@ -80,7 +80,7 @@ struct TensorData {
   std::vector<std::int64_t> dims;  ///< Empty for a scalar. Never negative in a model that was read.
   Bytes bytes;                     ///< Row-major, little endian, as ONNX's raw_data. Empty for strings.
   std::shared_ptr<const std::vector<std::string>> strings;  ///< Of a string tensor only.
-  std::string name;       ///< Only of tensors inside attributes; an initialiser is named by its value.
+  std::string name;       ///< Only of tensors inside attributes; an initializer is named by its value.
   bool external = false;  ///< It was read from an external data file.
   std::string opaque;     ///< Protobuf fields that Graft does not model (doc string, metadata), in wire form.
 

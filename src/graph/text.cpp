@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-/// Sizes that nobody knows have names for Graft's own use, also within a calculation.
+/// Sizes that nobody knows have names for Graft's own use, also within a computation.
 std::string size_text(const Dim& dim) {
   std::string text = dim.to_string();
   return text.find('?') == std::string::npos ? text : "?";

@@ -35,9 +35,9 @@ class NodeBuilder {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] Graph& graph() { return graph_; }
 
-  /// The elements of a small integer tensor, also where they are calculated from shapes that are known.
+  /// The elements of a small integer tensor, also where they are computed from shapes that are known.
   [[nodiscard]] std::optional<Ints> ints_in(const Value* value) const;
-  /// The same where they hang on open sizes.
+  /// The same where they hang on dynamic dimensions.
   [[nodiscard]] std::optional<Contents> dims_in(const Value* value) const;
 
   Value* add(const std::string& onnx_op, std::vector<Value*> inputs, const Attributes& attributes = {});

@@ -1,4 +1,4 @@
-// One over the norm: what reference kernels and CUDA kernels of the operators that normalise share.
+// One over the norm: what reference kernels and CUDA kernels of the operators that normalize share.
 #pragma once
 
 #include <array>

@@ -94,12 +94,12 @@ struct HostTensor {
 /// The same for the same case, always. `batch` replaces the first dimension of the first input, unless negative.
 [[nodiscard]] std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch = -1);
 
-/// The reference kernel's outputs for these inputs, calculated in f32 and linear layout whatever their types; what i8
+/// The reference kernel's outputs for these inputs, computed in f32 and linear layout whatever their types; what i8
 /// inputs stand for is taken from the attributes `<port>_scale`: one number, or one for each index of the first axis.
 [[nodiscard]] std::vector<std::vector<float>> expected_outputs(const Operator& op, std::span<const HostTensor> inputs);
 
 /// Empty if every element lies between the bounds that the tolerance allows, both rounded to the output's type, and the
-/// padding of a vectorised layout is zero; otherwise says where not. `scale` is that of an i8 output; `absolute` is
+/// padding of a vectorized layout is zero; otherwise says where not. `scale` is that of an i8 output; `absolute` is
 /// allowed on top of the relative `tolerance`.
 [[nodiscard]] std::string compare(const HostTensor& found, std::span<const float> expected, double tolerance,
                                   float scale, double absolute = 0);

@@ -9,7 +9,7 @@
 
 namespace graft {
 
-/// A tensor as an outer loop over what is kept and an inner loop over what is reduced. Neighbouring axes of the same
+/// A tensor as an outer loop over what is kept and an inner loop over what is reduced. Neighboring axes of the same
 /// kind are merged and axes of size 1 dropped: NCHW over {1} is kept [N, HW], reduced [C].
 struct ReductionPlan {
   Extents kept_extents;

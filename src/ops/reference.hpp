@@ -30,7 +30,7 @@ template <class Element>
     return static_cast<Element>(static_cast<float>(value));
 }
 
-/// Calls `f` with a value of the C++ type that stores `dtype`; only the types that kernels calculate in.
+/// Calls `f` with a value of the C++ type that stores `dtype`; only the types that kernels compute in.
 template <class F>
 [[nodiscard]] Status dispatch(DType dtype, F&& f) {
   switch (dtype) {
@@ -39,7 +39,7 @@ template <class F>
     case DType::bf16: return f(Eigen::bfloat16{});
     case DType::i8: return f(std::int8_t{});
     default:
-      return unsupported("the reference kernels calculate in f32, f16, bf16 and i8, found " +
+      return unsupported("the reference kernels compute in f32, f16, bf16 and i8, found " +
                          std::string(to_string(dtype)));
   }
 }

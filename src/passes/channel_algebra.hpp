@@ -1,4 +1,4 @@
-// Arithmetic on the statistics of a channel: what a network calculates from x, its mean and its variance, as formulas.
+// Arithmetic on the statistics of a channel: what a network computes from x, its mean and its variance, as formulas.
 //
 // There are many orders in which (x - mean) / sqrt(variance + epsilon) * scale + bias can be written. Followed as
 // formulas, they all end in the same one.

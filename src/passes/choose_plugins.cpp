@@ -147,7 +147,7 @@ void choose_for_operator(Rewriter& rewriter, Node& node) {
     }
   }
   if (mode == PluginMode::never && dtype && op->function(function_inputs(node))) {
-    const std::string reason = "asked for: no plugins; standard operators calculate the same";
+    const std::string reason = "asked for: no plugins; standard operators compute the same";
     if (replace(rewriter, node, "the body of its ONNX function", reason, replace_with_function_body)) {
       rewriter.choose(who, name, function, reason);
       return;

@@ -1,7 +1,7 @@
-// Pass fold_constants: what depends on nothing but constants is calculated now.
+// Pass fold_constants: what depends on nothing but constants is computed now.
 //
 // Left as they are: random numbers; QuantizeLinear and DequantizeLinear, whose scales TensorRT wants to see (but for
-// biases of 32 bits, which ONNX Runtime's quantiser writes and TensorRT refuses); results that are much larger than
+// biases of 32 bits, which ONNX Runtime's quantizer writes and TensorRT refuses); results that are much larger than
 // what they are made from; outputs of the network.
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ namespace {
 
 /// A result may take so many bytes more than the constants it is made from.
 constexpr std::int64_t allowed_growth = 1 << 20;
-/// Results that are calculated in one run.
+/// Results that are computed in one run.
 constexpr std::int64_t bytes_at_once = 1 << 26;
 
 constexpr std::array<std::string_view, 10> left_alone = {
@@ -47,7 +47,7 @@ std::optional<std::int64_t> bytes_of(const Value& value) {
   return bits / 8;
 }
 
-/// Types that the CPU engine calculates exactly.
+/// Types that the CPU engine computes exactly.
 bool is_calculable(const Value& value) {
   return value.type && (*value.type == ElementType::f64 || to_dtype(*value.type) != std::nullopt);
 }
@@ -165,7 +165,7 @@ void replace_by_constant(Graph& graph, Value& value, TensorData tensor) {
   graph.rename(*constant, std::move(name));
 }
 
-/// Tensors of Constant nodes become initialisers, which every reader takes for weights.
+/// Tensors of Constant nodes become initializers, which every reader takes for weights.
 void constants_to_initializers(Rewriter& rewriter, Graph& graph) {
   std::size_t count = 0;
   for (Node* node : graph.nodes()) {
@@ -179,7 +179,7 @@ void constants_to_initializers(Rewriter& rewriter, Graph& graph) {
     ++count;
   }
   if (count == 0) return;
-  rewriter.record({fmt::format("{} Constant nodes", count)}, "initialisers", "the same tensors",
+  rewriter.record({fmt::format("{} Constant nodes", count)}, "initializers", "the same tensors",
                   "by definition: the bytes are the same");
 }
 
@@ -217,12 +217,11 @@ bool fold_shapes(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes) {
   return folded;
 }
 
-using Calculated = std::unordered_map<const Value*, TensorData>;
+using Computed = std::unordered_map<const Value*, TensorData>;
 
-/// Calculated by the CPU engine, all in one run since each run takes a while. Where it refuses, halves of them are
+/// Computed by the CPU engine, all in one run since each run takes a while. Where it refuses, halves of them are
 /// tried; what it refuses alone is not among the results, and runs where it ran before.
-void calculate(const runtime::Engine& engine, const Model& model, std::span<Value* const> results,
-               Calculated& calculated) {
+void compute(const runtime::Engine& engine, const Model& model, std::span<Value* const> results, Computed& computed) {
   std::vector<const Value*> outputs;
   std::vector<std::pair<const Value*, const Value*>> sources;
   for (const Value* result : results) {
@@ -231,7 +230,7 @@ void calculate(const runtime::Engine& engine, const Model& model, std::span<Valu
     while (value->producer != nullptr && value->producer->is("Identity")) value = value->producer->input(0);
     if (auto constant = value->constant()) {
       constant->name.clear();
-      calculated.emplace(result, *std::move(constant));
+      computed.emplace(result, *std::move(constant));
       continue;
     }
     sources.emplace_back(result, value);
@@ -247,13 +246,13 @@ void calculate(const runtime::Engine& engine, const Model& model, std::span<Valu
     const TensorMap values = engine.evaluate_constant_graph(part);
     for (const auto& [result, source] : sources) {
       const auto found = values.find(source->name);
-      if (found != values.end()) calculated.emplace(result, found->second);
+      if (found != values.end()) computed.emplace(result, found->second);
     }
   } catch (const Error&) {
     if (outputs.size() == 1) return;
     const std::size_t half = results.size() / 2;
-    calculate(engine, model, results.first(half), calculated);
-    calculate(engine, model, results.subspan(half), calculated);
+    compute(engine, model, results.first(half), computed);
+    compute(engine, model, results.subspan(half), computed);
   }
 }
 
@@ -281,17 +280,17 @@ bool fold_region(Rewriter& rewriter, Graph& graph, std::int64_t& room) {
       bytes += wanted;
       together.push_back(results[next]);
     }
-    Calculated calculated;
-    calculate(rewriter.engine(), rewriter.model(), together, calculated);
+    Computed computed;
+    compute(rewriter.engine(), rewriter.model(), together, computed);
     for (Value* result : together) {
-      const auto found = calculated.find(result);
-      if (found == calculated.end() || found->second.type != *result->type) continue;
+      const auto found = computed.find(result);
+      if (found == computed.end() || found->second.type != *result->type) continue;
       const auto declared = bytes_of(*result);
       const auto actual = static_cast<std::int64_t>(found->second.bytes.size());
       if (actual > room || (declared ? *declared != actual : actual > allowed_growth)) continue;
       room -= actual;
       rewriter.record(region.nodes_of(*result), to_string(found->second, 4), "depends on constants only",
-                      "calculated by the CPU engine");
+                      "computed by the CPU engine");
       replace_by_constant(graph, *result, std::move(found->second));
       folded = true;
     }

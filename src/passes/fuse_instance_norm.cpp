@@ -114,7 +114,7 @@ bool is_count(const Value* count, const Node& sum) {
   return above != nullptr && below != nullptr && same_shape(*above, from) && same_shape(*below, to);
 }
 
-/// Follows what is calculated from one tensor.
+/// Follows what is computed from one tensor.
 class Follower {
  public:
   Follower(const Value& x, std::size_t channel_axis)
@@ -152,13 +152,13 @@ class Follower {
     PerChannel bias;
   };
 
-  /// The values that are normalised, the last one first.
+  /// The values that are normalized, the last one first.
   [[nodiscard]] std::vector<Result> results() {
     std::vector<Result> found;
     for (std::size_t i = order_.size(); i-- > 0;) {
       const Followed& followed = known_.at(order_[i]);
       std::string why_not;
-      auto result = normalised(followed.formula, why_not);
+      auto result = normalized(followed.formula, why_not);
       if (!result && !why_not.empty()) obstacles_.push_back({order_[i]->producer, i + 1, why_not});
       if (!result) continue;
       result->y = order_[i];
@@ -455,7 +455,7 @@ class Follower {
     };
     const auto scale = numbers(1);
     const auto bias = numbers(2);
-    if (!scale || !bias) return fail("its scale and bias are calculated at run time");
+    if (!scale || !bias) return fail("its scale and bias are computed at run time");
     if (scale->empty() || scale->size() != bias->size()) return fail("its scale and bias are not of as many channels");
     const double epsilon = node.float_or("epsilon", 1e-5F);
     if (epsilon_ && *epsilon_ != epsilon) return fail("there are two different epsilons");
@@ -467,7 +467,7 @@ class Follower {
   }
 
   /// (x - mean) / deviation * scale + bias.
-  std::optional<Result> normalised(const ChannelFormula& formula, std::string& why_not) const {
+  std::optional<Result> normalized(const ChannelFormula& formula, std::string& why_not) const {
     if (!formula.square.is_zero() || formula.linear.is_zero()) return std::nullopt;
     const auto scale = formula.linear.factor({0, 0, -1});
     if (!scale || formula.linear.terms().size() != 1) return std::nullopt;
@@ -544,7 +544,7 @@ std::function<void(Graph&)> edit_for(Change change) {
       inputs.push_back(graph.add_constant(change.y + "_scale", TensorData::from_floats(change.scale)));
       inputs.push_back(graph.add_constant(change.y + "_bias", TensorData::from_floats(change.bias)));
     }
-    Node* node = add_operator_node(graph, *change.op, inputs, {change.y + "_normalised"}, old);
+    Node* node = add_operator_node(graph, *change.op, inputs, {change.y + "_normalized"}, old);
     node->name = old->name;
     node->output()->type = inputs[0]->type;
     node->output()->shape = inputs[0]->shape;
@@ -565,7 +565,7 @@ bool same_spatial(const Value& x, std::size_t x_channel_axis, const Value& y, st
   return std::equal(a.begin(), a.end(), b.begin(), [](const Dim* l, const Dim* r) { return *l == *r; });
 }
 
-bool calculates(const Node& node) {
+bool computes(const Node& node) {
   return node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div") || node.is("ReduceMean") ||
          node.is("GlobalAveragePool");
 }
@@ -630,7 +630,7 @@ class Finder {
   }
 
   bool change(const Follower& follower, const Follower::Result& result, const std::vector<Node*>& nodes) {
-    const bool has_more = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return calculates(*n); });
+    const bool has_more = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return computes(*n); });
     if (!has_more && rewriter_.options().plugins != PluginMode::always) return false;
     Value& x = const_cast<Value&>(follower.x());
     std::shared_ptr<Operator> op = find_operator("InstanceNorm")->create();
@@ -678,7 +678,7 @@ std::optional<std::vector<NamedAttribute>> activation_of(const Node& node) {
   return Attributes{{"activation", std::string("leaky_relu")}, {"alpha", op->get("alpha").value()}};
 }
 
-/// The operator of a node that normalises without an activation, and its inputs; scale and bias as f32.
+/// The operator of a node that normalizes without an activation, and its inputs; scale and bias as f32.
 struct Norm {
   std::shared_ptr<Operator> op;
   std::vector<Value*> inputs;
@@ -714,15 +714,15 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
   for (Node* node : graph.nodes()) {
     const auto norm = norm_of(*node);
     if (!norm || node->output() == nullptr || !node->output()->type || !node->input(0)->rank()) continue;
-    Value& normalised = *node->output();
+    Value& normalized = *node->output();
     // A transposition may stand between the two: it moves the activation's input, not its numbers.
-    Node* next = normalised.uses.size() == 1 ? normalised.uses[0].node : nullptr;
+    Node* next = normalized.uses.size() == 1 ? normalized.uses[0].node : nullptr;
     Node* between = next != nullptr && next->is("Transpose") ? next : nullptr;
     if (between != nullptr) next = between->output()->uses.size() == 1 ? between->output()->uses[0].node : nullptr;
     if (next == nullptr || next->graph != &graph || next->output() == nullptr) continue;
     const auto activation = activation_of(*next);
     if (!activation) continue;
-    const auto dtype = to_dtype(*normalised.type);
+    const auto dtype = to_dtype(*normalized.type);
     if (!dtype || !is_floating_point(*dtype) || *node->input(0)->rank() < least_rank ||
         *node->input(0)->rank() > most_rank) {
       continue;
@@ -731,8 +731,8 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
       rewriter.near_miss("InstanceNorm, activation",
                          {.node = next, .matched_nodes = 2, .pattern_nodes = 2, .reason = reason});
     };
-    const Value& before = between != nullptr ? *between->output() : normalised;
-    if (before.is_output() || normalised.is_output()) {
+    const Value& before = between != nullptr ? *between->output() : normalized;
+    if (before.is_output() || normalized.is_output()) {
       near(fmt::format("'{}' inside the match is an output of the graph", before.name));
       continue;
     }
@@ -763,7 +763,7 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
                       for (const auto& numbers : constants) {
                         inputs.push_back(edited.add_constant(y_name + "_parameter", TensorData::from_floats(numbers)));
                       }
-                      Node* made = add_operator_node(edited, *op, inputs, {y_name + "_normalised"}, old);
+                      Node* made = add_operator_node(edited, *op, inputs, {y_name + "_normalized"}, old);
                       made->name = old->name;
                       if (permutation) {
                         made = edited.add_node("Transpose", {made->output()}, {y_name + "_transposed"}, old);
@@ -774,14 +774,14 @@ void fuse_activations(Rewriter& rewriter, Graph& graph) {
   }
 }
 
-/// The same formulas over other axes, which are other normalisations; matched only to say so.
+/// The same formulas over other axes, which are other normalizations; matched only to say so.
 const Pattern& over_other_axes() {
   static const Pattern pattern(R"(
-    centred = Sub(x, ReduceMean(x, @axes){keepdims=1})
-    variance = ReduceMean(Mul(centred, centred) | Pow(centred, 2), @axes){keepdims=1}
+    centered = Sub(x, ReduceMean(x, @axes){keepdims=1})
+    variance = ReduceMean(Mul(centered, centered) | Pow(centered, 2), @axes){keepdims=1}
     deviation = Sqrt(Add(variance, @epsilon))
     inverse = Reciprocal(deviation) | Div(1, deviation)
-    y = Div(centred, deviation) | Mul(centred, inverse)
+    y = Div(centered, deviation) | Mul(centered, inverse)
   )",
                                std::string(pattern_name));
   return pattern;
@@ -807,7 +807,7 @@ void fuse_instance_norm(Rewriter& rewriter) {
           {.node = match.root,
            .matched_nodes = match.nodes.size(),
            .pattern_nodes = match.nodes.size(),
-           .reason = fmt::format("it normalises over the axes [{}], not over all but batch and channels",
+           .reason = fmt::format("it normalizes over the axes [{}], not over all but batch and channels",
                                  fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", "))});
     }
     fuse_activations(rewriter, *graph);

@@ -109,7 +109,7 @@ const std::vector<Lookalike>& lookalikes() {
 }
 
 /// Axes counted from the front, sorted; nothing where one is out of range.
-std::optional<std::vector<std::int64_t>> normalised(std::vector<std::int64_t> axes, std::int64_t rank) {
+std::optional<std::vector<std::int64_t>> normalized(std::vector<std::int64_t> axes, std::int64_t rank) {
   for (std::int64_t& axis : axes) {
     if (axis < -rank || axis >= rank) return std::nullopt;
     if (axis < 0) axis += rank;
@@ -131,10 +131,10 @@ Fusion read(const Form& form, const Match& match) {
 
   auto axes = match.ints("axes");
   if (!axes || axes->empty()) return Fusion("there are no axes to sum over");
-  axes = normalised(*axes, rank);
+  axes = normalized(*axes, rank);
   if (!axes) return Fusion(fmt::format("an axis lies outside of rank {}", rank));
   if (match.has("unsqueezed")) {
-    const auto back = normalised(match.ints("unsqueezed").value_or(std::vector<std::int64_t>{}), rank);
+    const auto back = normalized(match.ints("unsqueezed").value_or(std::vector<std::int64_t>{}), rank);
     if (back != axes) return Fusion("the norm is put back along another axis than it was taken over");
   }
   if (match.has("target")) {

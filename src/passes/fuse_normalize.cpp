@@ -1,5 +1,5 @@
 // Pass fuse_normalize: an L2Normalize over channels with a factor for each channel after it, as SSD has it, becomes one
-// Normalize. So does x * (factor / norm), to which TensorFlow's optimiser changes it.
+// Normalize. So does x * (factor / norm), to which TensorFlow's optimizer changes it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -138,9 +138,9 @@ MovementFusion read_movement(const Rewriter& rewriter, const Movement& movement,
 
 /// What the weights of a deconvolution along one axis are.
 enum class Kernel {
-  repeat,         ///< f ones.
-  linear_even,    ///< 2f numbers that fall off linearly from the middle, f even: half_pixel.
-  linear_centred  ///< 2f - 1 numbers that fall off linearly from 1 in the middle: asymmetric.
+  repeat,          ///< f ones.
+  linear_even,     ///< 2f numbers that fall off linearly from the middle, f even: half_pixel.
+  linear_centered  ///< 2f - 1 numbers that fall off linearly from 1 in the middle: asymmetric.
 };
 
 /// Distance from the middle in steps of the output.
@@ -154,7 +154,7 @@ std::optional<Kernel> kernel_of(std::int64_t size, std::int64_t factor) {
   if (factor < 2) return std::nullopt;
   if (size == factor) return Kernel::repeat;
   if (size == 2 * factor && factor % 2 == 0) return Kernel::linear_even;
-  if (size == 2 * factor - 1) return Kernel::linear_centred;
+  if (size == 2 * factor - 1) return Kernel::linear_centered;
   return std::nullopt;
 }
 
@@ -261,7 +261,7 @@ struct Crop {
   std::vector<std::int64_t> ends;
 };
 
-/// A deconvolution spreads each element over its neighbourhood and takes nothing from beyond the edge: it is the
+/// A deconvolution spreads each element over its neighborhood and takes nothing from beyond the edge: it is the
 /// interpolation of x between zeros. That is worth three layers: on an H200 cuDNN's deconvolution took 8 to 60 times as
 /// long as a copy of its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one group and as many as channels).
 /// With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the result (asymmetric: at f (i + 1)),
@@ -271,7 +271,7 @@ Crop crop_of(const Deconvolution& found) {
   for (std::size_t axis = 0; axis < found.factors.size(); ++axis) {
     const std::int64_t f = found.factors[axis];
     const std::int64_t size = found.sizes[axis];
-    if (found.kernel == Kernel::repeat) {  // no neighbours, so no zeros are put round x
+    if (found.kernel == Kernel::repeat) {  // no neighbors, so no zeros are put round x
       crop.begins.push_back(found.begins[axis]);
       crop.ends.push_back(found.ends[axis]);
       continue;
@@ -409,7 +409,7 @@ Resize read_resize(const Node& node, const Value& x, const Value& y) {
   // By how much each axis grows: from the scales, or from the sizes before and after.
   auto scales = constant_numbers(node.input(2));
   const auto sizes = constant_numbers(node.input(3));
-  if (!scales && !sizes) return fail("its sizes are calculated at run time");
+  if (!scales && !sizes) return fail("its sizes are computed at run time");
   std::vector<double> factors;
   std::vector<std::int64_t> spatial_sizes;
   if (scales) {

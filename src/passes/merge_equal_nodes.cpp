@@ -1,4 +1,4 @@
-// Passes merge_transposes and merge_equal_nodes: of nodes that calculate the same from the same, one stays.
+// Passes merge_transposes and merge_equal_nodes: of nodes that compute the same from the same, one stays.
 //
 // Exporters write a shape, a reduction or a transposition once for each place that needs it. Constants are the same
 // where their bytes are. Transpositions are merged before patterns are looked for, which want one input; other nodes
@@ -131,7 +131,7 @@ class Merger {
       // Each output of the network keeps a node of its own.
       if ((a == nullptr) != (b == nullptr) || (b != nullptr && b->is_output())) return;
     }
-    rewriter_.record({describe(other)}, describe(kept), "both calculate the same from the same",
+    rewriter_.record({describe(other)}, describe(kept), "both compute the same from the same",
                      "by definition: the same operator, attributes and inputs");
     for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
       if (other.outputs[i] != nullptr) graph.replace_all_uses(*other.outputs[i], *kept.outputs[i]);

@@ -12,11 +12,11 @@
 
 namespace graft {
 
-/// From `x` to `y` elements of x are copied, and constants put between them; nothing is calculated.
+/// From `x` to `y` elements of x are copied, and constants put between them; nothing is computed.
 struct Movement {
   Value* x = nullptr;
   Value* y = nullptr;
-  std::vector<Node*> nodes;  ///< In topological order, those that calculate shapes included.
+  std::vector<Node*> nodes;  ///< In topological order, those that compute shapes included.
 };
 
 /// What one run of a movement does, axis by axis: element [i, j, ...] of y is element [axes[0][i], axes[1][j], ...] of

@@ -21,14 +21,14 @@ namespace {
 constexpr std::array passes = {
     Pass{"inline_functions", "functions of exporters hide what the other passes look for",
          inline_functions_of_exporters},
-    Pass{"raise_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
-         raise_model_opset},
+    Pass{"upgrade_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
+         upgrade_model_opset},
     Pass{"unfreeze_batch", "before what follows from a batch of 1 becomes constants", unfreeze_batch},
     Pass{"remove_dead", "what no output needs must not count as another use of an inner value", remove_dead},
     Pass{"fold_constants", "patterns want axes and epsilons as constants, however they were written", fold_constants},
     Pass{"simplify_shapes", "shapes that follow from the inputs become constants, which the next passes can read",
          simplify_shapes},
-    Pass{"fold_shapes", "what is calculated from shapes that have just become constants", fold_constants},
+    Pass{"fold_shapes", "what is computed from shapes that have just become constants", fold_constants},
     Pass{"remove_identities", "what copies its input must not stand between the nodes of a pattern", remove_identities},
     Pass{"move_transposes", "networks with channels last become like others, before patterns are looked for",
          move_transposes},
@@ -62,7 +62,7 @@ constexpr std::array passes = {
 /// Where passes of the caller's own come in.
 constexpr std::string_view last_pass = "choose_plugins";
 /// Rules see the names of the original, but one operator set.
-constexpr std::string_view pass_before_rules = "raise_opset";
+constexpr std::string_view pass_before_rules = "upgrade_opset";
 
 constexpr Pass interface_rules{"rules_interface", "the user's names, shapes, inputs and outputs, before anything else",
                                apply_interface_rules};

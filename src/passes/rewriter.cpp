@@ -61,7 +61,7 @@ std::vector<const Value*> results_of(const Proposal& proposal) {
   return result;
 }
 
-/// Where a region begins: the inputs it is said to have, and what else its nodes read. Integers that are calculated
+/// Where a region begins: the inputs it is said to have, and what else its nodes read. Integers that are computed
 /// from shapes have to fit the tensors of the region, so the region goes back to the tensors that they are the shapes
 /// of.
 std::vector<const Value*> boundary_of(const Proposal& proposal) {

@@ -25,7 +25,7 @@ namespace graft {
 
 struct ConvertOptions;
 
-/// A change to a region of a graph: the nodes between `inputs` and `outputs` are calculated in another way.
+/// A change to a region of a graph: the nodes between `inputs` and `outputs` are computed in another way.
 struct Proposal {
   std::vector<Node*> nodes;     ///< What goes.
   std::vector<Value*> inputs;   ///< Where the region begins; constants, and tensors of shapes, need not be listed.

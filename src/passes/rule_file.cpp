@@ -414,7 +414,7 @@ class Reader {
 
   /// Names and types of the attributes that a node of the operator gets.
   void check_attributes(const RuleOperator& with, const std::vector<std::pair<std::string, RuleValue>>& given) const {
-    const OperatorForm* form = with.domain.empty() ? find_operator_form(with.op_type) : nullptr;
+    const OperatorSchema* form = with.domain.empty() ? find_operator_form(with.op_type) : nullptr;
     for (const auto& [name, value] : given) {
       std::optional<AttributeType> type;
       if (with.graft != nullptr) {
@@ -600,7 +600,7 @@ class Reader {
     const bool is_foreign = rule.with.is_plugin || (!rule.with.domain.empty() && rule.with.graft == nullptr &&
                                                     rule.with.domain != "ai.onnx.ml");
     if (brings && rule.with.is_plugin && rule.prove) {
-      fail(node, fmt::format("nothing on the CPU calculates {}, so this rule cannot be proven; if you answer for it "
+      fail(node, fmt::format("nothing on the CPU computes {}, so this rule cannot be proven; if you answer for it "
                              "yourself, write prove: false and a reason",
                              rule.with.to_string()));
     }
@@ -608,7 +608,7 @@ class Reader {
     if (rule.int8) {
       if (rule.with.graft == nullptr || rule.with.graft->find_attribute("x_scale") == nullptr ||
           rule.with.graft->find_attribute("y_scale") == nullptr) {
-        fail(node, fmt::format("{} does not calculate in int8", rule.with.to_string()));
+        fail(node, fmt::format("{} does not compute in int8", rule.with.to_string()));
       }
       for (const auto& [name, value] : rule.attributes) {
         if (name.ends_with("_scale")) {

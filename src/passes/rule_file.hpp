@@ -131,7 +131,7 @@ struct Rule {
     NamePattern name;
     RuleValue value;
   };
-  /// Scales of the result and of what the operator reads, for the operators of Graft that calculate in int8.
+  /// Scales of the result and of what the operator reads, for the operators of Graft that compute in int8.
   struct Int8 {
     double x_scale = 1;
     double y_scale = 1;

@@ -1,4 +1,4 @@
-// Pass simplify_shapes: shapes that a network calculates although they are known, and reshapes of reshapes.
+// Pass simplify_shapes: shapes that a network computes although they are known, and reshapes of reshapes.
 //
 // Exporters write x.view(x.size(0), -1) as Shape, Gather, Concat and Reshape, TensorFlow as Shape, StridedSlice, Pack
 // and Reshape. Where the shapes before and after follow from the inputs of the network, a constant with 0 ("as it was")
@@ -29,7 +29,7 @@ bool only_reshapes(const Value* value) {
   return node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze");
 }
 
-bool is_calculated(const Value* value) { return value != nullptr && !value->constant(); }
+bool is_computed(const Value* value) { return value != nullptr && !value->constant(); }
 
 /// The constant that Reshape needs to make `after` of `before`; nothing where 0 and one -1 do not say it.
 std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
@@ -105,7 +105,7 @@ void propose(Rewriter& rewriter, std::vector<Node*> nodes, Value& x, Value& y, c
              const Numbers& numbers) {
   const std::string reason = nodes.size() > 1
                                  ? fmt::format("{} nodes in a row that change the shape alone", nodes.size())
-                                 : "the shape that it calculates is known";
+                                 : "the shape that it computes is known";
   rewriter.apply({.nodes = std::move(nodes),
                   .inputs = {&x},
                   .outputs = {&y},
@@ -129,8 +129,8 @@ void simplify_reshape(Rewriter& rewriter, Node& node, const ProvenShapes& shapes
   // From the farthest tensor on, so that as many as possible become one.
   std::vector<Node*> row;
   for (Value* value = &y; only_reshapes(value); value = value->producer->input(0)) row.push_back(value->producer);
-  const bool calculates = node.is("Reshape") && is_calculated(node.input(1));
-  for (; row.size() > 1 || (row.size() == 1 && calculates); row.pop_back()) {
+  const bool computes = node.is("Reshape") && is_computed(node.input(1));
+  for (; row.size() > 1 || (row.size() == 1 && computes); row.pop_back()) {
     Value& x = *row.back()->input(0);
     const Shape* before = shapes.of(x);
     if (x.constant() || before == nullptr) continue;
@@ -157,7 +157,7 @@ void simplify(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes, bool
     Value* y = node->output();
     if (y == nullptr || y->is_unused() || node->input(0) == nullptr || node->input(0)->constant()) continue;
     const bool repeats = node->is("Expand") || node->is("Tile");
-    if (repeats && ends_of_rows && is_calculated(node->input(1))) simplify_repetition(rewriter, *node, shapes);
+    if (repeats && ends_of_rows && is_computed(node->input(1))) simplify_repetition(rewriter, *node, shapes);
     if (!only_reshapes(y)) continue;
     const bool goes_on = !y->is_output() && std::all_of(y->uses.begin(), y->uses.end(), [](const Use& use) {
       return use.index == 0 && only_reshapes(use.node->output());

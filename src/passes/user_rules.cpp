@@ -92,10 +92,10 @@ void make(const Plan& plan, Graph& graph) {
   if (plan.int8) {
     zero = graph.add_constant("zero", TensorData::scalar_of(ElementType::i8, 0));
     Value* scale = add_scale(graph, inputs[0]->name, plan.int8->x_scale);
-    Node* quantise = graph.add_node("QuantizeLinear", {inputs[0], scale, zero}, {inputs[0]->name + "_int8"}, before);
-    quantise->output()->type = ElementType::i8;
-    quantise->output()->shape = inputs[0]->shape;
-    inputs[0] = quantise->output();
+    Node* quantize = graph.add_node("QuantizeLinear", {inputs[0], scale, zero}, {inputs[0]->name + "_int8"}, before);
+    quantize->output()->type = ElementType::i8;
+    quantize->output()->shape = inputs[0]->shape;
+    inputs[0] = quantize->output();
     hints = {plan.outputs[0] + "_int8"};
   }
   Node* node = nullptr;
@@ -126,7 +126,7 @@ std::vector<std::string> tensor_names(const Graph& graph) {
   return names;
 }
 
-/// Integers of low rank are calculated from shapes; an operator that takes the place of a region does without them.
+/// Integers of low rank are computed from shapes; an operator that takes the place of a region does without them.
 bool is_number_of_shape(const Value& value) {
   return value.type && !is_floating_point(*value.type) && value.rank().value_or(0) <= 1;
 }
@@ -217,7 +217,7 @@ class RuleRun {
     const bool is_foreign = !plan.with.domain.empty() && plan.with.graft == nullptr && plan.with.domain != "ai.onnx.ml";
     if (is_foreign && rule_.prove && !has_function(plan.with)) {
       fail(
-          fmt::format("nothing on the CPU calculates {}, and the model has no function of that name, so this rule "
+          fmt::format("nothing on the CPU computes {}, and the model has no function of that name, so this rule "
                       "cannot be proven; if you answer for it yourself, write prove: false and a reason",
                       plan.with.to_string()));
     }
@@ -351,7 +351,8 @@ class RuleRun {
       fewest = plan.with.graft->required_input_count();
       most = plan.with.graft->input_count();
       outputs = plan.with.graft->output_count();
-    } else if (const OperatorForm* form = plan.with.domain.empty() ? find_operator_form(plan.with.op_type) : nullptr) {
+    } else if (const OperatorSchema* form =
+                   plan.with.domain.empty() ? find_operator_form(plan.with.op_type) : nullptr) {
       fewest = form->fewest_inputs;
       most = form->most_inputs;
       outputs = form->most_outputs;
@@ -409,7 +410,7 @@ class RuleRun {
   void plan_attributes(const Region& region, const Match* match, Plan& plan) {
     std::vector<std::pair<std::string, RuleValue>> given = evaluated_attributes(region, match);
     if (plan.with.graft == nullptr) {
-      const OperatorForm* form = plan.with.domain.empty() ? find_operator_form(plan.with.op_type) : nullptr;
+      const OperatorSchema* form = plan.with.domain.empty() ? find_operator_form(plan.with.op_type) : nullptr;
       for (const auto& [name, value] : given) {
         plan.attributes[name] = typed(value, name, form == nullptr ? std::nullopt : form->attribute_type(name));
       }
@@ -533,7 +534,7 @@ class RuleRun {
                        region.name));
     }
     const Node& node = *region.nodes.front();
-    const OperatorForm* form = node.domain.empty() ? find_operator_form(node.op_type) : nullptr;
+    const OperatorSchema* form = node.domain.empty() ? find_operator_form(node.op_type) : nullptr;
     std::map<std::string, AttributeValue> values;
     std::string text = node.op_type;
     for (const auto& [name, value] : evaluated_attributes(region, nullptr)) {

@@ -1,4 +1,4 @@
-// Pass rules_interface: what the user's rules do to names, shapes, inputs and outputs. What remains calculates what it
+// Pass rules_interface: what the user's rules do to names, shapes, inputs and outputs. What remains computes what it
 // did: a network with new shapes only has to run, and one whose batch becomes dynamic is compared with the old one.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -105,7 +105,7 @@ class InterfaceRule {
     ++outcome_.matched;
     ++outcome_.applied;
     rewriter_.record({std::move(what)}, std::move(replacement), reason(),
-                     "by definition: what remains calculates what it did");
+                     "by definition: what remains computes what it did");
   }
 
   void missed(std::string note) {
@@ -182,7 +182,7 @@ class InterfaceRule {
 
   // ---- Shapes and types
 
-  /// Why the model cannot be run with made-up inputs; empty where it can.
+  /// Why the model cannot be run with synthetic inputs; empty where it can.
   [[nodiscard]] std::string refusal(const Model& model) const {
     try {
       static_cast<void>(verify_models(rewriter_.engine(), model, model, {.seeds = 1}));
@@ -239,7 +239,7 @@ class InterfaceRule {
     check_shapes(before);
   }
 
-  /// The network goes on calculating in the type it had, behind a Cast.
+  /// The network goes on computing in the type it had, behind a Cast.
   void set_type(Value& input, ElementType type) {
     const std::string name = input.name;
     if (!input.type) {
@@ -410,8 +410,8 @@ class InterfaceRule {
       const TensorMap found = candidate->run(joined(first, second));
       for (const auto& [name, value] : expected) {
         const Value* output = before.graph().find_local(name);
-        const bool quantised = output != nullptr && is_quantised(*output);
-        const Difference apart = compare(value, found.at(name), Tolerance::of_network(value.type, quantised));
+        const bool quantized = output != nullptr && is_quantized(*output);
+        const Difference apart = compare(value, found.at(name), Tolerance::of_network(value.type, quantized));
         if (!apart.equal()) {
           return fmt::format("with a batch of {}, output '{}' differs from two batches of {}: {}", 2 * batch, name,
                              batch, apart.to_string());

@@ -277,17 +277,17 @@ Calibration calibrate(const runtime::Engine& engine, const Model& model, const s
   state.load(calibration, data.count);
   if (calibration.samples == data.count) return calibration;
 
-  std::vector<std::string> calculated;
+  std::vector<std::string> computed;
   for (const std::string& tensor : tensors) {
     const Value* value = model.graph().find_local(tensor);
-    if (value == nullptr || !value->is_input) calculated.push_back(tensor);
+    if (value == nullptr || !value->is_input) computed.push_back(tensor);
   }
   const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads)
                                                   : std::max(1U, std::thread::hardware_concurrency());
   const std::size_t worker_count = count_of_workers(threads);
   const std::size_t threads_of_each = threads / worker_count;
   std::unique_ptr<runtime::CompiledModel> compiled = engine.compile(model, {.kernels = options.kernels,
-                                                                            .extra_outputs = calculated,
+                                                                            .extra_outputs = computed,
                                                                             .threads = static_cast<int>(threads),
                                                                             .streams = static_cast<int>(worker_count)});
   std::vector<Worker> workers;

@@ -35,7 +35,7 @@ struct Calibration {
                                     const std::vector<std::string>& tensors, const CalibrationData& data,
                                     const CalibrateOptions& options = {});
 
-/// The inputs of f32 and all f32 tensors that the main graph's nodes calculate, in order.
+/// The inputs of f32 and all f32 tensors that the main graph's nodes compute, in order.
 [[nodiscard]] std::vector<std::string> floating_tensors(const Model& model);
 
 }  // namespace graft

@@ -181,7 +181,7 @@ std::optional<CalibrationCache::Entry> entry_of(const Node& node) {
         fmt::format("{}: {}; a calibration cache holds one scale for a tensor and no zero point", describe(node), why));
   };
   const auto scale = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
-  if (!scale) refuse("its scale is calculated");
+  if (!scale) refuse("its scale is computed");
   if (!scale->scalar()) refuse("it has a scale for each channel");
   const auto zero = node.input(2) == nullptr ? std::nullopt : node.input(2)->constant();
   if (zero && zero->scalar().value_or(0) != 0) refuse(fmt::format("its zero point is {}", *zero->scalar()));

@@ -64,7 +64,7 @@ double agreement_of(const std::vector<OutputFigures>& outputs) {
   return rows == 0 ? whole : whole * static_cast<double>(same) / static_cast<double>(rows);
 }
 
-struct Judgement {
+struct Judgment {
   std::vector<OutputFigures> outputs;
   std::optional<double> metric;
   [[nodiscard]] double snr_db() const { return score_of(outputs).snr_db; }
@@ -75,7 +75,7 @@ struct Candidate {
   Kept kept;
   Int8Plan plan;
   Int8Model placed;
-  Judgement judgement;
+  Judgment judgment;
   std::vector<Rounded> rounded;
   std::vector<CorrectedBias> corrected;
   std::size_t trial = 0;  ///< Its place in ChosenInt8::trials.
@@ -102,8 +102,8 @@ class Int8Chooser {
     }
     run_reference();
     Candidate chosen = make(asked_);
-    result_.plain = chosen.judgement.outputs;
-    result_.met = is_good_enough(chosen.judgement);
+    result_.plain = chosen.judgment.outputs;
+    result_.met = is_good_enough(chosen.judgment);
     if (!result_.met) chosen = search(std::move(chosen));
     if (options_.rest) narrow_the_rest(chosen);
     finish(std::move(chosen));
@@ -270,7 +270,7 @@ class Int8Chooser {
     Candidate made{.kept = kept,
                    .plan = plan_with(kept),
                    .placed = {},
-                   .judgement = {},
+                   .judgment = {},
                    .rounded = {},
                    .corrected = {},
                    .trial = 0};
@@ -278,13 +278,13 @@ class Int8Chooser {
     if (options_.improve.round) {
       RoundOptions options;
       options.observe = observing("rounding weights up or down", samples_to_correct);
-      made.rounded = round_adaptively(engine_, made.placed.model, prepared_, data_, options);
+      made.rounded = adaround(engine_, made.placed.model, prepared_, data_, options);
     }
     if (options_.improve.bias) {
       made.corrected = correct_bias(engine_, made.placed.model, prepared_, data_,
                                     observing("correcting biases", samples_to_correct));
     }
-    made.judgement = judge(made.placed.model);
+    made.judgment = judge(made.placed.model);
     note_trial(made);
     made.trial = result_.trials.empty() ? 0 : result_.trials.size() - 1;
     return made;
@@ -321,14 +321,14 @@ class Int8Chooser {
     return options_.metric(model);
   }
 
-  [[nodiscard]] Judgement judge(const Model& model) const {
-    Judgement judgement{.outputs = outputs_of(model, reference_.size()), .metric = {}};
+  [[nodiscard]] Judgment judge(const Model& model) const {
+    Judgment judgment{.outputs = outputs_of(model, reference_.size()), .metric = {}};
     if (options_.metric) {
-      judgement.metric = measured(model);
+      judgment.metric = measured(model);
     } else if (options_.max_drop && !reference_.empty()) {
-      judgement.metric = agreement_of(judgement.outputs);
+      judgment.metric = agreement_of(judgment.outputs);
     }
-    return judgement;
+    return judgment;
   }
 
   /// Against the f32 network's, for so many of its samples.
@@ -359,17 +359,17 @@ class Int8Chooser {
     return outputs;
   }
 
-  [[nodiscard]] bool is_good_enough(const Judgement& judgement) const {
+  [[nodiscard]] bool is_good_enough(const Judgment& judgment) const {
     if (reference_.empty()) return true;
-    if (options_.limit_db && !score_of(judgement.outputs).meets(*options_.limit_db)) return false;
-    return !options_.max_drop || *judgement.metric >= *result_.metric_f32 - *options_.max_drop;
+    if (options_.limit_db && !score_of(judgment.outputs).meets(*options_.limit_db)) return false;
+    return !options_.max_drop || *judgment.metric >= *result_.metric_f32 - *options_.max_drop;
   }
 
   void note_trial(const Candidate& made) {
     if (reference_.empty()) return;
     result_.trials.push_back({.kept = made.kept.size() - asked_.size(),
-                              .snr_db = made.judgement.snr_db(),
-                              .metric = made.judgement.metric,
+                              .snr_db = made.judgment.snr_db(),
+                              .metric = made.judgment.metric,
                               .cost = cost_of(prepared_, made.plan)});
   }
 
@@ -380,7 +380,7 @@ class Int8Chooser {
     const Int8Plan plan = plan_with(kept);
     std::vector<const Int8Node*> layers;
     for (const Int8Node& node : plan.nodes) {
-      if (node.has_weight() && node.kind == Int8Kind::calculates) layers.push_back(&node);
+      if (node.has_weight() && node.kind == Int8Kind::computes) layers.push_back(&node);
     }
     const auto samples = std::min<std::size_t>(reference_.size(), sensitivity_samples);
     for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -405,7 +405,7 @@ class Int8Chooser {
     return more;
   }
 
-  [[nodiscard]] bool is_better(const Judgement& a, const Judgement& b) const {
+  [[nodiscard]] bool is_better(const Judgment& a, const Judgment& b) const {
     if (options_.max_drop) return *a.metric > *b.metric;
     return a.snr_db() > b.snr_db();
   }
@@ -422,13 +422,13 @@ class Int8Chooser {
     while (few + 1 < enough && few < layers) {
       const std::size_t count = enough > layers ? std::clamp<std::size_t>(2 * few, 1, layers) : (few + enough) / 2;
       Candidate found = make(with_worst(asked_, count));
-      if (is_good_enough(found.judgement)) {
+      if (is_good_enough(found.judgment)) {
         enough = count;
         good = std::move(found);
         continue;
       }
       few = count;
-      if (count < layers && is_better(found.judgement, best.judgement)) best = std::move(found);
+      if (count < layers && is_better(found.judgment, best.judgment)) best = std::move(found);
     }
     if (!good) return best;
     result_.met = true;
@@ -438,7 +438,7 @@ class Int8Chooser {
       Kept fewer = good->kept;
       fewer.erase(result_.sensitivities[enough - 2 - i].key);
       Candidate found = make(fewer);
-      if (is_good_enough(found.judgement)) good = std::move(found);
+      if (is_good_enough(found.judgment)) good = std::move(found);
     }
     return std::move(*good);
   }
@@ -458,17 +458,17 @@ class Int8Chooser {
       const std::int64_t runs = std::min(data_.count, sensitivity_samples);
       for (std::int64_t run = 0; run < runs; ++run) options.data.push_back(data_.sample(run * data_.count / runs));
       // A small difference moves single elements by a whole step of int8: more than int8 itself loses is not asked for.
-      options.limit_db = std::min(limit_of(*options_.rest), chosen.judgement.snr_db() + well_below);
+      options.limit_db = std::min(limit_of(*options_.rest), chosen.judgment.snr_db() + well_below);
     }
     ChosenTypes types = choose_types(engine_, chosen.placed.model, options);
-    Judgement judgement = judge(types.typed.model);
-    if (result_.met && !is_good_enough(judgement)) {
+    Judgment judgment = judge(types.typed.model);
+    if (result_.met && !is_good_enough(judgment)) {
       result_.notes.push_back(fmt::format("the rest stays in f32: with it in {} the outputs miss what was asked for",
                                           to_string(*options_.rest)));
       return;
     }
     chosen.placed.model = std::move(types.typed.model);
-    chosen.judgement = std::move(judgement);
+    chosen.judgment = std::move(judgment);
     result_.rest = std::move(types);
     result_.rest_precision = *options_.rest;
   }
@@ -491,8 +491,8 @@ class Int8Chooser {
   void finish(Candidate chosen) {
     result_.plan = std::move(chosen.plan);
     result_.placed = std::move(chosen.placed);
-    result_.outputs = std::move(chosen.judgement.outputs);
-    result_.metric_int8 = chosen.judgement.metric;
+    result_.outputs = std::move(chosen.judgment.outputs);
+    result_.metric_int8 = chosen.judgment.metric;
     result_.rounded = std::move(chosen.rounded);
     result_.corrected = std::move(chosen.corrected);
     result_.written_trial = chosen.trial;

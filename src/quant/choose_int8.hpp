@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "quant/adaround.hpp"
 #include "quant/calibration_cache.hpp"
 #include "quant/calibration_data.hpp"
 #include "quant/choose_types.hpp"
@@ -18,7 +19,6 @@
 #include "quant/histogram.hpp"
 #include "quant/int8_cost.hpp"
 #include "quant/int8_plan.hpp"
-#include "quant/round_adaptively.hpp"
 #include "quant/smooth.hpp"
 #include "quant/thresholds.hpp"
 #include "runtime/engine.hpp"
@@ -30,7 +30,7 @@ namespace graft {
 struct Improvements {
   bool equalize = false;  ///< Before calibration: see equalize.
   bool smooth = false;    ///< Before calibration: see smooth.
-  bool round = false;     ///< Of the int8 model: see round_adaptively.
+  bool round = false;     ///< Of the int8 model: see adaround.
   bool bias = false;      ///< Of the int8 model, the last: see correct_bias.
 };
 
@@ -42,7 +42,7 @@ struct Int8Options {
   std::optional<CalibrationCache> cache;  ///< Scales from TensorRT; then data only judge.
   std::filesystem::path state = {};       ///< As in CalibrateOptions.
   std::optional<double> limit_db;         ///< Signal to noise ratio that each output shall have.
-  std::optional<Precision> rest;          ///< f16 or bf16: what is not int8 calculates in it where that does not break.
+  std::optional<Precision> rest;          ///< f16 or bf16: what is not int8 computes in it where that does not break.
   /// How much the metric may fall, in its own unit.
   std::optional<double> max_drop;
   /// Asked once for the f32 network, as prepared, and once for each model that is tried; more is better. Without one:

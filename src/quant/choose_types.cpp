@@ -118,7 +118,7 @@ class Chooser {
 
   [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const {
     TypedOptions options{.precision = options_.precision,
-                         .typed_ends = options_.typed_ends,
+                         .typed_io = options_.typed_io,
                          .narrow_before_int8 = options_.narrow_before_int8,
                          .kept = {}};
     for (const auto& [key, node] : kept) options.kept.emplace(key, node.reason);
@@ -413,7 +413,7 @@ class Chooser {
     return losses;
   }
 
-  /// The node and what calculates its inputs, so many steps back.
+  /// The node and what computes its inputs, so many steps back.
   static std::vector<const Node*> region(const Node& node, std::size_t steps) {
     std::vector<const Node*> nodes{&node};
     std::size_t begin = 0;
@@ -434,7 +434,7 @@ class Chooser {
     return nodes;
   }
 
-  /// What is kept, and the first `count` of the nodes that lose, each with what calculates for it.
+  /// What is kept, and the first `count` of the nodes that lose, each with what computes for it.
   [[nodiscard]] KeptNodes kept_with(const std::vector<NodeLoss>& losing, std::size_t count, std::size_t steps) const {
     KeptNodes more = kept_;
     for (std::size_t i = 0; i < count; ++i) {
@@ -444,9 +444,8 @@ class Chooser {
           : lost_db > perfect_db ? "breaks"
                                  : fmt::format("loses {:.0f} dB", lost_db);
       for (const Node* member : region(*node, steps)) {
-        const std::string reason = member == node
-                                       ? fmt::format("it {}", lost)
-                                       : fmt::format("{}, which it calculates for, {}", describe(*node), lost);
+        const std::string reason = member == node ? fmt::format("it {}", lost)
+                                                  : fmt::format("{}, which it computes for, {}", describe(*node), lost);
         more.try_emplace(key_of(*member), KeptNode{WhyKept::loss, reason});
       }
     }
@@ -575,7 +574,7 @@ std::string_view to_string(WhyKept why) {
     case WhyKept::form: return "form";
     case WhyKept::asked: return "asked";
     case WhyKept::overflow: return "overflow";
-    case WhyKept::whole_numbers: return "whole numbers";
+    case WhyKept::whole_numbers: return "integers";
     case WhyKept::sum: return "sum";
     case WhyKept::loss: return "loss";
   }

@@ -20,13 +20,13 @@ namespace graft {
 
 struct ChooseOptions {
   Precision precision = Precision::f16;
-  bool typed_ends = false;          ///< As in TypedOptions.
+  bool typed_io = false;            ///< As in TypedOptions.
   std::vector<std::string> keep;    ///< Names of nodes, tensors or operators, with * and ?: these stay in f32.
   std::vector<std::string> only;    ///< The same: nothing else leaves f32. Empty: everything may.
   bool narrow_before_int8 = false;  ///< As in TypedOptions.
   std::map<std::string, std::string, std::less<>> kept = {};  ///< More of those, by key_of, and why.
   std::vector<TensorMap> data;  ///< Inputs to decide by, run by run; without them they are made up.
-  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of made-up inputs.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of synthetic inputs.
   std::optional<double> limit_db;  ///< Signal to noise ratio that each output shall have; nothing: limit_of.
   int threads = 0;
   std::int64_t memory = std::int64_t{1} << 30;  ///< As in LayerOptions.
@@ -44,7 +44,7 @@ enum class WhyKept : std::uint8_t {
   sum,            ///< What it sums inside is beyond the range.
   loss,           ///< Without it an output misses the limit.
 };
-/// "form", "asked", "overflow", "whole numbers", "sum", "loss".
+/// "form", "asked", "overflow", "integers", "sum", "loss".
 [[nodiscard]] std::string_view to_string(WhyKept why);
 
 /// A node and why it has its type.

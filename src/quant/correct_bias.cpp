@@ -119,7 +119,7 @@ CorrectedBias correct(WeightedLayer& layer, const std::vector<double>& errors, d
   return result;
 }
 
-/// When a value is calculated, and the last time it is read: steps, of which each ends with its layers.
+/// When a value is computed, and the last time it is read: steps, of which each ends with its layers.
 struct Life {
   std::int64_t made = 0;
   std::int64_t read = 0;
@@ -277,7 +277,7 @@ class StepByStep {
     return bytes;
   }
 
-  /// Nothing where the network cannot be cut there: a shape that is calculated has to stay with those who read it.
+  /// Nothing where the network cannot be cut there: a shape that is computed has to stay with those who read it.
   [[nodiscard]] std::vector<std::string> live_after(std::size_t step) const {
     std::vector<std::string> live;
     const auto now = static_cast<std::int64_t>(step);

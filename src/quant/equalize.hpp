@@ -1,4 +1,4 @@
-// Cross-layer equalisation: channels of neighbouring layers get ranges of weights that int8 can share.
+// Cross-layer equalization: channels of neighboring layers get ranges of weights that int8 can share.
 #pragma once
 
 #include <string>

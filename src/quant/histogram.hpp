@@ -9,7 +9,7 @@
 
 namespace graft {
 
-/// Of absolute values. The range is the power of two above the largest so far; when a larger number comes, neighbouring
+/// Of absolute values. The range is the power of two above the largest so far; when a larger number comes, neighboring
 /// bins are added until it fits. So what is counted depends on the numbers alone: not on their order, not on the number
 /// of threads, and not on whether the counting was interrupted.
 class Histogram {

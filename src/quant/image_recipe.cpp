@@ -76,7 +76,7 @@ class RecipeReader {
     constexpr std::int64_t longest = 16384;
     std::int64_t side = 0;
     if (!node.IsScalar() || !YAML::convert<std::int64_t>::decode(node, side) || side < 1 || side > longest) {
-      fail(node, fmt::format("{} takes whole numbers from 1 to {}", what, longest));
+      fail(node, fmt::format("{} takes integers from 1 to {}", what, longest));
     }
     return side;
   }

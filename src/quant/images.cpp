@@ -1,4 +1,4 @@
-// libpng and TurboJPEG decode; resizing and normalising are a few loops.
+// libpng and TurboJPEG decode; resizing and normalizing are a few loops.
 #include "quant/images.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace graft {
 namespace {
 
-constexpr std::int64_t colours = 3;
+constexpr std::int64_t colors = 3;
 /// A file of a few bytes may claim any size, and some kilobytes of PNG may hold any number of equal pixels.
 constexpr std::int64_t longest_side = 16384;
 constexpr std::int64_t most_pixels = std::int64_t{64} << 20U;
@@ -32,7 +32,7 @@ void check_size(std::string_view name, std::int64_t height, std::int64_t width) 
 
 Image image_of(std::string_view name, std::int64_t height, std::int64_t width) {
   check_size(name, height, width);
-  return {height, width, std::vector<std::uint8_t>(static_cast<std::size_t>(height * width * colours))};
+  return {height, width, std::vector<std::uint8_t>(static_cast<std::size_t>(height * width * colors))};
 }
 
 Image decode_png(std::string_view bytes, std::string_view name) {
@@ -68,9 +68,9 @@ Image decode_jpeg(std::string_view bytes, std::string_view name) {
   int width = 0;
   int height = 0;
   int sampling = 0;
-  int colour_space = 0;
-  check(tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &sampling, &colour_space));
-  if (colour_space == TJCS_CMYK || colour_space == TJCS_YCCK) {
+  int color_space = 0;
+  check(tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &sampling, &color_space));
+  if (color_space == TJCS_CMYK || color_space == TJCS_YCCK) {
     throw Error(fmt::format("{}: this JPEG is in CMYK, for print; save it in RGB", name));
   }
   Image image = image_of(name, height, width);
@@ -93,12 +93,12 @@ std::vector<Tap> taps_of(std::int64_t from, std::int64_t to) {
   std::vector<Tap> taps(static_cast<std::size_t>(to));
   for (std::int64_t i = 0; i < to; ++i) {
     Tap& tap = taps[static_cast<std::size_t>(i)];
-    const double centre = (static_cast<double>(i) + middle) * ratio;
-    tap.first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - reach + middle));
-    const std::int64_t end = std::min(from, static_cast<std::int64_t>(centre + reach + middle));
+    const double center = (static_cast<double>(i) + middle) * ratio;
+    tap.first = std::max<std::int64_t>(0, static_cast<std::int64_t>(center - reach + middle));
+    const std::int64_t end = std::min(from, static_cast<std::int64_t>(center + reach + middle));
     double sum = 0;
     for (std::int64_t k = tap.first; k < end; ++k) {
-      const double weight = std::max(0.0, 1 - std::abs(static_cast<double>(k) + middle - centre) / reach);
+      const double weight = std::max(0.0, 1 - std::abs(static_cast<double>(k) + middle - center) / reach);
       tap.weights.push_back(static_cast<float>(weight));
       sum += weight;
     }
@@ -111,12 +111,12 @@ std::vector<Tap> taps_of(std::int64_t from, std::int64_t to) {
 struct Picture {
   ImageRecipe::Size size;
   std::vector<float> numbers;
-  [[nodiscard]] const float* row(std::int64_t y) const { return numbers.data() + y * size.width * colours; }
-  [[nodiscard]] float* row(std::int64_t y) { return numbers.data() + y * size.width * colours; }
+  [[nodiscard]] const float* row(std::int64_t y) const { return numbers.data() + y * size.width * colors; }
+  [[nodiscard]] float* row(std::int64_t y) { return numbers.data() + y * size.width * colors; }
 };
 
 Picture picture_of(const ImageRecipe::Size& size) {
-  return {size, std::vector<float>(static_cast<std::size_t>(size.height * size.width * colours))};
+  return {size, std::vector<float>(static_cast<std::size_t>(size.height * size.width * colors))};
 }
 
 Picture resized(const Image& from, const ImageRecipe::Size& size) {
@@ -126,11 +126,11 @@ Picture resized(const Image& from, const ImageRecipe::Size& size) {
   for (std::int64_t y = 0; y < from.height; ++y) {
     float* to = narrow.row(y);
     for (const Tap& tap : columns) {
-      std::array<float, colours> sum{};
-      const std::uint8_t* pixel = from.pixels.data() + (y * from.width + tap.first) * colours;
+      std::array<float, colors> sum{};
+      const std::uint8_t* pixel = from.pixels.data() + (y * from.width + tap.first) * colors;
       for (const float weight : tap.weights) {
-        for (std::size_t c = 0; c < colours; ++c) sum[c] += weight * static_cast<float>(pixel[c]);
-        pixel += colours;
+        for (std::size_t c = 0; c < colors; ++c) sum[c] += weight * static_cast<float>(pixel[c]);
+        pixel += colors;
       }
       to = std::copy(sum.begin(), sum.end(), to);
     }
@@ -142,7 +142,7 @@ Picture resized(const Image& from, const ImageRecipe::Size& size) {
     float* to = result.row(y);
     for (std::size_t k = 0; k < tap.weights.size(); ++k) {
       const float* row = narrow.row(tap.first + static_cast<std::int64_t>(k));
-      for (std::int64_t i = 0; i < size.width * colours; ++i) to[i] += tap.weights[k] * row[i];
+      for (std::int64_t i = 0; i < size.width * colors; ++i) to[i] += tap.weights[k] * row[i];
     }
   }
   return result;
@@ -159,12 +159,12 @@ ImageRecipe::Size size_after_resizing(const Image& image, const ImageRecipe& rec
 }
 
 float channel(const float* pixel, ImageRecipe::Channels channels, std::size_t c) {
-  // ITU-R 601, as OpenCV and Pillow weigh colours.
-  constexpr std::array<float, colours> grey{0.299F, 0.587F, 0.114F};
+  // ITU-R 601, as OpenCV and Pillow weigh colors.
+  constexpr std::array<float, colors> gray{0.299F, 0.587F, 0.114F};
   switch (channels) {
     case ImageRecipe::Channels::rgb: return pixel[c];
-    case ImageRecipe::Channels::bgr: return pixel[colours - 1 - c];
-    case ImageRecipe::Channels::gray: return grey[0] * pixel[0] + grey[1] * pixel[1] + grey[2] * pixel[2];
+    case ImageRecipe::Channels::bgr: return pixel[colors - 1 - c];
+    case ImageRecipe::Channels::gray: return gray[0] * pixel[0] + gray[1] * pixel[1] + gray[2] * pixel[2];
   }
   return 0;
 }
@@ -200,7 +200,7 @@ TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::str
   }
   const std::int64_t top = (size.height - crop.height) / 2;
   const std::int64_t left = (size.width - crop.width) / 2;
-  const std::size_t channels = recipe.channels == ImageRecipe::Channels::gray ? 1 : colours;
+  const std::size_t channels = recipe.channels == ImageRecipe::Channels::gray ? 1 : colors;
   const auto plane = static_cast<std::size_t>(crop.height * crop.width);
   std::string bytes(plane * channels * sizeof(float), '\0');
   auto* numbers = reinterpret_cast<float*>(bytes.data());
@@ -210,8 +210,8 @@ TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::str
     float* to = recipe.channels_last ? numbers + c : numbers + c * plane;
     const std::size_t stride = recipe.channels_last ? channels : 1;
     for (std::int64_t y = 0; y < crop.height; ++y) {
-      const float* pixel = picture.row(top + y) + left * colours;
-      for (std::int64_t x = 0; x < crop.width; ++x, pixel += colours, to += stride) {
+      const float* pixel = picture.row(top + y) + left * colors;
+      for (std::int64_t x = 0; x < crop.width; ++x, pixel += colors, to += stride) {
         *to = (channel(pixel, recipe.channels, c) - mean) * scale;
       }
     }

@@ -1,4 +1,4 @@
-// Images as a network wants them: read, resized, cropped, normalised.
+// Images as a network wants them: read, resized, cropped, normalized.
 #pragma once
 
 #include <cstdint>

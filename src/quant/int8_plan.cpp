@@ -28,7 +28,7 @@ bool is_constant(const Value* value) {
                                                          : value->producer->is("Constant"));
 }
 
-/// A tensor of f32 that is calculated or given.
+/// A tensor of f32 that is computed or given.
 bool is_activation(const Value* value) { return is_f32(value) && !is_constant(value); }
 
 std::vector<std::size_t> activations_of(const Node& node) {
@@ -67,7 +67,7 @@ bool pads_with_elements_or_zeros(const Node& node) {
   return constant && constant->scalar() == 0.0;
 }
 
-bool gives_elements_on(const Node& node) {
+bool is_data_movement(const Node& node) {
   if (node.is("MaxPool")) return node.outputs.size() == 1;
   if (node.is("Resize")) return node.string_or("mode", "nearest") == "nearest";
   if (node.is("Pad")) return pads_with_elements_or_zeros(node);
@@ -76,7 +76,7 @@ bool gives_elements_on(const Node& node) {
 }
 
 /// Operators of Graft whose results are elements of what they read, so that one scale is right for both.
-bool gives_elements_on(const Operator& op) {
+bool is_data_movement(const Operator& op) {
   const std::string_view name = op.type().name;
   const auto has = [&](std::string_view attribute, std::string_view value) {
     const auto found = op.get(attribute);
@@ -169,13 +169,13 @@ class Planner {
       return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
     };
     if (std::any_of(node.inputs.begin(), node.inputs.end(), is_rounded)) {
-      return refused("it reads DequantizeLinear: it is as somebody quantised it");
+      return refused("it reads DequantizeLinear: it is as somebody quantized it");
     }
     const std::vector<std::size_t> given = activations_of(node);
     if (given.empty() || !is_f32(node.output())) return {};
     if (is_one_of(node, {"Conv", "Gemm", "MatMul"})) return weighted_form(node);
-    if (node.is("ConvTranspose")) return refused("TensorRT-RTX calculates ConvTranspose in f32 in any case");
-    if (gives_elements_on(node) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
+    if (node.is("ConvTranspose")) return refused("TensorRT-RTX computes ConvTranspose in f32 in any case");
+    if (is_data_movement(node) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
     if (is_one_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
       return {What::adds, {}, std::nullopt, false};
     }
@@ -199,7 +199,7 @@ class Planner {
 
   [[nodiscard]] static Form weighted_form(const Node& node) {
     const auto weight = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
-    if (!weight) return refused("its weight is calculated");
+    if (!weight) return refused("its weight is computed");
     if (!is_activation(node.input(0))) return refused("what it reads is constant");
     if (weight->type != ElementType::f32 || !is_finite(*weight))
       return refused("its weight holds no finite f32 numbers");
@@ -225,10 +225,10 @@ class Planner {
     const std::string_view name = op->type().name;
     if (!is_activation(node.input(0))) return refused("it reads no f32 tensor");
     if (!has_int8_row(node, *op)) return refused(fmt::format("{} has no int8 form", name));
-    Form form{What::graft, {}, std::nullopt, gives_elements_on(*op)};
+    Form form{What::graft, {}, std::nullopt, is_data_movement(*op)};
     if (name == "Convolution" && node.inputs.size() > 1) {
       const auto weight = node.input(1)->constant();
-      if (!weight || !is_finite(*weight)) return refused("its weight is calculated, or is not finite");
+      if (!weight || !is_finite(*weight)) return refused("its weight is computed, or is not finite");
       form.axis = 0;
     }
     return form;
@@ -314,7 +314,7 @@ class Planner {
     if (first == nullptr && second == nullptr) {
       take(node, given);
     } else if (first != nullptr && second != nullptr) {
-      // The longer way stays in the kernel; the shorter one, which can be calculated before, is stored.
+      // The longer way stays in the kernel; the shorter one, which can be computed before, is stored.
       take(node, {place_of_input(*first) <= place_of_input(*second) ? given[0] : given[1]});
     } else {
       take(node, {first != nullptr ? given[1] : given[0]});
@@ -328,7 +328,7 @@ class Planner {
 
   // ---- What is told of them
 
-  /// Whether TensorRT can calculate it in the kernel of an int8 node before it.
+  /// Whether TensorRT can compute it in the kernel of an int8 node before it.
   [[nodiscard]] bool follows_int8(const Node& node) const {
     if (!is_pointwise(node)) return false;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value* value) {
@@ -336,7 +336,7 @@ class Planner {
       const auto maker = kinds_.find(value->producer);
       if (maker == kinds_.end()) return false;
       const What what = forms_.at(value->producer).what;
-      const bool sums = maker->second == Int8Kind::calculates && (what == What::weighted || what == What::adds);
+      const bool sums = maker->second == Int8Kind::computes && (what == What::weighted || what == What::adds);
       return sums || maker->second == Int8Kind::follows;
     });
   }
@@ -355,7 +355,7 @@ class Planner {
     const auto taken = inputs_.find(&node);
     const bool has_f32 = std::any_of(node.outputs.begin(), node.outputs.end(), is_f32) && !activations_of(node).empty();
     if (taken != inputs_.end()) {
-      told.kind = form.what == What::moves ? Int8Kind::moves : Int8Kind::calculates;
+      told.kind = form.what == What::moves ? Int8Kind::moves : Int8Kind::computes;
       told.inputs = taken->second;
       told.axis = form.axis;
       told.has_int8_form = form.what == What::graft;
@@ -372,12 +372,12 @@ class Planner {
       told.reason = reason_of(node, form);
     }
     kinds_.emplace(&node, told.kind);
-    if (told.kind == Int8Kind::calculates) kernels_.emplace(&node, &node);
+    if (told.kind == Int8Kind::computes) kernels_.emplace(&node, &node);
     if (told.kind == Int8Kind::follows) kernels_.emplace(&node, kernel_before(node));
     return told;
   }
 
-  /// The int8 node in whose kernel it is: of those that it reads, the last to be calculated.
+  /// The int8 node in whose kernel it is: of those that it reads, the last to be computed.
   [[nodiscard]] const Node* kernel_before(const Node& node) const {
     const Node* last = nullptr;
     for (const Value* value : node.inputs) {
@@ -407,7 +407,7 @@ class Planner {
       return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t number) { return number == wanted; });
     };
     if (all_are(steps, 1) && (all_are(window, 3) || all_are(window, 7))) return {};
-    return "TensorRT-RTX calculates it in f32: of AveragePool it has 3x3 and 7x7 with step 1 in int8";
+    return "TensorRT-RTX computes it in f32: of AveragePool it has 3x3 and 7x7 with step 1 in int8";
   }
 
   [[nodiscard]] std::string reason_of(const Node& node, const Form& form) const {
@@ -453,7 +453,7 @@ class Planner {
   std::unordered_map<const Node*, Form> forms_;
   std::unordered_map<const Node*, std::vector<std::size_t>> inputs_;  ///< That are read in int8.
   std::unordered_map<const Node*, Int8Kind> kinds_;
-  std::unordered_map<const Node*, const Node*> kernels_;  ///< Of what calculates in int8, and what follows that.
+  std::unordered_map<const Node*, const Node*> kernels_;  ///< Of what computes in int8, and what follows that.
   std::set<const Value*> wanted_;
   Groups groups_;
   Int8Plan plan_;
@@ -463,7 +463,7 @@ class Planner {
 
 std::string_view to_string(Int8Kind kind) {
   switch (kind) {
-    case Int8Kind::calculates:
+    case Int8Kind::computes:
     case Int8Kind::moves: return "int8";
     case Int8Kind::follows: return "fused";
     case Int8Kind::kept: return "f32";

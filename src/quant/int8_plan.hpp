@@ -1,4 +1,4 @@
-// What of a network becomes int8: which nodes calculate in it, which tensors are rounded to it, which share a scale.
+// What of a network becomes int8: which nodes compute in it, which tensors are rounded to it, which share a scale.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 namespace graft {
 
 enum class Int8Kind : std::uint8_t {
-  calculates,  ///< From int8: a convolution, a matrix product, a sum, an operator of Graft.
-  moves,       ///< It gives int8 on as it is.
-  follows,     ///< In f32 on what an int8 node gives, before that is stored: TensorRT makes one kernel of both.
-  kept,        ///< In f32.
-  none,        ///< It has no f32 tensors.
+  computes,  ///< From int8: a convolution, a matrix product, a sum, an operator of Graft.
+  moves,     ///< It gives int8 on as it is.
+  follows,   ///< In f32 on what an int8 node gives, before that is stored: TensorRT makes one kernel of both.
+  kept,      ///< In f32.
+  none,      ///< It has no f32 tensors.
 };
 /// "int8", "int8", "fused", "f32", "".
 [[nodiscard]] std::string_view to_string(Int8Kind kind);
@@ -54,13 +54,13 @@ struct Int8Plan {
 /// product are part of its weights.
 [[nodiscard]] Model prepare_for_int8(const Model& model);
 
-/// Convolutions and matrix products with constant weights calculate in int8, and what they read is rounded to it.
+/// Convolutions and matrix products with constant weights compute in int8, and what they read is rounded to it.
 /// Going back from there: nodes that only move elements (pooling by maximum, concatenation, transposition ...) pass
 /// int8 on, with one scale for all they touch; a sum keeps the convolution before it in the same kernel and reads the
 /// other side in int8; operators of Graft with an int8 form take and give it where all that read them want it. What
-/// TensorRT calculates in f32 anyway stays as it is.
+/// TensorRT computes in f32 anyway stays as it is.
 ///
-/// As NVIDIA's documentation of explicit quantisation says, and as TensorRT-RTX 1.7.1 showed in its log of layers
+/// As NVIDIA's documentation of explicit quantization says, and as TensorRT-RTX 1.7.1 showed in its log of layers
 /// (compute capability 8.9): Conv in 1-D to 3-D, with groups and depthwise, Gemm and MatMul read Int8; ConvTranspose
 /// and most of AveragePool between Q and DQ read Float; what is pointwise, Softmax too, goes into the kernel before Q.
 /// docs/decisions/0012_where_int8_is_placed.md has the evidence.

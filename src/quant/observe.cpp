@@ -24,21 +24,21 @@ void observe(const runtime::Engine& engine, const Model& model, const std::vecto
     if (input->initializer) graph.set_is_input(*input, false);
   }
   TensorMap constants;
-  std::vector<const Value*> calculated;
+  std::vector<const Value*> computed;
   for (const std::string& tensor : tensors) {
     const Value* value = graph.find_local(tensor);
     if (value == nullptr) throw Error(fmt::format("{}: there is no tensor '{}'", model.source, tensor));
     if (const auto constant = value->constant()) {
       constants.emplace(tensor, *constant);
     } else if (!value->is_input) {
-      calculated.push_back(value);
+      computed.push_back(value);
     }
   }
   const std::vector<const Value*> inputs(graph.inputs().begin(), graph.inputs().end());
   const std::int64_t count = samples_of(data, options);
   std::unique_ptr<runtime::CompiledModel> compiled;
-  if (!calculated.empty()) {
-    compiled = engine.compile(extract(whole, inputs, calculated),
+  if (!computed.empty()) {
+    compiled = engine.compile(extract(whole, inputs, computed),
                               {.kernels = options.kernels, .extra_outputs = {}, .threads = options.threads});
   }
   for (std::int64_t i = 0; i < count; ++i) {

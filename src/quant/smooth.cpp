@@ -68,7 +68,7 @@ class Division {
   explicit Division(ChannelAxis axis) : axis_(axis) {}
 
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
-  /// So many neighbouring channels of the tensor have to be divided by the same number: behind a Flatten, a plane.
+  /// So many neighboring channels of the tensor have to be divided by the same number: behind a Flatten, a plane.
   [[nodiscard]] std::size_t columns() const { return columns_; }
 
   /// One number for each `columns` channels.

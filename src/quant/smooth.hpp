@@ -1,4 +1,4 @@
-// SmoothQuant: what is hard to quantise moves from the inputs of matrix products into their weights.
+// SmoothQuant: what is hard to quantize moves from the inputs of matrix products into their weights.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace graft {
 struct SmoothOptions {
   double alpha = 0.5;  ///< From 0, nothing moves from the input, to 1, everything does.
   /// The same for Conv and ConvTranspose. With a scale for each channel of the weights that is worth more than
-  /// equalize: 34.0 dB on the digits network, 32.2 equalised, 32.5 as it is; 28.5, 24.3 and 23.8 on a deep random one.
+  /// equalize: 34.0 dB on the digits network, 32.2 equalized, 32.5 as it is; 28.5, 24.3 and 23.8 on a deep random one.
   bool convolutions = false;
   ObserveOptions observe = {};
 };

@@ -8,21 +8,24 @@ namespace graft {
 namespace {
 
 // Sorted by name.
-constexpr NarrowForm forms[] = {
+constexpr LowPrecisionSupport forms[] = {
 #include "quant/type_constraints.inc"
 };
 
 }  // namespace
 
-bool NarrowForm::takes_input(std::size_t index) const { return inputs[std::min(index, inputs.size() - 1)] != '.'; }
+bool LowPrecisionSupport::takes_input(std::size_t index) const {
+  return inputs[std::min(index, inputs.size() - 1)] != '.';
+}
 
-bool NarrowForm::gives_output(std::size_t index) const {
+bool LowPrecisionSupport::gives_output(std::size_t index) const {
   return !outputs.empty() && outputs[std::min(index, outputs.size() - 1)] != '.';
 }
 
-const NarrowForm* find_narrow_form(std::string_view op_type) {
-  const auto* found = std::lower_bound(std::begin(forms), std::end(forms), op_type,
-                                       [](const NarrowForm& form, std::string_view name) { return form.name < name; });
+const LowPrecisionSupport* find_narrow_form(std::string_view op_type) {
+  const auto* found =
+      std::lower_bound(std::begin(forms), std::end(forms), op_type,
+                       [](const LowPrecisionSupport& form, std::string_view name) { return form.name < name; });
   return found == std::end(forms) || found->name != op_type ? nullptr : found;
 }
 

@@ -1,4 +1,4 @@
-// Which operators of ONNX may calculate in f16 and bf16, by ONNX's own schemas.
+// Which operators of ONNX may compute in f16 and bf16, by ONNX's own schemas.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 namespace graft {
 
 /// The same letter stands for the same type; '.' for a port that is no f16 or bf16.
-struct NarrowForm {
+struct LowPrecisionSupport {
   std::string_view name;
   std::string_view inputs;  ///< The last one counts for all that follow.
   std::string_view outputs;
@@ -20,6 +20,6 @@ struct NarrowForm {
 };
 
 /// Null for an operator of ai.onnx that takes neither type.
-[[nodiscard]] const NarrowForm* find_narrow_form(std::string_view op_type);
+[[nodiscard]] const LowPrecisionSupport* find_narrow_form(std::string_view op_type);
 
 }  // namespace graft

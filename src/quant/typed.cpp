@@ -222,7 +222,7 @@ class Typing {
       if (!plan.outputs[0]) plan.type = NodeType::none;
       return plan;
     }
-    const NarrowForm* form = find_narrow_form(node.op_type);
+    const LowPrecisionSupport* form = find_narrow_form(node.op_type);
     if (form == nullptr) return kept(fmt::format("ONNX has {} in f32 only", node.op_type));
     const std::int64_t since = narrow_ == ElementType::f16 ? form->f16_since : form->bf16_since;
     if (since == 0) return kept(fmt::format("ONNX has no {} {}", narrow_name(narrow_), node.op_type));
@@ -265,7 +265,7 @@ class Typing {
   /// The type that a value comes in; flexible nodes count as `from` says.
   [[nodiscard]] Side source_of(const Value& value, const std::set<const Node*>& from) const {
     if (value.constant()) return Side::either;
-    if (value.producer == nullptr) return options_.typed_ends ? Side::narrow : Side::f32;
+    if (value.producer == nullptr) return options_.typed_io ? Side::narrow : Side::f32;
     const Plan& plan = plans_.at(value.producer);
     if (plan.type != NodeType::narrow || !plan.outputs.at(value.output_index)) return Side::f32;
     return plan.flexible && from.contains(value.producer) ? Side::f32 : Side::narrow;
@@ -288,7 +288,7 @@ class Typing {
       const Value* value = node.outputs[i];
       if (value == nullptr || !plan.outputs.at(i)) continue;
       if (value->output_count != 0) {
-        if (!options_.typed_ends) return true;
+        if (!options_.typed_io) return true;
         narrow = true;
       }
       for (const Use& use : value->uses) {
@@ -343,7 +343,7 @@ class Typing {
   }
 
   [[nodiscard]] bool is_made_narrow(const Value& value) const {
-    if (value.producer == nullptr) return value.is_input && options_.typed_ends;
+    if (value.producer == nullptr) return value.is_input && options_.typed_io;
     const Plan& plan = plans_.at(value.producer);
     return plan.type == NodeType::narrow && plan.outputs.at(value.output_index);
   }
@@ -387,12 +387,12 @@ class Typing {
       if (!narrow_readers.empty()) {
         redirect(narrow_readers, cast(value, narrow_, value.name + "/" + std::string(narrow_name(narrow_))));
       }
-      if (options_.typed_ends && value.output_count != 0 && !value.is_input) make_output(value, narrow_);
+      if (options_.typed_io && value.output_count != 0 && !value.is_input) make_output(value, narrow_);
       return;
     }
     value.type = narrow_;
     Value* wide = nullptr;
-    if (!options_.typed_ends && value.output_count != 0 && !value.is_input) wide = make_output(value, ElementType::f32);
+    if (!options_.typed_io && value.output_count != 0 && !value.is_input) wide = make_output(value, ElementType::f32);
     if (f32_readers.empty()) return;
     if (wide == nullptr) wide = cast(value, ElementType::f32, value.name + "/f32");
     redirect(f32_readers, wide);
@@ -466,7 +466,7 @@ class Typing {
 std::int64_t opset_of_bf16(const Model& model) {
   std::int64_t needed = working_opset;
   for (const Node* node : std::as_const(model).graph().nodes()) {
-    const NarrowForm* form = node->domain.empty() ? find_narrow_form(node->op_type) : nullptr;
+    const LowPrecisionSupport* form = node->domain.empty() ? find_narrow_form(node->op_type) : nullptr;
     if (form != nullptr && form->bf16_since <= bf16_opset) needed = std::max(needed, form->bf16_since);
   }
   return needed;
@@ -498,11 +498,11 @@ Model prepare_for_types(const Model& model, Precision precision) {
   }
   inline_functions(prepared, {.which = is_plain_call});
   adopt_drop_ins(prepared.graph());
-  raise_opset(prepared);
+  upgrade_opset(prepared);
   if (precision == Precision::bf16) {
     const std::int64_t needed = opset_of_bf16(prepared);
     try {
-      raise_opset(prepared, needed);
+      upgrade_opset(prepared, needed);
       if (needed > working_opset) prepared.ir_version = std::max(prepared.ir_version, ir_of_bf16_opset);
     } catch (const Error& refused) {
       if (refused.kind() == Error::Kind::internal) throw;  // otherwise a node has no newer form: the others stay in f32

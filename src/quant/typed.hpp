@@ -1,4 +1,4 @@
-// A network in f16 or bf16: which nodes calculate in it, casts between them and the others, constants converted.
+// A network in f16 or bf16: which nodes compute in it, casts between them and the others, constants converted.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ inline constexpr std::string_view precision_note = "graft.precision";
 
 struct TypedOptions {
   Precision precision = Precision::f16;
-  bool typed_ends = false;  ///< Inputs and outputs take the type as well.
+  bool typed_io = false;  ///< Inputs and outputs take the type as well.
   /// What gives a tensor that QuantizeLinear reads may leave f32 as well: whatever is int8 is among `kept`.
   bool narrow_before_int8 = false;
   std::map<std::string, std::string, std::less<>> kept;  ///< Nodes that stay in f32, by key_of, and why.
@@ -67,7 +67,7 @@ struct TypedModel {
 /// make_typed gives.
 [[nodiscard]] Model prepare_for_types(const Model& model, Precision precision);
 
-/// The prepared model in that type. Nodes of operators that take it calculate in it; kept ones, those that ONNX has in
+/// The prepared model in that type. Nodes of operators that take it compute in it; kept ones, those that ONNX has in
 /// f32 only, operators of other libraries, and what reads DequantizeLinear or is read by QuantizeLinear stay in f32,
 /// and so do the insides of If, Loop and Scan. Graft's operators take their own f16 or bf16 form. A tensor is cast once
 /// for all who read it in the other type; nodes that only move elements, make or read them take the type of those

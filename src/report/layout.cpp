@@ -1,4 +1,4 @@
-// Layers by the longest path, order by barycentres, positions by least squares. The edges of one node share a line.
+// Layers by the longest path, order by barycenters, positions by least squares. The edges of one node share a line.
 #include "report/layout.hpp"
 
 #include <algorithm>
@@ -44,8 +44,8 @@ std::vector<std::size_t> layers_of(std::size_t count, const std::vector<std::vec
 
 /// Looking up or down from a layer.
 struct Side {
-  std::vector<std::size_t> Slot::*neighbours;
-  std::size_t Slot::*way;    ///< From there on, of a neighbour.
+  std::vector<std::size_t> Slot::*neighbors;
+  std::size_t Slot::*way;    ///< From there on, of a neighbor.
   std::size_t Slot::*claim;  ///< The way to here: of two that want one place, the end of the longer one comes nearer.
 };
 
@@ -154,14 +154,14 @@ class Drawing {
     for (std::size_t row = 1; row < rows_.size(); ++row) order_row(rows_[row], &Slot::above);
   }
 
-  /// By the mean place of the neighbours on one side; x holds the place meanwhile.
+  /// By the mean place of the neighbors on one side; x holds the place meanwhile.
   void order_row(std::vector<std::size_t>& row, std::vector<std::size_t> Slot::*side) {
     std::map<std::size_t, double> means;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::vector<std::size_t>& neighbours = slots_[row[i]].*side;
+      const std::vector<std::size_t>& neighbors = slots_[row[i]].*side;
       double sum = 0;
-      for (const std::size_t neighbour : neighbours) sum += slots_[neighbour].x;
-      means[row[i]] = neighbours.empty() ? static_cast<double>(i) : sum / static_cast<double>(neighbours.size());
+      for (const std::size_t neighbor : neighbors) sum += slots_[neighbor].x;
+      means[row[i]] = neighbors.empty() ? static_cast<double>(i) : sum / static_cast<double>(neighbors.size());
     }
     std::stable_sort(row.begin(), row.end(), [&](std::size_t a, std::size_t b) { return means[a] < means[b]; });
     for (std::size_t i = 0; i < row.size(); ++i) slots_[row[i]].x = static_cast<double>(i);
@@ -185,25 +185,25 @@ class Drawing {
     for (std::size_t row = 1; row < rows_.size(); ++row) place_row(rows_[row], above);
   }
 
-  /// Where a slot would stand best: in line with the neighbour on the longest way, so that what is most of the network
+  /// Where a slot would stand best: in line with the neighbor on the longest way, so that what is most of the network
   /// is straight; a line in line with itself.
   [[nodiscard]] double wanted(const Slot& slot, const Side& side) const {
     double sum = 0;
     double count = 0;
     std::size_t longest = 0;
-    for (const std::size_t index : slot.*side.neighbours) {
-      const Slot& neighbour = slots_[index];
-      const std::size_t way = slot.node == none && neighbour.node == none ? none : neighbour.*side.way;
+    for (const std::size_t index : slot.*side.neighbors) {
+      const Slot& neighbor = slots_[index];
+      const std::size_t way = slot.node == none && neighbor.node == none ? none : neighbor.*side.way;
       if (way < longest) continue;
       if (way > longest) sum = count = 0;
       longest = way;
-      sum += neighbour.x;
+      sum += neighbor.x;
       ++count;
     }
     return count > 0 ? sum / count : slot.x;
   }
 
-  /// As near to the wanted places as the order and the widths allow, by least squares: neighbours that are too close
+  /// As near to the wanted places as the order and the widths allow, by least squares: neighbors that are too close
   /// are moved together as one block.
   void place_row(const std::vector<std::size_t>& row, const Side& side) {
     constexpr double free_weight = 0.01;
@@ -218,7 +218,7 @@ class Drawing {
       const Slot& slot = slots_[row[i]];
       const double next = i + 1 < row.size() ? slot.half_width + sizes_.gap + slots_[row[i + 1]].half_width : 0;
       // What hangs on nothing on this side stays, but gives way.
-      const bool is_free = (slot.*side.neighbours).empty() || slot.node == none;
+      const bool is_free = (slot.*side.neighbors).empty() || slot.node == none;
       const double claim = 1 + static_cast<double>(slot.*side.claim);
       blocks.push_back({wanted(slot, side), is_free ? free_weight : claim * claim * claim * claim, 1, next});
       while (blocks.size() > 1) {

@@ -21,7 +21,7 @@ struct ModelPlaces {
   std::multimap<std::string, Place, std::less<>> tensors;
 };
 
-/// Adds the main graph, then its sub-graphs. Constants, and what is dequantised of them, are part of the nodes that
+/// Adds the main graph, then its sub-graphs. Constants, and what is dequantized of them, are part of the nodes that
 /// read them; inputs and outputs are nodes of their own.
 [[nodiscard]] ModelPlaces add_graphs(Report& report, const Model& model, const std::string& title);
 

@@ -15,13 +15,13 @@ namespace graft::report {
 /// Raised when a reader of the JSON would have to change: a key that goes or gets another meaning.
 inline constexpr int schema_version = 1;
 
-/// The viewer has a pair of colours for each, for light and dark pages.
+/// The viewer has a pair of colors for each, for light and dark pages.
 enum class Tone : std::uint8_t { plain, blue, green, violet, amber, red };
 
 /// A verdict on a node, or how far a tensor is from what it should be.
 struct Kind {
   std::string key;    ///< What nodes and cells refer to it by.
-  std::string mark;   ///< One character that is shown with the colour: not everybody sees colours.
+  std::string mark;   ///< One character that is shown with the color: not everybody sees colors.
   std::string title;  ///< "unsupported"
   std::string meaning;
   Tone tone = Tone::plain;

@@ -26,7 +26,7 @@ TensorMap CompiledModel::run(const TensorMap& inputs) {
   return copies;
 }
 
-std::string misfit_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
+std::string mismatch_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape) {
   if (fits(tensor, type, shape)) return "";
   return "found " + to_string(tensor.type) + to_string(Shape(tensor.dims.begin(), tensor.dims.end())) +
          ", allowed is " + to_string(type) + (shape ? to_string(*shape) : " of any shape");

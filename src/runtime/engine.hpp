@@ -18,7 +18,7 @@ using TensorMap = std::map<std::string, TensorData, std::less<>>;
 
 namespace runtime {
 
-/// How Graft's own operators are calculated.
+/// How Graft's own operators are computed.
 enum class OperatorKernels : std::uint8_t {
   functions,  ///< As their ONNX functions, inlined, where they have one; otherwise by the operator's own CPU kernel.
   own,        ///< By the operator's own CPU kernel.
@@ -64,7 +64,7 @@ class CompiledModel {
   [[nodiscard]] TensorMap run(const TensorMap& inputs);
 };
 
-/// Models are calculated in f32: f16, bf16 and f64 tensors are rounded once, where they leave the model. May be called
+/// Models are computed in f32: f16, bf16 and f64 tensors are rounded once, where they leave the model. May be called
 /// from several threads.
 class Engine {
  public:
@@ -84,14 +84,14 @@ class Engine {
                                                                const CompileOptions& options) const = 0;
   [[nodiscard]] std::unique_ptr<CompiledModel> compile(const Model& model) const { return compile(model, {}); }
 
-  /// Calculates a model that has no inputs: every output by name, in its declared type, 64-bit integers exactly.
+  /// Computes a model that has no inputs: every output by name, in its declared type, 64-bit integers exactly.
   /// Graft's operators count as their functions. Throws Error for a model with inputs, for random numbers, and for what
-  /// the engine does not calculate ahead.
+  /// the engine does not compute ahead.
   [[nodiscard]] virtual TensorMap evaluate_constant_graph(const Model& model) const = 0;
 };
 
 /// What is wrong with a tensor as such an input, in the words of CompiledModel::run; empty where nothing is.
-[[nodiscard]] std::string misfit_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape);
+[[nodiscard]] std::string mismatch_of(const TensorData& tensor, ElementType type, const std::optional<Shape>& shape);
 
 }  // namespace runtime
 }  // namespace graft

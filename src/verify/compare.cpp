@@ -57,7 +57,7 @@ class Comparison {
 
   void whole(std::int64_t reference, std::int64_t candidate) {
     double difference = std::abs(static_cast<double>(reference) - static_cast<double>(candidate));
-    if (reference != candidate) difference = std::max(difference, 1.0);  // beyond 2^53 neighbours round to one double
+    if (reference != candidate) difference = std::max(difference, 1.0);  // beyond 2^53 neighbors round to one double
     add(static_cast<double>(reference), static_cast<double>(candidate), difference);
   }
 
@@ -262,7 +262,7 @@ Difference compare_selections(const TensorData& reference, const TensorData& can
 double epsilon_of(ElementType type) {
   switch (type) {
     case ElementType::f32:
-    case ElementType::f64: return std::ldexp(1.0, -23);  // the CPU engine calculates in f32
+    case ElementType::f64: return std::ldexp(1.0, -23);  // the CPU engine computes in f32
     case ElementType::f16: return std::ldexp(1.0, -10);
     case ElementType::bf16: return std::ldexp(1.0, -7);
     case ElementType::f8e4m3fn:
@@ -273,9 +273,9 @@ double epsilon_of(ElementType type) {
   }
 }
 
-Tolerance of_epsilons(ElementType type, bool quantised, double in_f32, double of_largest_in_f32) {
+Tolerance of_epsilons(ElementType type, bool quantized, double in_f32, double of_largest_in_f32) {
   if (type == ElementType::i8 || type == ElementType::u8) {
-    return {.relative = 0, .absolute = quantised ? 1.0 : 0.0, .of_largest = 0};
+    return {.relative = 0, .absolute = quantized ? 1.0 : 0.0, .of_largest = 0};
   }
   const double epsilon = epsilon_of(type);
   const bool wide = type == ElementType::f32 || type == ElementType::f64;
@@ -341,7 +341,7 @@ class NarrowTypeFinder {
     if (type != ElementType::f32) narrow_.emplace(&value, type);
   }
 
-  /// Of what a node reads, and of what is calculated in its bodies and in the function that it calls.
+  /// Of what a node reads, and of what is computed in its bodies and in the function that it calls.
   [[nodiscard]] ElementType type_in(const Node& node) const {
     ElementType type = ElementType::f32;
     for (const Value* input : node.inputs) {
@@ -372,15 +372,15 @@ class NarrowTypeFinder {
 
 }  // namespace
 
-Tolerance Tolerance::of_rewrite(ElementType type, bool quantised) { return of_epsilons(type, quantised, 64, 32); }
-Tolerance Tolerance::of_network(ElementType type, bool quantised) { return of_epsilons(type, quantised, 1024, 256); }
+Tolerance Tolerance::of_rewrite(ElementType type, bool quantized) { return of_epsilons(type, quantized, 64, 32); }
+Tolerance Tolerance::of_network(ElementType type, bool quantized) { return of_epsilons(type, quantized, 1024, 256); }
 
-bool is_quantised(const Value& value) {
+bool is_quantized(const Value& value) {
   const Node* node = before_movements(value)->producer;
   return node != nullptr && (is_one_of(*node, rounding_operators) || find_operator_for(*node));
 }
 
-bool quantises(const Model& model) {
+bool quantizes(const Model& model) {
   bool found = false;
   model.graph().for_each_node([&](const Node& node) { found = found || is_one_of(node, rounding_operators); });
   return found;

@@ -30,30 +30,30 @@ struct Tolerance {
 
   /// What a rewrite of a few nodes may change. With epsilon the distance from 1 to the next number of the type:
   /// relative 64 epsilon in f32 (8e-6) and half of that of the largest; in f16, bf16 and f8, whose results are rounded
-  /// once from f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine calculates. One step for the 8-bit
-  /// integers that `quantised` says come from rounding real numbers; nothing for other integers.
+  /// once from f32, 2 and 1 epsilon. f64 counts as f32, in which the CPU engine computes. One step for the 8-bit
+  /// integers that `quantized` says come from rounding real numbers; nothing for other integers.
   /// L is by slice in f32 and f64, where what a slice cannot explain is left to the noise floor.
-  [[nodiscard]] static Tolerance of_rewrite(ElementType type, bool quantised = false);
+  [[nodiscard]] static Tolerance of_rewrite(ElementType type, bool quantized = false);
   /// The same for the outputs of a whole network, whose layers enlarge it: in f32 1024 epsilon (1.2e-4) and 256 of the
   /// largest.
-  [[nodiscard]] static Tolerance of_network(ElementType type, bool quantised = false);
+  [[nodiscard]] static Tolerance of_network(ElementType type, bool quantized = false);
 };
 
-/// Whether a value is what rounding gave: the output of QuantizeLinear, of an operator of ONNX that quantises its
+/// Whether a value is what rounding gave: the output of QuantizeLinear, of an operator of ONNX that quantizes its
 /// result or of an operator of Graft, perhaps in another shape or order. Other integers, such as indices and classes,
 /// are exact.
-[[nodiscard]] bool is_quantised(const Value& value);
+[[nodiscard]] bool is_quantized(const Value& value);
 
 /// Whether a node of it rounds real numbers to 8 bits.
-[[nodiscard]] bool quantises(const Model& model);
+[[nodiscard]] bool quantizes(const Model& model);
 
-/// Of the values of a main graph that are f16 or bf16, or are calculated from such: the coarser of the two.
+/// Of the values of a main graph that are f16 or bf16, or are computed from such: the coarser of the two.
 using NarrowTypes = std::unordered_map<const Value*, ElementType>;
 [[nodiscard]] NarrowTypes narrow_types(const Model& model);
-/// The type whose rounding is in a value: its own, or a narrower one that it was calculated in before.
+/// The type whose rounding is in a value: its own, or a narrower one that it was computed in before.
 [[nodiscard]] ElementType rounding_type(const NarrowTypes& narrow, const Value& value, ElementType own);
 
-/// What a value is the mean of, where one node calculates it, perhaps in another shape or order; nullptr otherwise.
+/// What a value is the mean of, where one node computes it, perhaps in another shape or order; nullptr otherwise.
 [[nodiscard]] const Value* mean_of(const Value& value);
 
 /// The largest absolute value of the finite elements; 0 where there are none.

@@ -217,7 +217,7 @@ Value* add_rounding(Graph& graph, Value& value, Precision precision, double scal
   return graph.add_node("Mul", {clipped->output(), step}, {value.name})->output();
 }
 
-/// What a model is given, and what nodes calculate.
+/// What a model is given, and what nodes compute.
 std::vector<Value*> tensors_to_round(const Graph& graph) {
   std::vector<Value*> tensors;
   for (Value* input : graph.inputs()) {
@@ -233,7 +233,7 @@ std::vector<Value*> tensors_to_round(const Graph& graph) {
 }
 
 void round_tensors(Graph& graph, Precision precision, const Scales& scales) {
-  const std::vector<Node*> calculating = graph.nodes();
+  const std::vector<Node*> computing = graph.nodes();
   for (Value* value : tensors_to_round(graph)) {
     if (std::any_of(value->uses.begin(), value->uses.end(), is_size)) continue;
     const auto scale = scales.find(value->name);
@@ -250,7 +250,7 @@ void round_tensors(Graph& graph, Precision precision, const Scales& scales) {
       graph.rename(*rounded, name);
     }
   }
-  const std::set<const Node*> known(calculating.begin(), calculating.end());
+  const std::set<const Node*> known(computing.begin(), computing.end());
   for (Node* node : graph.nodes()) {
     if (!known.contains(node)) node->metadata.emplace(rounding_note, to_string(precision));
   }
@@ -302,7 +302,7 @@ Scales int8_scales(const runtime::Engine& engine, const Model& model, const Tens
 
 Model with_open_functions(const Model& model) {
   Model opened = model.clone();
-  raise_opset(opened, std::max(opened.graph().opset(), oldest_opset));
+  upgrade_opset(opened, std::max(opened.graph().opset(), oldest_opset));
   inline_functions(opened, {.which = is_plain_call});
   infer_shapes(opened);
   return opened;
@@ -343,7 +343,7 @@ std::vector<LargeConstant> large_constants(const Model& model, Precision precisi
   return found;
 }
 
-const Node& calculating_node(const Node& node) {
+const Node& computing_node(const Node& node) {
   const Node* at = &node;
   while (at->metadata.contains(rounding_note) && at->input(0)->producer != nullptr) at = at->input(0)->producer;
   return *at;

@@ -25,7 +25,7 @@ enum class Precision : std::uint8_t { f16, bf16, int8 };
 /// By tensor; the step of int8 numbers.
 using Scales = std::map<std::string, double, std::less<>>;
 
-/// Of each tensor of numbers that a model calculates from f32, and of its inputs: its largest absolute value divided by
+/// Of each tensor of numbers that a model computes from f32, and of its inputs: its largest absolute value divided by
 /// 127, or 1 where it is all 0.
 [[nodiscard]] Scales int8_scales(const runtime::Engine& engine, const Model& model, const TensorMap& inputs,
                                  runtime::OperatorKernels kernels, int threads, std::int64_t memory);
@@ -35,7 +35,7 @@ using Scales = std::map<std::string, double, std::less<>>;
 [[nodiscard]] Model with_open_functions(const Model& model);
 
 /// The model as it would run in that type, in standard operators and with open functions: every f32 tensor, also in the
-/// bodies of If, Loop and Scan, is rounded where it is made, and so are inputs and weights; operators calculate in f32
+/// bodies of If, Loop and Scan, is rounded where it is made, and so are inputs and weights; operators compute in f32
 /// inside, as Graft's and TensorRT's do. In f16 and bf16 by a Cast there and one back, so that numbers beyond the range
 /// become infinite. In int8 to one of 255 steps of the tensor's own scale, saturating; weights of Conv, ConvTranspose,
 /// Gemm and MatMul have one for each channel, other constants stay as they are, and so do bodies, whose tensors have no
@@ -55,7 +55,7 @@ struct LargeConstant {
 [[nodiscard]] std::vector<LargeConstant> large_constants(const Model& model, Precision precision);
 
 /// The node whose result an emulated model rounds here; the node itself in any other place.
-[[nodiscard]] const Node& calculating_node(const Node& node);
+[[nodiscard]] const Node& computing_node(const Node& node);
 
 /// What the type alone does to a tensor's numbers.
 struct RoundingEffect {
@@ -78,7 +78,7 @@ struct TypeEffect {
   TensorRange range;
   RoundingEffect rounding;
   bool all_whole = true;
-  bool changed = false;  ///< Of whole numbers: some of them would become others.
+  bool changed = false;  ///< Of integers: some of them would become others.
 
   [[nodiscard]] bool counts_wrongly() const { return all_whole && changed; }
   /// Adds what another run gave for the same tensor.

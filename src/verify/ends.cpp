@@ -110,9 +110,9 @@ std::vector<const Value*> all_outputs(const Model& model) {
   return {model.graph().outputs().begin(), model.graph().outputs().end()};
 }
 
-std::vector<EndPair> pair_ends(const std::vector<const Value*>& reference, const std::vector<const Value*>& candidate,
-                               const char* what, std::vector<std::string>& problems) {
-  std::vector<EndPair> pairs;
+std::vector<IoPair> pair_io(const std::vector<const Value*>& reference, const std::vector<const Value*>& candidate,
+                            const char* what, std::vector<std::string>& problems) {
+  std::vector<IoPair> pairs;
   std::set<const Value*> taken;
   std::vector<std::size_t> alone;
   for (const Value* left : reference) {
@@ -134,7 +134,7 @@ std::vector<EndPair> pair_ends(const std::vector<const Value*>& reference, const
     problems.push_back(fmt::format("the candidate has no {} '{}'", what, pairs[i].reference->name));
   for (const Value* right : left_over)
     problems.push_back(fmt::format("the reference has no {} '{}'", what, right->name));
-  std::erase_if(pairs, [](const EndPair& pair) { return pair.candidate == nullptr; });
+  std::erase_if(pairs, [](const IoPair& pair) { return pair.candidate == nullptr; });
   return pairs;
 }
 
@@ -169,9 +169,9 @@ std::optional<Rearrangement> exchanged_output(const std::vector<std::int64_t>& r
   return exchange_channels(reference, [&](const std::vector<std::int64_t>& dims) { return dims == candidate; });
 }
 
-TensorMap inputs_for(const std::vector<EndPair>& pairs, const TensorMap& inputs) {
+TensorMap inputs_for(const std::vector<IoPair>& pairs, const TensorMap& inputs) {
   TensorMap result;
-  for (const EndPair& pair : pairs) {
+  for (const IoPair& pair : pairs) {
     const auto found = inputs.find(pair.reference->name);
     if (found != inputs.end()) result[pair.candidate->name] = as_input(*pair.candidate, found->second);
   }

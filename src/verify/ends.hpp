@@ -17,7 +17,7 @@
 
 namespace graft {
 
-struct EndPair {
+struct IoPair {
   const Value* reference;
   const Value* candidate;
 };
@@ -28,9 +28,9 @@ struct EndPair {
 
 /// By name; then, if as many are left on both sides, by order. What is left after that is a problem: "the candidate has
 /// no output 'y'", with `what` for "output".
-[[nodiscard]] std::vector<EndPair> pair_ends(const std::vector<const Value*>& reference,
-                                             const std::vector<const Value*>& candidate, const char* what,
-                                             std::vector<std::string>& problems);
+[[nodiscard]] std::vector<IoPair> pair_io(const std::vector<const Value*>& reference,
+                                          const std::vector<const Value*>& candidate, const char* what,
+                                          std::vector<std::string>& problems);
 
 /// The numbers in another type; the same where one of both holds none.
 [[nodiscard]] TensorData in_type(const TensorData& tensor, std::optional<ElementType> type);
@@ -51,7 +51,7 @@ struct EndPair {
                                                             const std::vector<std::int64_t>& candidate);
 
 /// What the candidate is given where the reference is given `inputs`.
-[[nodiscard]] TensorMap inputs_for(const std::vector<EndPair>& pairs, const TensorMap& inputs);
+[[nodiscard]] TensorMap inputs_for(const std::vector<IoPair>& pairs, const TensorMap& inputs);
 
 /// The first dimension, where the model fixes it: how many samples one run takes.
 [[nodiscard]] std::optional<std::int64_t> fixed_batch(const Value& input);
@@ -67,11 +67,11 @@ struct EndPair {
 [[nodiscard]] std::vector<TensorMap> split_into_runs(const TensorMap& data, const Model& model,
                                                      const std::string& option);
 
-/// Made-up inputs with which a model runs. Networks with many strides need large images; small ones make empty tensors,
-/// or are refused. So sizes for symbolic dimensions are tried from small to large, each also with a first dimension of
-/// 1, and then the sizes that shapes inside the network hold: exporters freeze a batch or a length there that the
-/// inputs declare dynamic. Integers that become an index or a count (a mask whose sums are positions) are tried from 0
-/// to 3, then in narrower ranges. What worked is used again.
+/// Synthetic inputs with which a model runs. Networks with many strides need large images; small ones make empty
+/// tensors, or are refused. So sizes for symbolic dimensions are tried from small to large, each also with a first
+/// dimension of 1, and then the sizes that shapes inside the network hold: exporters freeze a batch or a length there
+/// that the inputs declare dynamic. Integers that become an index or a count (a mask whose sums are positions) are
+/// tried from 0 to 3, then in narrower ranges. What worked is used again.
 class MadeUpInputs {
  public:
   /// `compiled` is `model`. Returns the inputs, and what it gave for them in `expected`. Throws Error where it does not

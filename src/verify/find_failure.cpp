@@ -89,16 +89,16 @@ class Search {
     TensorMap given;
     Model part;
     try {
-      std::vector<const Value*> calculated;
+      std::vector<const Value*> computed;
       for (const Value* input : region.inputs) {
         const auto found = inputs_.find(input->name);
         if (input->is_input && found != inputs_.end()) {
           given.emplace(input->name, found->second);
         } else {
-          calculated.push_back(input);
+          computed.push_back(input);
         }
       }
-      if (!calculated.empty()) given.merge(model_.run(calculated, inputs_));
+      if (!computed.empty()) given.merge(model_.run(computed, inputs_));
       part = extract(model_.model(), region.inputs, outputs);
     } catch (const Error&) {
       return false;  // one of its inputs has no known type: begin further back

@@ -1,4 +1,4 @@
-// Made-up inputs for a model.
+// Synthetic inputs for a model.
 #pragma once
 
 #include <cstdint>

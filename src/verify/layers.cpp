@@ -78,10 +78,10 @@ class Layers {
         reference_(engine, reference, options.reference_kernels, options.threads),
         candidate_(engine, candidate, options.candidate_kernels, options.threads),
         matcher_(reference_.model(), candidate_.model()),
-        quantised_(options.emulated == Precision::int8 || (quantises(candidate) && !quantises(reference))) {}
+        quantized_(options.emulated == Precision::int8 || (quantizes(candidate) && !quantizes(reference))) {}
 
   LayerReport run() {
-    inputs_ = pair_ends(fed_inputs(reference_.model()), fed_inputs(candidate_.model()), "input", report_.problems);
+    inputs_ = pair_io(fed_inputs(reference_.model()), fed_inputs(candidate_.model()), "input", report_.problems);
     if (!report_.problems.empty()) return std::move(report_);
     const std::size_t runs = options_.data.empty() ? options_.seeds : options_.data.size();
     for (std::size_t run = 0; run < runs; ++run) {
@@ -138,7 +138,7 @@ class Layers {
   // Which tensors.
 
   void prepare(const TensorMap& inputs, const TensorMap& renamed) {
-    for (const EndPair& pair : inputs_) {
+    for (const IoPair& pair : inputs_) {
       const auto found = inputs.find(pair.reference->name);
       if (found == inputs.end()) {
         throw Error(fmt::format("{}: input '{}' is missing", reference_.model().source, pair.reference->name));
@@ -155,8 +155,8 @@ class Layers {
     reference_narrow_ = narrow_types(reference_.model());
     candidate_narrow_ = narrow_types(candidate_.model());
     std::vector<std::string> alone;
-    for (const EndPair& pair :
-         pair_ends(all_outputs(reference_.model()), all_outputs(candidate_.model()), "output", alone)) {
+    for (const IoPair& pair :
+         pair_io(all_outputs(reference_.model()), all_outputs(candidate_.model()), "output", alone)) {
       if (pair.reference->producer == nullptr || pair.candidate->producer == nullptr) continue;
       if (matcher_.candidate_of(*pair.reference) != nullptr || matcher_.reference_of(*pair.candidate) != nullptr)
         continue;
@@ -167,7 +167,7 @@ class Layers {
     reference_.measure_sizes(tensors_of(reference_.model()), inputs);
     candidate_.measure_sizes(tensors_of(candidate_.model()), renamed);
     match_values(inputs, renamed);
-    find_lonely_outputs();
+    find_unmatched_outputs();
     report_.reference_tensors = tensors_of(reference_.model()).size();
     report_.candidate_tensors = tensors_of(candidate_.model()).size();
     for (const TensorMatch& match : matcher_.matches()) {
@@ -176,7 +176,7 @@ class Layers {
   }
 
   /// An output of one may be a tensor inside the other.
-  void find_lonely_outputs() {
+  void find_unmatched_outputs() {
     for (const Value* output : reference_.model().graph().outputs()) {
       if (output->producer != nullptr && !output->constant() && matcher_.candidate_of(*output) == nullptr)
         report_.problems.push_back(fmt::format("the candidate has no output '{}'", output->name));
@@ -226,7 +226,7 @@ class Layers {
     layer.reference = match.reference->name;
     layer.candidate = match.candidate->name;
     layer.matched_by = match.how;
-    const Node& node = calculating_node(*match.candidate->producer);
+    const Node& node = computing_node(*match.candidate->producer);
     const OperatorMatch graft_operator = find_operator_for(node);
     layer.op = graft_operator ? std::string(graft_operator.type->name) : node.op_type;
     layer.reference_node = describe(*match.reference->producer);
@@ -341,22 +341,22 @@ class Layers {
     const auto snr = is_output ? options_.snr_db : std::nullopt;
     if (const auto given = given_tolerance(options_.relative, options_.absolute, snr, reference)) return *given;
     const Tolerance usual = usual_tolerance(row, reference, candidate);
-    if (!is_output || !quantised_) return usual;
+    if (!is_output || !quantized_) return usual;
     return output_tolerance(reference, candidate, true,
-                            is_quantised(*row.match.reference) || is_quantised(*row.match.candidate));
+                            is_quantized(*row.match.reference) || is_quantized(*row.match.candidate));
   }
 
   /// Where none is given; and for telling orders apart, of which many are within a wide tolerance.
   [[nodiscard]] Tolerance usual_tolerance(const Row& row, ElementType reference, ElementType candidate) const {
     return layer_tolerance(rounding_type(reference_narrow_, *row.match.reference, reference),
-                           rounding_type(candidate_narrow_, *row.match.candidate, candidate), quantised_,
-                           is_quantised(*row.match.reference) || is_quantised(*row.match.candidate));
+                           rounding_type(candidate_narrow_, *row.match.candidate, candidate), quantized_,
+                           is_quantized(*row.match.reference) || is_quantized(*row.match.candidate));
   }
 
   [[nodiscard]] std::string why_tolerance(const Row& row, ElementType own) const {
     if (options_.relative || options_.absolute) return "";
     return graft::why_tolerance(own, rounding_type(reference_narrow_, *row.match.reference, own),
-                                rounding_type(candidate_narrow_, *row.match.candidate, own), quantised_);
+                                rounding_type(candidate_narrow_, *row.match.candidate, own), quantized_);
   }
 
   /// Rewrites put tensors of their own into the order that they need. One that is called as before has to be as before.
@@ -647,17 +647,17 @@ class Layers {
 
   static TensorMap values_of(const PartialRuns& model, const std::vector<const Value*>& values,
                              const TensorMap& inputs) {
-    std::vector<const Value*> calculated;
+    std::vector<const Value*> computed;
     TensorMap result;
     for (const Value* value : values) {
       const auto given = inputs.find(value->name);
       if (value->is_input && given != inputs.end()) {
         result.emplace(value->name, given->second);
-      } else if (std::find(calculated.begin(), calculated.end(), value) == calculated.end()) {
-        calculated.push_back(value);
+      } else if (std::find(computed.begin(), computed.end(), value) == computed.end()) {
+        computed.push_back(value);
       }
     }
-    if (!calculated.empty()) result.merge(model.run(calculated, inputs));
+    if (!computed.empty()) result.merge(model.run(computed, inputs));
     return result;
   }
 
@@ -812,7 +812,7 @@ class Layers {
     Divergence& first = report_.first.emplace();
     first.layer = index;
     first.why = std::move(why);
-    const auto calculating = [](const GraphRegion& region) {
+    const auto computing = [](const GraphRegion& region) {
       std::vector<const Node*> nodes;
       for (const Node* node : region.nodes) {
         if (!node->is("Constant")) nodes.push_back(node);
@@ -823,8 +823,8 @@ class Layers {
       const ModelPair models{.reference = reference_.model(),
                              .candidate = candidate_.model(),
                              .partner = [this](const Value& value) { return matcher_.reference_of(value); }};
-      first.differences = part_differences(models, calculating(rows_[index].reference_region),
-                                           calculating(rows_[index].candidate_region));
+      first.differences =
+          part_differences(models, computing(rows_[index].reference_region), computing(rows_[index].candidate_region));
     }
     first.reduced = reduce(rows_[index], inputs, own);
   }
@@ -885,10 +885,10 @@ class Layers {
   TensorMatcher matcher_;
   Refusals refused_by_reference_;
   Refusals refused_by_candidate_;
-  bool quantised_;
+  bool quantized_;
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
-  std::vector<EndPair> inputs_;
+  std::vector<IoPair> inputs_;
   bool inputs_are_exchanged_ = false;  ///< The channels of one are in another place in the candidate.
   std::unique_ptr<runtime::CompiledModel> whole_;
   MadeUpInputs made_up_;
@@ -933,10 +933,10 @@ bool explains_more(const LayerReport& other, const LayerReport& report, const Mo
 
 }  // namespace
 
-Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded) {
+Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantized, bool rounded) {
   if (!is_floating_point(reference) || !is_floating_point(candidate)) return Tolerance::of_network(reference, rounded);
-  constexpr double of_quantised = 0.05;
-  if (quantised) return {.relative = 0, .absolute = 0, .of_largest = of_quantised};
+  constexpr double of_quantized = 0.05;
+  if (quantized) return {.relative = 0, .absolute = 0, .of_largest = of_quantized};
   const Tolerance left = Tolerance::of_network(reference);
   const Tolerance right = Tolerance::of_network(candidate);
   const Tolerance& coarser = left.relative > right.relative ? left : right;
@@ -946,11 +946,11 @@ Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool qua
   return {.relative = epsilons * coarser.of_largest, .absolute = 0, .of_largest = epsilons * coarser.of_largest};
 }
 
-Tolerance output_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded) {
-  constexpr double of_quantised = 20;
+Tolerance output_tolerance(ElementType reference, ElementType candidate, bool quantized, bool rounded) {
+  constexpr double of_quantized = 20;
   const bool real = is_floating_point(reference) && is_floating_point(candidate);
-  if (quantised && real) return {.snr_db = of_quantised};
-  return layer_tolerance(reference, candidate, quantised, rounded);
+  if (quantized && real) return {.snr_db = of_quantized};
+  return layer_tolerance(reference, candidate, quantized, rounded);
 }
 
 std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::optional<double> absolute,
@@ -962,11 +962,11 @@ std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::op
   return std::nullopt;
 }
 
-std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantised) {
+std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantized) {
   if (!is_floating_point(own)) return "";
-  if (quantised) return "the candidate rounds to 8 bits, for which there is no fixed limit";
-  if (candidate != own) return fmt::format("it is calculated from {} in the candidate", to_string(candidate));
-  if (reference != own) return fmt::format("it is calculated from {} in the reference", to_string(reference));
+  if (quantized) return "the candidate rounds to 8 bits, for which there is no fixed limit";
+  if (candidate != own) return fmt::format("it is computed from {} in the candidate", to_string(candidate));
+  if (reference != own) return fmt::format("it is computed from {} in the reference", to_string(reference));
   return "";
 }
 
@@ -1005,7 +1005,7 @@ LayerReport compare_layers(const runtime::Engine& engine, const Model& reference
   Scales scales;
   if (*options.emulated == Precision::int8) {
     std::vector<std::string> problems;
-    const auto pairs = pair_ends(fed_inputs(reference), fed_inputs(candidate), "input", problems);
+    const auto pairs = pair_io(fed_inputs(reference), fed_inputs(candidate), "input", problems);
     TensorMap inputs;
     if (!options.data.empty()) {
       inputs = options.data.front();

@@ -42,23 +42,23 @@ struct LayerOptions {
 };
 
 /// What a tensor inside a network may differ by. f32 against f32: Tolerance::of_network. Where a side is f16 or bf16,
-/// or calculated from such (see rounding_type), 16 epsilon of that type, relative and of the largest. Where the
-/// candidate is `quantised`, 5 % of the largest, of reals; one step of 8-bit integers that come from rounding. Nothing
+/// or computed from such (see rounding_type), 16 epsilon of that type, relative and of the largest. Where the
+/// candidate is `quantized`, 5 % of the largest, of reals; one step of 8-bit integers that come from rounding. Nothing
 /// for other integers.
-[[nodiscard]] Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded);
+[[nodiscard]] Tolerance layer_tolerance(ElementType reference, ElementType candidate, bool quantized, bool rounded);
 
 /// The same for an output: the errors of many layers of 8 bits add up, and how far each element may be off depends on
-/// what the network is for. So it is judged as a whole: a `quantised` candidate may have a tenth of the signal as
+/// what the network is for. So it is judged as a whole: a `quantized` candidate may have a tenth of the signal as
 /// noise, an SNR of 20 dB.
-[[nodiscard]] Tolerance output_tolerance(ElementType reference, ElementType candidate, bool quantised, bool rounded);
+[[nodiscard]] Tolerance output_tolerance(ElementType reference, ElementType candidate, bool quantized, bool rounded);
 
 /// What a caller asked for; nothing where that was nothing. An SNR is one of real numbers.
 [[nodiscard]] std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::optional<double> absolute,
                                                        std::optional<double> snr_db, ElementType type);
 
-/// Why a tensor has another tolerance than its own type: "it is calculated from f16 in the candidate". The types are
+/// Why a tensor has another tolerance than its own type: "it is computed from f16 in the candidate". The types are
 /// those that rounding_type gives.
-[[nodiscard]] std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantised);
+[[nodiscard]] std::string why_tolerance(ElementType own, ElementType reference, ElementType candidate, bool quantized);
 
 /// One tensor that both models have.
 struct LayerComparison {
@@ -84,7 +84,7 @@ struct LayerComparison {
   TensorRange reference_range;
   TensorRange candidate_range;
   std::optional<Rearrangement> layout;  ///< Where the candidate's numbers are the reference's in another order.
-  std::string diagnosis;  ///< What is wrong, where it was recognised: "NaN in the candidate", "transposed ...".
+  std::string diagnosis;  ///< What is wrong, where it was recognized: "NaN in the candidate", "transposed ...".
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   /// Why it was not compared: one of the models runs, and does not where this tensor is returned. Empty where it was.
@@ -117,7 +117,7 @@ struct ReducedCase {
   TensorMap inputs;  ///< Of both.
 };
 
-/// The first tensor, in the order of calculation, that the candidate gives wrongly though what it is made of is right.
+/// The first tensor, in the order of computation, that the candidate gives wrongly though what it is made of is right.
 struct Divergence {
   std::size_t layer = 0;  ///< Of LayerReport::layers.
   std::string why = {};
@@ -129,7 +129,7 @@ struct Divergence {
 };
 
 struct LayerReport {
-  std::vector<LayerComparison> layers;  ///< In the candidate's order of calculation.
+  std::vector<LayerComparison> layers;  ///< In the candidate's order of computation.
   std::optional<std::size_t> weakest;   ///< The layer that loses most, if it is more than half of the signal (6 dB).
   std::optional<Failure> failure;       ///< Of the candidate; then there are no layers.
   std::optional<Divergence> first;      ///< Nothing where no tensor is worse than what it is made of.
@@ -141,7 +141,7 @@ struct LayerReport {
   InputRanges narrowed;   ///< Of made-up integers, so that the reference runs; not those of the options.
   std::string why_sizes;  ///< As in VerifyReport.
   std::size_t runs = 0;
-  std::size_t reference_tensors = 0;  ///< Calculated by the reference; those of no layer lie inside `reference_nodes`.
+  std::size_t reference_tensors = 0;  ///< Computed by the reference; those of no layer lie inside `reference_nodes`.
   std::size_t candidate_tensors = 0;
 
   /// All outputs agree, as verify_models has it; tensors inside may differ.

@@ -20,11 +20,9 @@ bool holds_numbers(const Value& value) {
   return is_real(*value.type);
 }
 
-bool is_calculated(const Value& value) {
-  return value.producer != nullptr && !value.constant() && holds_numbers(value);
-}
+bool is_computed(const Value& value) { return value.producer != nullptr && !value.constant() && holds_numbers(value); }
 
-/// Numbers are of one kind, as far as the types are known: quantised integers stand for others than the reals they came
+/// Numbers are of one kind, as far as the types are known: quantized integers stand for others than the reals they came
 /// from.
 bool same_kind(const Value& a, const Value& b) {
   if (!a.type || !b.type) return true;
@@ -84,7 +82,7 @@ std::vector<const Value*> tensors_of(const Model& model) {
   std::vector<const Value*> tensors;
   for (const Node* node : model.graph().nodes()) {
     for (const Value* output : node->outputs) {
-      if (output != nullptr && is_calculated(*output)) tensors.push_back(output);
+      if (output != nullptr && is_computed(*output)) tensors.push_back(output);
     }
   }
   return tensors;
@@ -119,7 +117,7 @@ void TensorMatcher::match(bool trust_names) {
 void TensorMatcher::match_names() {
   for (const Value* tensor : tensors_of(candidate_)) {
     const Value* other = reference_.graph().find_local(tensor->name);
-    if (other != nullptr && is_calculated(*other) && can_match(*other, *tensor)) add(*other, *tensor, MatchedBy::name);
+    if (other != nullptr && is_computed(*other) && can_match(*other, *tensor)) add(*other, *tensor, MatchedBy::name);
   }
 }
 
@@ -127,7 +125,7 @@ void TensorMatcher::match_origins() {
   for (const Value* tensor : tensors_of(candidate_)) {
     for (const std::string& name : origin_of(*tensor->producer)) {
       const Value* other = reference_.graph().find_local(name);
-      if (other == nullptr || !is_calculated(*other) || !can_match(*other, *tensor)) continue;
+      if (other == nullptr || !is_computed(*other) || !can_match(*other, *tensor)) continue;
       if (other->producer->op_type != tensor->producer->op_type) continue;  // what it was a step of has no counterpart
       add(*other, *tensor, MatchedBy::origin);
       break;
@@ -155,7 +153,7 @@ void TensorMatcher::match_structure() {
   };
   std::map<Key, std::vector<const Node*>> nodes;
   const auto is_open = [&](const Node& node) {
-    return node.output() != nullptr && is_calculated(*node.output()) && !by_reference_.contains(node.output());
+    return node.output() != nullptr && is_computed(*node.output()) && !by_reference_.contains(node.output());
   };
   for (const Node* node : reference_.graph().nodes()) {
     if (!is_open(*node)) continue;
@@ -163,8 +161,7 @@ void TensorMatcher::match_structure() {
     if (key) nodes[*key].push_back(node);
   }
   for (const Node* node : candidate_.graph().nodes()) {
-    if (node->output() == nullptr || by_candidate_.contains(node->output()) || !is_calculated(*node->output()))
-      continue;
+    if (node->output() == nullptr || by_candidate_.contains(node->output()) || !is_computed(*node->output())) continue;
     const auto key = key_of(*node, [&](const Value& value) { return reference_of(value); });
     const auto found = key ? nodes.find(*key) : nodes.end();
     if (found == nodes.end()) continue;
@@ -174,7 +171,7 @@ void TensorMatcher::match_structure() {
       for (std::size_t i = 0; i < node->outputs.size(); ++i) {
         const Value* left = other->outputs[i];
         const Value* right = node->outputs[i];
-        if (left != nullptr && right != nullptr && is_calculated(*left) && is_calculated(*right) &&
+        if (left != nullptr && right != nullptr && is_computed(*left) && is_computed(*right) &&
             can_match(*left, *right)) {
           add(*left, *right, MatchedBy::structure);
         }
@@ -198,7 +195,7 @@ void TensorMatcher::match_inputs_of_equal_nodes() {
     for (std::size_t i = 0; i < other.inputs.size(); ++i) {
       const Value* left = other.inputs[i];
       const Value* right = (*node)->inputs[i];
-      if (left == nullptr || right == nullptr || !is_calculated(*left) || !is_calculated(*right)) continue;
+      if (left == nullptr || right == nullptr || !is_computed(*left) || !is_computed(*right)) continue;
       if (left->graph != reference_.main.get() || right->graph != candidate_.main.get()) continue;
       const bool alike = same_weights || left->producer->op_type == right->producer->op_type;
       if (alike && can_match(*left, *right)) add(*left, *right, MatchedBy::structure);
@@ -210,7 +207,7 @@ void TensorMatcher::match_in_sequence() {
   const auto nodes_of = [](const Model& model) {
     std::vector<const Node*> nodes;
     for (const Node* node : model.graph().nodes()) {
-      if (node->output() != nullptr && is_calculated(*node->output())) nodes.push_back(node);
+      if (node->output() != nullptr && is_computed(*node->output())) nodes.push_back(node);
     }
     return nodes;
   };

@@ -27,7 +27,7 @@ struct TensorMatch {
   MatchedBy how = MatchedBy::name;
 };
 
-/// Tensors of both main graphs that hold numbers and are calculated.
+/// Tensors of both main graphs that hold numbers and are computed.
 [[nodiscard]] std::vector<const Value*> tensors_of(const Model& model);
 
 /// Pairs tensors: each is in one pair at most.

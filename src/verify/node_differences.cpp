@@ -33,7 +33,7 @@ std::string shortened(const std::string& text) {
 
 std::string input_text(const Value* value, const std::optional<TensorData>& constant) {
   if (value == nullptr) return "absent";
-  return constant ? "the constant " + text_of(*constant) : fmt::format("the calculated '{}'", value->name);
+  return constant ? "the constant " + text_of(*constant) : fmt::format("the computed '{}'", value->name);
 }
 
 /// What a weight of one is in the other: the order or the factor, where that explains it.
@@ -75,7 +75,7 @@ std::vector<const Graph*> graphs_of(const NodeAttribute* attribute) {
 }
 
 /// Constants are compared where they are read.
-std::vector<const Node*> calculating_nodes(const Graph& graph) {
+std::vector<const Node*> computing_nodes(const Graph& graph) {
   std::vector<const Node*> nodes;
   for (const Node* node : graph.nodes()) {
     if (!node->is("Constant")) nodes.push_back(node);
@@ -159,8 +159,8 @@ class Comparison {
 
   void compare_graphs(const std::string& where, const Graph& reference, const Graph& candidate,
                       std::vector<std::string>& found) {
-    const std::vector<const Node*> left = calculating_nodes(reference);
-    const std::vector<const Node*> right = calculating_nodes(candidate);
+    const std::vector<const Node*> left = computing_nodes(reference);
+    const std::vector<const Node*> right = computing_nodes(candidate);
     if (left.size() != right.size()) {
       found.push_back(fmt::format("{}: {}", where,
                                   sides(fmt::format("{} nodes", left.size()), fmt::format("{} nodes", right.size()))));
@@ -185,7 +185,7 @@ class Comparison {
     return found == inner_.end() ? models_.partner(of_candidate) : found->second;
   }
 
-  /// Both are calculated, and known to be two.
+  /// Both are computed, and known to be two.
   [[nodiscard]] bool is_another(const Value* reference, const Value* candidate) const {
     if (reference == nullptr || candidate == nullptr) return false;
     const Value* expected = partner(*candidate);

@@ -1,4 +1,4 @@
-// The trials of a proof: sizes x numbers x ways to calculate Graft's operators.
+// The trials of a proof: sizes x numbers x ways to compute Graft's operators.
 #include "verify/prove.hpp"
 
 #include <fmt/format.h>
@@ -191,7 +191,7 @@ std::string too_large(const Model& model, std::int64_t max_elements) {
   return "";
 }
 
-/// Whether a size that follows from others, behind layers that shrink, is `lowest` to 2. What is normalised over two
+/// Whether a size that follows from others, behind layers that shrink, is `lowest` to 2. What is normalized over two
 /// numbers is rounding and little else wherever the two are close.
 bool has_tiny_derived_size(const Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
   for (const Value* input : model.graph().inputs()) {
@@ -218,7 +218,7 @@ void add_numbers(const TensorData& tensor, std::set<std::int64_t>& numbers) {
   if (const auto values = tensor.ints()) numbers.insert(values->begin(), values->end());
 }
 
-/// All whole numbers that a model holds: a size that is among them is no accident.
+/// All integers that a model holds: a size that is among them is no accident.
 void add_numbers(const Model& model, std::set<std::int64_t>& numbers) {
   for (const Value* value : model.graph().initializers()) add_numbers(*value->initializer, numbers);
   model.graph().for_each_node([&](const Node& node) {
@@ -511,8 +511,8 @@ class Proof {
                                               to_string(reference.type), to_string(other.type));
       } else {
         const Value* value = before_.graph().find_local(name);
-        const bool quantised = value != nullptr && is_quantised(*value);
-        Tolerance tolerance = options_.tolerance.value_or(Tolerance::of_rewrite(reference.type, quantised));
+        const bool quantized = value != nullptr && is_quantized(*value);
+        Tolerance tolerance = options_.tolerance.value_or(Tolerance::of_rewrite(reference.type, quantized));
         tolerance.absolute += rounding_of_mean(value, inputs);
         difference = compare(reference, other, tolerance);
         if (!difference.equal() && !options_.tolerance) {
@@ -524,7 +524,7 @@ class Proof {
             is_within_noise = is_within_noise || difference.equal();
           }
         }
-        const bool has_steps = quantised && !is_floating_point(reference.type) && !options_.tolerance;
+        const bool has_steps = quantized && !is_floating_point(reference.type) && !options_.tolerance;
         if (has_steps && difference.equal()) check_steps(reference, other, difference);
       }
       if (!difference.equal()) {
@@ -552,7 +552,7 @@ class Proof {
   }
 
   /// Rounding to a step goes the other way where a number lies in the middle, which is rare: many elements one step off
-  /// are another calculation.
+  /// are another computation.
   static void check_steps(const TensorData& reference, const TensorData& other, Difference& difference) {
     constexpr std::int64_t enough = 32;
     constexpr std::int64_t share = 8;
@@ -584,7 +584,7 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
   result.text = too_large(before, options.max_elements);
   if (!result.text.empty()) return result;
   std::string refusal;
-  const auto calculate = [&](const char* which, const Model& model, const TensorMap& inputs) {
+  const auto compute = [&](const char* which, const Model& model, const TensorMap& inputs) {
     try {
       return engine.compile(model)->run(inputs);
     } catch (const Error& refused) {
@@ -596,7 +596,7 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
         before, {.seed = options.seed, .values = InputValues::normal, .scale = 1, .dims = {}, .shapes = shapes});
     TensorMap expected;
     try {
-      expected = calculate("the original", before, inputs);
+      expected = compute("the original", before, inputs);
     } catch (const Error& refused) {
       ++result.skipped;
       refusal = refused.what();
@@ -604,7 +604,7 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
     }
     TensorMap found;
     try {
-      found = calculate("the rewrite", after, inputs);
+      found = compute("the rewrite", after, inputs);
     } catch (const Error& refused) {
       result.text = refused.what();
       return result;

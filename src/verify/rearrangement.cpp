@@ -100,7 +100,7 @@ struct Nearness {
   }
 };
 
-/// What rounding may change at most; nothing of whole numbers.
+/// What rounding may change at most; nothing of integers.
 Tolerance rounding_of(const TensorData& reference, const TensorData& candidate) {
   const Tolerance left = Tolerance::of_network(reference.type);
   const Tolerance right = Tolerance::of_network(candidate.type);
@@ -351,14 +351,14 @@ std::optional<Rearrangement> order_along(const Search& search, const TensorData&
   layout.axis = static_cast<std::int64_t>(axis);
   layout.order = *order;
   layout.final_dims = reference.dims;
-  constexpr std::int64_t most_colours = 4;
+  constexpr std::int64_t most_colors = 4;
   const bool reversed = std::is_sorted(order->rbegin(), order->rend());
   const std::int64_t turn = order->front();
   bool rotated = true;
   for (std::int64_t i = 0; i < slices; ++i)
     rotated = rotated && (*order)[static_cast<std::size_t>(i)] == (i + turn) % slices;
   const bool may_be_channels =
-      slices == 3 || slices == most_colours;  // which axis they lie on, the order tells well enough
+      slices == 3 || slices == most_colors;  // which axis they lie on, the order tells well enough
   if (may_be_channels) {
     layout.kind = Rearrangement::Kind::channels;
     layout.text = reversed && slices == 3

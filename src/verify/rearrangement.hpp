@@ -1,4 +1,4 @@
-// Recognises a tensor whose numbers are right and in the wrong order.
+// Recognizes a tensor whose numbers are right and in the wrong order.
 #pragma once
 
 #include <cstdint>

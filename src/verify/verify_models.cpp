@@ -63,18 +63,18 @@ class Verification {
         reference_(reference),
         candidate_(candidate),
         options_(options),
-        quantised_(options.may_be_narrower && quantises(candidate) && !quantises(reference)) {
+        quantized_(options.may_be_narrower && quantizes(candidate) && !quantizes(reference)) {
     if (!options.may_be_narrower) return;
     reference_narrow_ = narrow_types(reference);
     candidate_narrow_ = narrow_types(candidate);
   }
 
   VerifyReport run() {
-    inputs_ = pair_ends(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
-    const std::vector<EndPair> outputs =
-        pair_ends(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
+    inputs_ = pair_io(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
+    const std::vector<IoPair> outputs =
+        pair_io(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
     const bool inputs_agree = check_inputs();
-    for (const EndPair& pair : outputs) {
+    for (const IoPair& pair : outputs) {
       OutputReport& output = report_.outputs.emplace_back();
       output.reference_name = pair.reference->name;
       output.candidate_name = pair.candidate->name;
@@ -82,11 +82,11 @@ class Verification {
     }
     if (!inputs_agree) return std::move(report_);
 
-    const bool rounds = std::any_of(outputs.begin(), outputs.end(), [&](const EndPair& pair) {
+    const bool rounds = std::any_of(outputs.begin(), outputs.end(), [&](const IoPair& pair) {
       return rounding_of_reference(*pair.reference, ElementType::f32) !=
              rounding_of_candidate(*pair.candidate, ElementType::f32);
     });
-    for (const EndPair& pair : outputs) find_choice(pair);
+    for (const IoPair& pair : outputs) find_choice(pair);
     std::set<std::string> scores;
     for (const auto& [output, judged] : choices_) {
       if (!judged.choice.scores->is_output()) scores.insert(judged.choice.scores->name);
@@ -117,7 +117,7 @@ class Verification {
         expected = reference->run(inputs);
       }
       if (run == 0) {
-        for (const EndPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
+        for (const IoPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
       }
       compare_run(run, expected, candidate->run(renamed(inputs)), [&](const auto& look) { noisy.run(inputs, look); });
       report_.runs = run + 1;
@@ -170,7 +170,7 @@ class Verification {
 
   bool check_inputs() {
     const std::size_t before = report_.problems.size();
-    for (const EndPair& pair : inputs_) {
+    for (const IoPair& pair : inputs_) {
       if (!can_be_the_same(*pair.reference, *pair.candidate, options_.across_formats)) {
         report_.problems.push_back(fmt::format("input '{}' is {} in the reference and {} in the candidate",
                                                pair.reference->name, declared_text(*pair.reference),
@@ -200,7 +200,7 @@ class Verification {
     report_.why_sizes = made_up_.why_sizes();
   }
 
-  [[nodiscard]] std::string input_text(const EndPair& pair, const TensorMap& inputs) {
+  [[nodiscard]] std::string input_text(const IoPair& pair, const TensorMap& inputs) {
     const auto found = inputs.find(pair.reference->name);
     if (found == inputs.end()) {
       throw Error(fmt::format("{}: input '{}' is missing", reference_.source, pair.reference->name));
@@ -215,7 +215,7 @@ class Verification {
   [[nodiscard]] TensorMap renamed(const TensorMap& inputs) const {
     if (options_.across_formats) return inputs_for(inputs_, inputs);
     TensorMap result;
-    for (const EndPair& pair : inputs_) {
+    for (const IoPair& pair : inputs_) {
       const auto found = inputs.find(pair.reference->name);
       if (found != inputs.end()) result[pair.candidate->name] = found->second;
     }
@@ -230,19 +230,19 @@ class Verification {
   }
 
   /// An index of the largest of scores that the candidate, and not the reference, rounds to a narrower type.
-  void find_choice(const EndPair& pair) {
+  void find_choice(const IoPair& pair) {
     const bool is_given = options_.relative || options_.absolute;
     const auto choice = options_.may_be_narrower && !is_given ? choice_of(*pair.reference) : std::nullopt;
     if (!choice || reference_.graph().find_local(choice->scores->name) != choice->scores) return;
     if (choice->scores->producer == nullptr) return;  // an input, exact in both
     const ElementType left = rounding_of_reference(*choice->scores, ElementType::f32);
     const ElementType right = rounding_of_candidate(*pair.candidate, ElementType::f32);
-    if (left == right && !quantised_) return;
-    const Tolerance tolerance = layer_tolerance(left, right, quantised_, false);
+    if (left == right && !quantized_) return;
+    const Tolerance tolerance = layer_tolerance(left, right, quantized_, false);
     choices_.emplace(pair.reference->name, JudgedChoice{.choice = *choice, .share = tolerance.of_largest});
   }
 
-  /// Two models that are narrow alike calculate alike but for the order of sums: the outputs' own type is enough.
+  /// Two models that are narrow alike compute alike but for the order of sums: the outputs' own type is enough.
   void set_tolerance(OutputReport& output, ElementType type) const {
     output.why_tolerance.clear();
     if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) {
@@ -251,14 +251,14 @@ class Verification {
     }
     const Value* reference = reference_.graph().find_local(output.reference_name);
     const Value* candidate = candidate_.graph().find_local(output.candidate_name);
-    const bool rounded = reference != nullptr && is_quantised(*reference);
+    const bool rounded = reference != nullptr && is_quantized(*reference);
     output.tolerance = Tolerance::of_network(type, rounded);
     if (reference == nullptr || candidate == nullptr) return;
     const ElementType left = rounding_of_reference(*reference, type);
     const ElementType right = rounding_of_candidate(*candidate, type);
-    if (left == right && !quantised_) return;
-    output.tolerance = output_tolerance(left, right, quantised_, rounded);
-    output.why_tolerance = why_tolerance(type, left, right, quantised_);
+    if (left == right && !quantized_) return;
+    output.tolerance = output_tolerance(left, right, quantized_, rounded);
+    output.why_tolerance = why_tolerance(type, left, right, quantized_);
   }
 
   /// An output in one run.
@@ -361,10 +361,10 @@ class Verification {
   const Model& reference_;
   const Model& candidate_;
   const VerifyOptions& options_;
-  bool quantised_;
+  bool quantized_;
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
-  std::vector<EndPair> inputs_;
+  std::vector<IoPair> inputs_;
   struct JudgedChoice {
     IndexChoice choice;
     double share;  ///< Of the largest score: what each of both may be off by.

@@ -20,7 +20,7 @@
 namespace graft {
 
 struct VerifyOptions {
-  std::size_t seeds = 3;             ///< Runs with made-up inputs, where there is no data.
+  std::size_t seeds = 3;             ///< Runs with synthetic inputs, where there is no data.
   bool edge_values = false;          ///< Then also zeros, negative, large and small numbers, with another batch.
   std::vector<TensorMap> data = {};  ///< Inputs to run with; a name that the models do not have is refused.
   std::map<std::string, std::int64_t, std::less<>> dims = {};                 ///< As in InputOptions.
@@ -37,8 +37,8 @@ struct VerifyOptions {
   /// transposed for it, and then so is an output; an output that one of both only has as a tensor inside is found
   /// there.
   bool across_formats = false;
-  /// One model may be narrower than the other (f16 against f32), or quantised: f16 and bf16 tensors are rounded where
-  /// they are made, and what is calculated from them has the tolerance that compare_layers gives it.
+  /// One model may be narrower than the other (f16 against f32), or quantized: f16 and bf16 tensors are rounded where
+  /// they are made, and what is computed from them has the tolerance that compare_layers gives it.
   bool may_be_narrower = false;
   std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
 };
@@ -71,7 +71,7 @@ struct VerifyReport {
   std::vector<std::string> problems;  ///< Inputs or outputs that one of the models lacks, other types or shapes.
   std::vector<std::string> inputs;    ///< "image: f32[2, 1, 8, 8]", of the first run.
   InputRanges narrowed;               ///< Of made-up integers, so that the reference runs; not those of the options.
-  std::string why_sizes;              ///< Of made-up inputs, where the reference does not run with the usual sizes.
+  std::string why_sizes;              ///< Of synthetic inputs, where the reference does not run with the usual sizes.
   std::size_t runs = 0;
   [[nodiscard]] bool equal() const;
   /// Of all outputs: nothing was compared where that is so of one of them.

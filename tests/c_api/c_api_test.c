@@ -48,8 +48,8 @@ int main(void) {
   require_error("pads");
 
   // Channels lie in vectors of 8, so 9 of them take 16.
-  const graft_tensor vectorised = {"f16", "hwc8", {1, 9, 2, 3}, 4, NULL};
-  require(graft_storage_bytes(&vectorised) == 2 * 16 * 2 * 3, "storage");
+  const graft_tensor vectorized = {"f16", "hwc8", {1, 9, 2, 3}, 4, NULL};
+  require(graft_storage_bytes(&vectorized) == 2 * 16 * 2 * 3, "storage");
 
   const char* cases = graft_timed_cases();
   require(cases != NULL && cases[0] == '[' && strstr(cases, "\"LeakyReLU\"") != NULL, "timed cases");

@@ -28,14 +28,14 @@ TEST(Table, width_counts_characters_and_not_bytes) {
   EXPECT_EQ(table.text(false, 80), "  é   1\n  ab  2\n");
 }
 
-TEST(Table, colour_does_not_change_the_alignment) {
+TEST(Table, color_does_not_change_the_alignment) {
   Table table;
-  table.add({{"ok", Colour::good}, "1"});
+  table.add({{"ok", Color::good}, "1"});
   table.add({"missing", "2"});
   EXPECT_EQ(table.text(true, 80), "  \033[32mok\033[0m       1\n  missing  2\n");
 }
 
-TEST(Table, a_name_makes_no_rows_and_no_colours) {
+TEST(Table, a_name_makes_no_rows_and_no_colors) {
   Table table;
   table.add({"a\nb", "\033[31mred\tx"});
   EXPECT_EQ(table.text(false, 80), "  a\\nb  \\u001b[31mred\\tx\n");

@@ -106,7 +106,7 @@ def test_missing_tensorrt_names_the_command_that_installs_it(graft, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_missing_flavour(graft, tmp_path):
+def test_missing_flavor(graft, tmp_path):
     answer = graft("build", DIGITS, "-o", tmp_path / "e", "--shapes", DIGITS_SHAPES, "--tensorrt", "full")
     assert answer.code == 3
     assert "pip install tensorrt" in answer.err

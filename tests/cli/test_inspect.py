@@ -131,7 +131,7 @@ def test_the_advice_follows_from_what_is_known(graft, tmp_path, op_type, domain,
 
 
 def test_sizes_that_nobody_knows_are_question_marks(graft, tmp_path):
-    """Also within a calculation: names of Graft's own are no news for anybody."""
+    """Also within a computation: names of Graft's own are no news for anybody."""
     constants = [helper.make_tensor("w", TensorProto.FLOAT, [2, 1, 3], [0.0] * 6)]
     shape = [helper.make_tensor("shape", TensorProto.INT64, [3], [1, 1, -1])]
     nodes = [

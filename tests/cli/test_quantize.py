@@ -93,12 +93,12 @@ def layer_norm_in_pieces(path, scale):
         node("MatMul", "x w0", "h"),
         node("Mul", "h scale", "big"),
         node("ReduceMean", "big", "mean", axes=[-1]),
-        node("Sub", "big mean", "centred"),
-        node("Pow", "centred two", "squares"),
+        node("Sub", "big mean", "centered"),
+        node("Pow", "centered two", "squares"),
         node("ReduceMean", "squares", "variance", axes=[-1]),
         node("Add", "variance epsilon", "padded"),
         node("Sqrt", "padded", "deviation"),
-        node("Div", "centred deviation", "normed"),
+        node("Div", "centered deviation", "normed"),
         node("MatMul", "normed w1", "y"),
     ]
     weights = [weight("w0", 64, 64), weight("w1", 64, 16)]
@@ -130,7 +130,7 @@ def test_a_layer_norm_in_pieces_with_activations_of_1000(graft, tmp_path):
     check_casts(out)
     types = types_of(out)
     assert {t: types[t] for t in ("x", "y")} == {"x": F32, "y": F32}
-    assert all(types[t] == F16 for t in ("w0", "w1", "h", "big", "centred", "deviation/f16", "normed"))
+    assert all(types[t] == F16 for t in ("w0", "w1", "h", "big", "centered", "deviation/f16", "normed"))
     assert snr(run(model, x=x)["y"], run(out, x=x)["y"]) > 50
 
 
@@ -350,7 +350,7 @@ def test_positions_that_count_beyond_f16(graft, tmp_path):
     np.save(tmp_path / "i.npy", i)
     out = tmp_path / "o.onnx"
     result = quantize(graft, model, out, "--data", f"i={tmp_path / 'i.npy'}")
-    assert kept(result)["position"] == kept(result)["angle"] == "whole numbers"
+    assert kept(result)["position"] == kept(result)["angle"] == "integers"
     assert snr(run(model, i=i)["y"], run(out, i=i)["y"]) > 40
 
 
@@ -389,7 +389,7 @@ def test_verify_calls_the_result_the_same(graft, converted, tmp_path, precision,
     quantize(graft, converted, out, *data, precision=precision)
     answer = graft("verify", converted, out, *data, *layers)
     assert answer.code == 0, answer.out
-    assert f"since it is calculated from {precision} in the candidate" in " ".join(answer.out.split())
+    assert f"since it is computed from {precision} in the candidate" in " ".join(answer.out.split())
     # The tolerance of f32 is not what the result keeps.
     assert graft("verify", converted, out, *data, *layers, "--rtol", "1e-4").code == 1
 
@@ -439,7 +439,7 @@ def types_of_graft(graft, path):
     return {layer["candidate"]: layer["candidate_type"].split("[")[0] for layer in result["layers"]}
 
 
-def test_typed_ends(graft, digits, tmp_path):
+def test_typed_io(graft, digits, tmp_path):
     out = tmp_path / "o.onnx"
     quantize(graft, DIGITS, out, "--data", f"image={DIGITS_DATA}:images", "--typed-io")
     types = types_of(out)
@@ -473,7 +473,7 @@ def test_a_mover_between_kept_nodes_has_no_casts(graft, tmp_path):
     assert types_of(out)["r"] == F32
 
 
-def test_branches_and_quantised_parts_stay(graft, tmp_path):
+def test_branches_and_quantized_parts_stay(graft, tmp_path):
     then = helper.make_graph([node("Neg", "r", "a")], "then", [], [helper.make_tensor_value_info("a", F32, [2, 4])])
     other = helper.make_graph([node("Abs", "r", "b")], "else", [], [helper.make_tensor_value_info("b", F32, [2, 4])])
     nodes = [node("Relu", "x", "r"), node("If", "c", "i", then_branch=then, else_branch=other)]
@@ -564,7 +564,7 @@ def engine_of(path):
 
 
 def islands(engine):
-    """The ONNX nodes whose layers calculate in f32."""
+    """The ONNX nodes whose layers compute in f32."""
     found = set()
     for metadata, kind, types in engine["layers"]:
         if "DataType.FLOAT" in types and kind not in ("CAST", "CONSTANT", "SHUFFLE"):
@@ -577,7 +577,7 @@ def test_tensorrt_builds_them_without_other_islands(graft, tmp_path):
     for precision in ("f16", "bf16"):
         quantize(graft, DIGITS, out, "--data", f"image={DIGITS_DATA}:images", precision=precision)
         engine = engine_of(out)
-        # TensorRT's parser itself calculates ReduceL2 in f32.
+        # TensorRT's parser itself computes ReduceL2 in f32.
         assert islands(engine) <= {"/ReduceL2"}
         assert len(engine["kernels"]) == 1
     model = layer_norm_in_pieces(tmp_path / "m.onnx", 1e3)

@@ -1,4 +1,4 @@
-# graft quantize --precision int8: ONNX Runtime without its optimisations, NumPy and ONNX's checker judge.
+# graft quantize --precision int8: ONNX Runtime without its optimizations, NumPy and ONNX's checker judge.
 import os
 import struct
 import subprocess
@@ -98,7 +98,7 @@ def test_digits_are_as_good_as_in_f32(quantize, graft, digits, tmp_path, method)
     right = [(y.argmax(1) == data["labels"]).mean() for y in (exact, found)]
     assert right[1] >= right[0] - 0.005
     assert snr(exact, found) > 30
-    # The CPU engine counts in whole numbers and adds the bias once: a few elements fall on the other side of a half.
+    # The CPU engine counts in integers and adds the bias once: a few elements fall on the other side of a half.
     assert graft("run", out, "--input", DIGITS_INPUT, "-o", tmp_path / "own.npz").code == 0
     own = np.load(tmp_path / "own.npz")["logits"]
     assert snr(exact, own) > 30
@@ -579,7 +579,7 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
             ["--precision", "int8", "--data", DIGITS_INPUT, "--limit", "much"],
             "--limit: found much, allowed is a number from 0",
         ),
-        (["--precision", "int8", "--data", DIGITS_INPUT, "--samples", "0"], "allowed is a whole number from 1"),
+        (["--precision", "int8", "--data", DIGITS_INPUT, "--samples", "0"], "allowed is an integer from 1"),
         (["--precision", "int8", "--data", "image=FOLDER"], "that is a folder"),
         (["--precision", "f16", "--data", "image=FOLDER"], "that is a folder"),
         ([], "--precision is missing"),
@@ -693,11 +693,11 @@ def test_an_interrupt_leaves_nothing(digits, tmp_path, number):
     )
 
 
-def test_what_is_quantised_already_stays_as_it_is(quantize, digits):
+def test_what_is_quantized_already_stays_as_it_is(quantize, digits):
     first, _ = quantize(digits, DIGITS_INPUT, out="first.onnx")
     second, result = quantize(first, DIGITS_INPUT, out="second.onnx")
     assert not [n for n in result["nodes"] if n["type"] == "int8"]
     [reason] = [n["reason"] for n in result["nodes"] if n["output"] == "/conv1/Conv_output_0"]
-    assert reason == "it reads DequantizeLinear: it is as somebody quantised it"
+    assert reason == "it reads DequantizeLinear: it is as somebody quantized it"
     x = np.load(DIGITS_DATA)["images"][:50]
     np.testing.assert_array_equal(run(first, image=x)["logits"], run(second, image=x)["logits"])

@@ -1,6 +1,6 @@
 # Where `graft quantize --precision int8` places int8, as the real TensorRT-RTX builds it: `graft build --layers`.
 """Networks in the styles that are in use, with random weights. TensorRT-RTX judges that each layer that is meant to be
-int8 is, and that nothing is stored in f32 between them but what the quantiser announces; ONNX Runtime judges the
+int8 is, and that nothing is stored in f32 between them but what the quantizer announces; ONNX Runtime judges the
 numbers."""
 
 import json
@@ -287,7 +287,7 @@ def built(request, all_built):
 
 
 def announced_as_f32(built):
-    """Nodes that the quantiser says are f32, or read something in f32."""
+    """Nodes that the quantizer says are f32, or read something in f32."""
     return {n["node"] for n in built.quantized["nodes"] if n["type"] == "f32" or "in f32" in n["reason"]}
 
 
@@ -360,7 +360,7 @@ def outputs_of_onnx_runtime(model, x):
     return dict(zip([output.name for output in session.get_outputs()], session.run(None, {"x": x}), strict=True))
 
 
-def test_onnx_runtime_calculates_the_same(built):
+def test_onnx_runtime_computes_the_same(built):
     data = built.folder / "one.npz"
     x = np.load(built.folder / "x.npz")["x"][:1]
     np.savez(data, x=x)
@@ -392,7 +392,7 @@ def test_the_rest_in_f16(function, tmp_path):
 
 
 def test_an_island_is_named(graft, tmp_path):
-    """TensorRT-RTX calculates ConvTranspose in f32 whatever stands before it."""
+    """TensorRT-RTX computes ConvTranspose in f32 whatever stands before it."""
     net = Network(1, 16, 8, 8)
     rounding = [net.constant(np.float32(0.1)), net.constant(np.int8(0))]
     x = net.add("DequantizeLinear", net.add("QuantizeLinear", "x", *rounding), *rounding)

@@ -149,7 +149,7 @@ def test_two_thousand_nodes_can_be_read_searched_and_seen_whole(graft, show, tmp
     assert box["height"] <= stage["height"] + 2
 
 
-def test_nodes_have_colour_mark_and_details(inspected, show, tmp_path):
+def test_nodes_have_color_mark_and_details(inspected, show, tmp_path):
     page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1))
     assert page.locator("h1").inner_text() == "m.onnx"
     legend = page.locator("#legend button").all_inner_texts()
@@ -271,8 +271,8 @@ def test_the_page_itself_refuses_the_network(inspected, chromium):
     page.close()
 
 
-def luminance(colour):
-    channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+def luminance(color):
+    channels = [int(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -283,7 +283,7 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_are_told_apart_by_weak_eyes(inspected, show, tmp_path, scheme):
+def test_colors_are_told_apart_by_weak_eyes(inspected, show, tmp_path, scheme):
     """WCAG 2.1 AA: text 4.5 to 1, what a graphic consists of 3 to 1."""
     page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1), scheme)
     style = "(element, [name, pseudo]) => getComputedStyle(element)[name]"
@@ -559,8 +559,8 @@ def test_the_plot_of_trials_can_be_read_by_mouse_and_by_keys(searched, show):
         assert f"{answer['trials'][0]['snr_db']:.1f}" in said.inner_text()
         paper = page.locator("body").evaluate("(element) => getComputedStyle(element).backgroundColor")
         for mark, paint in ((".dot", "fill"), (".cross", "stroke"), (".ring", "stroke")):
-            colour = plot.locator(mark).first.evaluate("(element, name) => getComputedStyle(element)[name]", paint)
-            assert contrast(colour, paper) >= AA_GRAPHIC
+            color = plot.locator(mark).first.evaluate("(element, name) => getComputedStyle(element)[name]", paint)
+            assert contrast(color, paper) >= AA_GRAPHIC
 
 
 def test_two_hundred_tensors_are_shown(graft, show, schema, tmp_path):

@@ -30,7 +30,7 @@ def constant(name, values, dtype="float32"):
 
 
 def style(path):
-    """Two instance normalisations, a clamp, and an output too many."""
+    """Two instance normalizations, a clamp, and an output too many."""
     nodes = [
         helper.make_node("InstanceNormalization", ["x", "scale", "bias"], ["norm_out"], name="norm1"),
         helper.make_node("Relu", ["norm_out"], ["relu_out"], name="relu"),
@@ -349,10 +349,10 @@ def test_shapes_and_types(convert):
 def style_in_numpy(x):
     scale, bias = np.array([1, 2, 3, 4.0])[:, None, None], np.array([0, 1, 0, 1.0])[:, None, None]
 
-    def normalised(v):
+    def normalized(v):
         return (v - v.mean((2, 3), keepdims=True)) / np.sqrt(v.var((2, 3), keepdims=True) + 1e-5) * scale + bias
 
-    return normalised(np.clip(normalised(x.astype("float64")), 0, 1.5))
+    return normalized(np.clip(normalized(x.astype("float64")), 0, 1.5))
 
 
 def test_batch_becomes_dynamic(convert):
@@ -465,7 +465,7 @@ BAD = [
     ("- remove: {op: Clip}\n  changes_result: true\n", "needs a `reason`"),
     ("- remove: {op: 're:('}\n", "no regular expression"),
     ("- replace: {op: Clip}\n", "`with` is missing"),
-    ("- replace: {op: Clip}\n  with: L2Normalise\n", "did you mean L2Normalize?"),
+    ("- replace: {op: Clip}\n  with: L2Normalize\n", "did you mean L2Normalize?"),
     ("- replace: {op: Clip}\n  with: Sigmiod\n", "did you mean Sigmoid?"),
     ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axis: [1]}\n", "did you mean axes?"),
     ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axes: channels}\n", 'is "channels"; allowed is ints'),
@@ -478,7 +478,7 @@ BAD = [
     ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alpha: [1.0, 2.0]}\n", "allowed is float"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1}\n", "`y_scale` is missing"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1, y_scale: 1}\n", "changes_result: true"),
-    ("- replace: {op: Clip}\n  with: Relu\n  int8: {x_scale: 1, y_scale: 1}\n", "does not calculate in int8"),
+    ("- replace: {op: Clip}\n  with: Relu\n  int8: {x_scale: 1, y_scale: 1}\n", "does not compute in int8"),
     ("- replace: {op: Clip}\n  plugin: {name: A}\n", "write prove: false"),
     ("- replace: {op: Clip}\n  with: theirs::Thing\n", "write prove: false"),
     ("- replace: {op: Clip}\n  with: Relu\n", "Say which, and in which order, with `inputs`"),

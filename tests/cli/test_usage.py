@@ -151,7 +151,7 @@ def test_standard_output_that_is_full_is_an_error():
     assert "standard output" in done.stderr
 
 
-def test_output_that_is_no_terminal_has_no_colour(graft):
+def test_output_that_is_no_terminal_has_no_color(graft):
     answer = graft("ops", env={"TERM": "xterm-256color"})
     assert "\033[" not in answer.out + answer.err
 

@@ -110,7 +110,7 @@ def test_exchanged_inputs_are_named(differences, tmp_path):
         "inputs 0 and 1 are exchanged: 'a' and 'b' in the reference, 'b' and 'a' in the candidate"
     ]
     assert differences(reference, network("another.onnx", ["a", "c"])) == [
-        "input 1: the calculated 'b' in the reference, the calculated 'c' in the candidate"
+        "input 1: the computed 'b' in the reference, the computed 'c' in the candidate"
     ]
 
 

@@ -421,7 +421,7 @@ def rounded(values, kind, scale=1.0):
 
 
 def int8_weights(node, index, values):
-    """One scale for each channel of the result, of the weights that Graft quantises."""
+    """One scale for each channel of the result, of the weights that Graft quantizes."""
     if index != 1 or node.op_type not in ("Conv", "Gemm"):
         return values
     axis = 0 if node.op_type == "Conv" else 1

@@ -86,7 +86,7 @@ def behind(first, last, **constants):
 
 
 def test_a_node_on_the_edge_of_what_it_is_defined_for_is_the_first(graft, data, tmp_path):
-    """What is before the root differs by rounding alone, and the root of 0 and of -1e-6 are no neighbours."""
+    """What is before the root differs by rounding alone, and the root of 0 and of -1e-6 are no neighbors."""
     nodes, constants = behind([node("Abs", "x", "sizes"), node("Sqrt", "sizes", "roots")], "roots")
     reference = network(tmp_path / "reference.onnx", *nodes, **constants)
     nodes, constants = behind(

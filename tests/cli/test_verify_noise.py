@@ -52,10 +52,10 @@ class Style:
             ones = self.constant(f"ones{layer}", np.ones(count))
             zeros = self.constant(f"zeros{layer}", np.zeros(count))
             return self.add("InstanceNormalization", x, ones, zeros, epsilon=epsilon)
-        centred = self.add("Sub", x, self.add("ReduceMean", x, axes=[2, 3]))
-        variance = self.add("ReduceMean", self.add("Mul", centred, centred), axes=[2, 3])
+        centered = self.add("Sub", x, self.add("ReduceMean", x, axes=[2, 3]))
+        variance = self.add("ReduceMean", self.add("Mul", centered, centered), axes=[2, 3])
         bounded = self.add("Add", variance, self.constant(f"epsilon{layer}", epsilon))
-        return self.add("Mul", centred, self.add("Reciprocal", self.add("Sqrt", bounded)))
+        return self.add("Mul", centered, self.add("Reciprocal", self.add("Sqrt", bounded)))
 
     def save(self, path):
         return save(

@@ -91,7 +91,7 @@ TEST(Extents, RefusesTooManyAndNegativeDimensions) {
   EXPECT_EQ(extents, (Extents{1, 2, 3})) << "a failure leaves the result as it was";
 }
 
-TEST(TensorDesc, PaddingOfVectorisedLayoutsCounts) {
+TEST(TensorDesc, PaddingOfVectorizedLayoutsCounts) {
   EXPECT_EQ((TensorDesc{DType::f16, Layout::linear, {2, 3, 4, 5}}).storage_bytes(), 2 * 3 * 4 * 5 * 2);
   EXPECT_EQ((TensorDesc{DType::f16, Layout::hwc8, {2, 3, 4, 5}}).storage_bytes(), 2 * 8 * 4 * 5 * 2);
   EXPECT_EQ((TensorDesc{DType::i8, Layout::chw32, {2, 33, 4, 5}}).storage_bytes(), 2 * 64 * 4 * 5);

@@ -9,7 +9,7 @@ namespace {
 TEST(Nearest, finds_a_slip) {
   EXPECT_EQ(nearest("bulid", {"build", "run", "verify"}), "build");
   EXPECT_EQ(nearest("--tagret", {"--target", "--tensorrt"}), "--target");
-  EXPECT_EQ(nearest("l2normalise", {"LeakyReLU", "L2Normalize"}), "L2Normalize");
+  EXPECT_EQ(nearest("l2normalize", {"LeakyReLU", "L2Normalize"}), "L2Normalize");
 }
 
 TEST(Nearest, suggests_nothing_far_away) {

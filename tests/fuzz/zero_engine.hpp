@@ -1,4 +1,4 @@
-// An engine for fuzzing: passes and proofs are what is fuzzed, not what calculates.
+// An engine for fuzzing: passes and proofs are what is fuzzed, not what computes.
 #pragma once
 
 #include "runtime/engine.hpp"

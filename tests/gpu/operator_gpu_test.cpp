@@ -276,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, ContextsOnGpu, ::testing::ValuesIn(cases_for_con
 
 class LargeOnGpu : public ::testing::TestWithParam<Parameter> {};
 
-/// All items of the batch are alike, so that the reference calculates one of them and all results must be equal.
+/// All items of the batch are alike, so that the reference computes one of them and all results must be equal.
 TEST_P(LargeOnGpu, EveryItemOfTheBatchIsTheSame) {
   if (std::getenv("GRAFT_LARGE") == nullptr) GTEST_SKIP() << "set GRAFT_LARGE=1 for tensors beyond 2^31 elements";
   SCOPED_TRACE(reproduce());

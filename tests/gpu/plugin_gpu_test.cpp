@@ -1,4 +1,4 @@
-// Every case through the plugin library, driven as TensorRT drives it: build, serialise, re-create, enqueue, graph
+// Every case through the plugin library, driven as TensorRT drives it: build, serialize, re-create, enqueue, graph
 // capture.
 #include <gtest/gtest.h>
 

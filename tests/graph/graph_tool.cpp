@@ -25,9 +25,9 @@ void run(graft::Model& model, graft::WriteOptions& options, const std::string& s
   } else if (step == "detach") {
     graft::detach_functions(model);
   } else if (step == "raise") {
-    graft::raise_opset(model);
+    graft::upgrade_opset(model);
   } else if (step == "raise_newest") {
-    graft::raise_opset(model, 22);
+    graft::upgrade_opset(model, 22);
   } else if (step == "adopt") {
     graft::adopt_drop_ins(model.graph());
   } else if (step == "native") {

@@ -69,7 +69,7 @@ const std::vector<Case>& cases() {
   static const std::vector<Case> list{
       {"no_graph", [](auto& m) { m.clear_graph(); }, {"holds no graph"}},
       {"training", [](auto& m) { m.add_training_info(); }, {"training_info"}},
-      {"negative_dim", [](auto& m) { weight(m).set_dims(0, -2); }, {"initialiser 'w'", "dimension -2", "0 and above"}},
+      {"negative_dim", [](auto& m) { weight(m).set_dims(0, -2); }, {"initializer 'w'", "dimension -2", "0 and above"}},
       {"dims_overflow",
        [](auto& m) {
          weight(m).set_dims(0, INT64_MAX);
@@ -101,13 +101,13 @@ const std::vector<Case>& cases() {
       {"undefined_type", [](auto& m) { weight(m).set_data_type(0); }, {"'w'", "element type"}},
       {"unknown_type", [](auto& m) { weight(m).set_data_type(99); }, {"'w'", "type 99"}},
       {"segment", [](auto& m) { weight(m).mutable_segment()->set_begin(1); }, {"'w'", "segments"}},
-      {"unnamed_initialiser", [](auto& m) { weight(m).set_name(""); }, {"without a name"}},
-      {"initialiser_twice",
+      {"unnamed_initializer", [](auto& m) { weight(m).set_name(""); }, {"without a name"}},
+      {"initializer_twice",
        [](auto& m) { *m.mutable_graph()->add_initializer() = weight(m); },
        {"'w'", "defined twice"}},
       {"output_twice", [](auto& m) { add_node(*m.mutable_graph(), "Abs", "x", "y"); }, {"'y'", "defined twice"}},
       {"input_twice", [](auto& m) { m.mutable_graph()->add_input()->set_name("x"); }, {"'x'", "defined twice"}},
-      {"initialiser_is_output", [](auto& m) { weight(m).set_name("y"); }, {"'y'", "defined twice"}},
+      {"initializer_is_output", [](auto& m) { weight(m).set_name("y"); }, {"'y'", "defined twice"}},
       {"undefined_input",
        [](auto& m) { relu(m).set_input(0, "nowhere"); },
        {"'Relu_node' (Relu)", "input 0 is 'nowhere'"}},

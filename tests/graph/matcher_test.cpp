@@ -215,7 +215,7 @@ TEST(Matcher, ManyAlternativesEnd) {
   EXPECT_FALSE(match(Pattern(pattern + "y = Neg(Mul(p25, p25))"), producer(model, "y")));
 }
 
-TEST(Matcher, FindsTheNormalisationOfARealNetwork) {
+TEST(Matcher, FindsTheNormalizationOfARealNetwork) {
   Model model = read_onnx(golden_folder().string() + "/../../examples/digits/digits.onnx");
   infer_shapes(model);
   const Pattern pattern(

@@ -111,7 +111,7 @@ TEST(OnnxFiles, DimensionsKeepTheirMeaning) {
   EXPECT_EQ(through_graft(proto).SerializeAsString(), proto.SerializeAsString());
 }
 
-TEST(OnnxFiles, InitialisersOfIr3AreConstants) {
+TEST(OnnxFiles, InitializersOfIr3AreConstants) {
   ::onnx::ModelProto proto = small_proto();
   auto& graph = *proto.mutable_graph();
   graph.add_input()->set_name("w");

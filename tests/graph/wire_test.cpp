@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array fields = {WireField{0, 7, 1}, WireField{1, 5, 2}, WireField{2, 9, wire_data}};
 
-/// A model with an initialiser for each text, which is its data.
+/// A model with an initializer for each text, which is its data.
 ::onnx::ModelProto model_with(const std::vector<std::string>& data) {
   ::onnx::ModelProto proto;
   proto.set_ir_version(8);

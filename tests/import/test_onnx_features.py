@@ -1,4 +1,4 @@
-# The less common parts of ONNX: branches, loops, sequences, quantised networks, odd types; ONNX Runtime is the judge.
+# The less common parts of ONNX: branches, loops, sequences, quantized networks, odd types; ONNX Runtime is the judge.
 import json
 import os
 
@@ -162,10 +162,10 @@ def test_sequences_and_optionals_are_kept(tmp_path):
     same(tmp_path, {"x": X})
 
 
-# ---- Quantised networks
+# ---- Quantized networks
 
 
-def quantised(per_channel):
+def quantized(per_channel):
     scale = np.linspace(0.01, 0.03, 4, dtype=np.float32) if per_channel else np.float32(0.02)
     point = np.zeros(4 if per_channel else (), np.int8)
     weights = {
@@ -198,7 +198,7 @@ def quantised(per_channel):
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("plugins", ["never", "auto", "always"])
 def test_scales_stay_where_they_are(per_channel, plugins, tmp_path):
-    converted, _ = convert(quantised(per_channel), tmp_path, "--plugins", plugins)
+    converted, _ = convert(quantized(per_channel), tmp_path, "--plugins", plugins)
     found = types_of(converted.graph)
     assert (found.count("QuantizeLinear"), found.count("DequantizeLinear")) == (2, 3)
     makers = {name: node.op_type for node in converted.graph.node for name in node.output}
@@ -207,7 +207,7 @@ def test_scales_stay_where_they_are(per_channel, plugins, tmp_path):
     assert "Max" not in found
     tensors = {t.name: t for t in converted.graph.initializer}
     np.testing.assert_array_equal(
-        numpy_helper.to_array(tensors["w"]), numpy_helper.to_array(quantised(per_channel).graph.initializer[2])
+        numpy_helper.to_array(tensors["w"]), numpy_helper.to_array(quantized(per_channel).graph.initializer[2])
     )
     image = np.random.default_rng(1).standard_normal((2, 6, 7, 3)).astype(np.float32)
     expected, found = run(tmp_path / "in.onnx", {"image": image})[0], run(tmp_path / "out.onnx", {"image": image})[0]
@@ -216,7 +216,7 @@ def test_scales_stay_where_they_are(per_channel, plugins, tmp_path):
     assert (found != expected).mean() < 0.01
 
 
-# ---- What Graft does not calculate with
+# ---- What Graft does not compute with
 
 ODD_TYPES = ["BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0", "UINT4", "INT4",
              "FLOAT4E2M1", "UINT2", "INT2", "UINT16", "COMPLEX64", "COMPLEX128", "DOUBLE", "BOOL"]  # fmt: skip
@@ -295,8 +295,8 @@ def test_an_old_model_with_an_operator_of_another_domain_is_raised(tmp_path):
     converted, report = convert(parse(text, 9, {"slope": np.float32(0.1)}), tmp_path, "--plugins", "never")
     assert [entry.version for entry in converted.opset_import if entry.domain == ""] == [17]
     assert {"LeakyRelu", "Keep", "Flatten"} <= set(types_of(converted.graph))
-    (raised,) = [rewrite for rewrite in report["rewrites"] if rewrite["pass"] == "raise_opset"]
-    assert "1 calculated by other operators" in raised["proof"]
+    (raised,) = [rewrite for rewrite in report["rewrites"] if rewrite["pass"] == "upgrade_opset"]
+    assert "1 computed by other operators" in raised["proof"]
 
 
 # ---- Sizes
@@ -326,7 +326,7 @@ g (float[batch, 3, height, width] x) => (float y, float z, int64 found) {
 }"""
 
 
-def test_sizes_that_a_model_calculates(tmp_path):
+def test_sizes_that_a_model_computes(tmp_path):
     weights = {name: np.array([value]) for name, value in {"zero": 0, "two": 2, "three": 3, "threes": 3}.items()}
     model = parse(SIZES, 17, weights)
     for output in model.graph.output:
@@ -416,11 +416,11 @@ WRONG_THERE = {
 
 
 @pytest.mark.parametrize("named", WRONG_THERE)
-def test_what_the_cpu_engine_calculates_wrongly_is_refused(named, tmp_path):
+def test_what_the_cpu_engine_computes_wrongly_is_refused(named, tmp_path):
     opset, text = WRONG_THERE[named]
     done, _ = run_on_cpu_engine(parse("g " + text, opset), tmp_path, {"x": X})
     assert done.returncode == 2
-    assert "calculates it wrongly" in done.stderr and named in done.stderr
+    assert "computes it wrongly" in done.stderr and named in done.stderr
 
 
 @pytest.mark.parametrize("opset", [9, 11, 12, 13])

@@ -37,7 +37,7 @@ NOT_IN_CPU_ENGINE = {
     "resize_bicubic_01_3": "OpenVINO does not know exclude_outside",
     "resize_bicubic_01_7": "OpenVINO does not know exclude_outside",
     "function_output_count": "OpenVINO's Unique counts each element once",
-    "remainders_of_far_numbers": "OpenVINO's Mod calculates x - trunc(x / y) * y, which has no digits left",
+    "remainders_of_far_numbers": "OpenVINO's Mod computes x - trunc(x / y) * y, which has no digits left",
 }
 
 
@@ -254,7 +254,7 @@ def test_all_unknown_operators_are_named_with_reasons(tmp_path):
         assert words in text
 
 
-def test_complex_numbers_are_not_calculated_with(tmp_path):
+def test_complex_numbers_are_not_computed_with(tmp_path):
     path = tmp_path / "graph.pbtxt"
     path.write_text(
         X
@@ -410,7 +410,7 @@ SCATTER = (
         ),
     ],
 )
-def test_what_would_be_calculated_wrongly_is_refused(tmp_path, graph, words):
+def test_what_would_be_computed_wrongly_is_refused(tmp_path, graph, words):
     path = tmp_path / "graph.pbtxt"
     path.write_text(graph)
     assert words in refusal(path)

@@ -77,7 +77,7 @@ def test_the_report_says_what_is_native_and_what_a_plugin(convert):
     assert choices["L2Normalize"] == ["plugin"]
 
 
-def test_instance_normalisation_is_found(convert):
+def test_instance_normalization_is_found(convert):
     _, report = convert("style", "auto")
     assert [choice["operator"] for choice in report["choices"]] == ["InstanceNorm"] * 7
 

@@ -62,7 +62,7 @@ bool may_be_dynamic(int axis, int rank) { return axis == 0 || (rank >= 3 && axis
 
 struct Variation {
   bool is_dynamic = false;
-  bool quantise = true;  ///< i8 inside, f32 at both ends.
+  bool quantize = true;  ///< i8 inside, f32 at both ends.
 };
 
 /// x through the operator to y. Other inputs are constants, as the weights of a network are.
@@ -79,9 +79,9 @@ Model network_of(const OperatorCase& test, const Variation& variation) {
     }
     return shape;
   };
-  const auto quantised = [&](DType dtype) { return dtype == DType::i8 && variation.quantise; };
+  const auto quantized = [&](DType dtype) { return dtype == DType::i8 && variation.quantize; };
   const auto describe_value = [&](Value& value, DType dtype, const Extents& extents, const std::string& stem) {
-    value.type = to_element_type(quantised(dtype) ? DType::f32 : dtype);
+    value.type = to_element_type(quantized(dtype) ? DType::f32 : dtype);
     value.shape = shape_of(extents, stem);
   };
   const std::vector<TensorDesc> outputs = output_descs(*test.op, test.inputs);
@@ -96,7 +96,7 @@ Model network_of(const OperatorCase& test, const Variation& variation) {
   std::vector<Value*> inputs{graph.add_input("x")};
   describe_value(*inputs[0], test.inputs[0].dtype, test.inputs[0].extents, "d");
   Value* zero = nullptr;
-  if (quantised(test.inputs[0].dtype)) {
+  if (quantized(test.inputs[0].dtype)) {
     zero = graph.add_constant("zero", TensorData::scalar_of(ElementType::i8, 0));
     Node* node = graph.add_node("QuantizeLinear", {inputs[0], step_of("x"), zero}, {"x_i8"});
     inputs[0] = node->output();
@@ -104,10 +104,10 @@ Model network_of(const OperatorCase& test, const Variation& variation) {
   for (std::size_t i = 1; i < constants.size(); ++i) {
     inputs.push_back(graph.add_constant(test.op->type().ports[i].name, to_tensor(constants[i])));
   }
-  Node* node = add_operator_node(graph, *test.op, inputs, {quantised(outputs[0].dtype) ? "y_i8" : "y"});
+  Node* node = add_operator_node(graph, *test.op, inputs, {quantized(outputs[0].dtype) ? "y_i8" : "y"});
   node->name = "the_node";
   Value* y = node->output();
-  if (quantised(outputs[0].dtype)) y = graph.add_node("DequantizeLinear", {y, step_of("y"), zero}, {"y"})->output();
+  if (quantized(outputs[0].dtype)) y = graph.add_node("DequantizeLinear", {y, step_of("y"), zero}, {"y"})->output();
   describe_value(*y, outputs[0].dtype, outputs[0].extents, "e");
   graph.add_output(*y);
   return model;
@@ -146,13 +146,13 @@ class Writer {
     const OperatorType& type = test.op->type();
     const bool is_linear = test.inputs[0].layout == Layout::linear;
     if (!is_linear) {  // whoever builds it asks for the layout at both ends
-      Model model = network_of(test, {.is_dynamic = false, .quantise = false});
+      Model model = network_of(test, {.is_dynamic = false, .quantize = false});
       detach_functions(model);
-      add(model, test, "plugin", {.is_dynamic = false, .quantise = false}, type.name, std::to_string(type.version));
+      add(model, test, "plugin", {.is_dynamic = false, .quantize = false}, type.name, std::to_string(type.version));
       return;
     }
     for (const bool is_dynamic : {false, true}) {
-      const Variation variation{.is_dynamic = is_dynamic, .quantise = true};
+      const Variation variation{.is_dynamic = is_dynamic, .quantize = true};
       Model model = network_of(test, variation);
       detach_functions(model);
       add(model, test, "plugin", variation, type.name, std::to_string(type.version));
@@ -226,7 +226,7 @@ void write_functions(const std::filesystem::path& folder) {
       const TensorDesc& x = test.inputs[0];
       if (!test.refused.empty() || test.large || x.layout != Layout::linear || test.shift != 0) continue;
       if (x.extents.element_count() > most_elements) continue;
-      Model model = network_of(test, {.is_dynamic = false, .quantise = false});
+      Model model = network_of(test, {.is_dynamic = false, .quantize = false});
       if (!attach_functions(model).empty()) continue;
       const std::string stem = fmt::format("{}_{}", type->name, test.name);
       const std::vector<HostTensor> inputs = make_inputs(test);

@@ -60,7 +60,7 @@ std::vector<double> numbers(const NpyArray& array) {
   return values;
 }
 
-/// The reference calculates in double, so it differs from the exact result by the rounding to the stored type alone;
+/// The reference computes in double, so it differs from the exact result by the rounding to the stored type alone;
 /// the sum that it holds in f32 adds half of an f32 rounding. i8 must agree exactly: no golden value lies near a tie.
 void expect_equal(const HostTensor& found, const std::vector<double>& exact) {
   constexpr double relative_error = 1.0 / (1 << 24);

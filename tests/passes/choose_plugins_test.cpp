@@ -11,7 +11,7 @@ namespace {
 
 using runtime::default_engine;
 
-/// One normalisation, one leaky ReLU in pieces, one of ONNX itself.
+/// One normalization, one leaky ReLU in pieces, one of ONNX itself.
 constexpr auto network = R"(
 zero = Constant<value=float(0.0)>()
 slope = Constant<value=float(0.1)>()

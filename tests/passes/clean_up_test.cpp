@@ -100,7 +100,7 @@ TEST(FoldConstants, ShapesAreNotTakenFromStaleDeclarations) {
   EXPECT_EQ(count_of(custom, "Shape"), 1U);
 }
 
-TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
+TEST(FoldConstants, LeavesRandomNumbersAndQuantizedWeights) {
   Model random = make_model(image,
                             "shape = Constant<value=int64([3, 5])>()\n"
                             "zeros = ConstantOfShape(shape)\n"
@@ -111,7 +111,7 @@ TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
   EXPECT_EQ(count_of(random, "RandomNormalLike"), 1U);
   EXPECT_EQ(count_of(random, "ConstantOfShape"), 0U);
 
-  Model quantised = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
+  Model quantized = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
                                "numbers = Constant<value=int8([1, 2, 3, 4])>()\n"
                                "square = Constant<value=int64([2, 2])>()\n"
                                "stored = Reshape(numbers, square)\n"
@@ -119,8 +119,8 @@ TEST(FoldConstants, LeavesRandomNumbersAndQuantisedWeights) {
                                "w = DequantizeLinear(stored, scale)\n"
                                "y = MatMul(x, w)\n",
                                {"y"});
-  convert_and_verify(quantised);
-  EXPECT_EQ(count_of(quantised, "DequantizeLinear"), 1U);
+  convert_and_verify(quantized);
+  EXPECT_EQ(count_of(quantized, "DequantizeLinear"), 1U);
 }
 
 // TensorRT refuses DequantizeLinear of them: "input has type Int32".

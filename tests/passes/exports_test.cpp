@@ -209,10 +209,10 @@ TEST(Exports, IdenticalRegionsAreProvenOnce) {
   Model model = read_onnx(folder / "torch2.8.0_script_opset17_network.onnx");
   const ConvertReport report = convert(default_engine(), model);
   ASSERT_EQ(report.count("fuse_l2_normalize"), 3U);
-  EXPECT_GE(report.proofs_reused, 1U);  // two of the three normalise [batch, 4]
+  EXPECT_GE(report.proofs_reused, 1U);  // two of the three normalize [batch, 4]
 }
 
-TEST(Digits, OneNormalisationAndItsLeakyRelus) {
+TEST(Digits, OneNormalizationAndItsLeakyRelus) {
   const auto path = golden_folder().parent_path().parent_path() / "examples/digits/digits.onnx";
   const Model original = read_onnx(path);
   Model model = original.clone();

@@ -141,7 +141,7 @@ const std::map<std::string, std::string>& expected_reasons() {
       {"instance_variance_of_rows.onnx", "over the axes [3] of"},
       {"instance_layer.onnx", "over the axes [1, 2, 3], not"},
       {"instance_batch.onnx", "over the axes [0, 2, 3], not"},
-      {"instance_not_centred.onnx", "x is divided by the deviation, but 0 is added"},
+      {"instance_not_centered.onnx", "x is divided by the deviation, but 0 is added"},
       {"instance_mean_added.onnx", "4 mean^2"},
       {"instance_mean_of_squares.onnx", "under the root is mean^2 + variance"},
       {"instance_mean_of_another.onnx", "does not follow from 'x' and constants"},
@@ -150,7 +150,7 @@ const std::map<std::string, std::string>& expected_reasons() {
       {"instance_root_missing.onnx", "it divides by variance + 1e-05"},
       {"instance_variance_is_output.onnx", "is an output of the graph"},
       {"instance_mean_is_output.onnx", "is an output of the graph"},
-      {"instance_centred_used_elsewhere.onnx", "is used by node 'Sigmoid"},
+      {"instance_centered_used_elsewhere.onnx", "is used by node 'Sigmoid"},
       {"instance_double.onnx", "'x' is f64"},
       {"instance_before_the_activation.onnx", "is an output of the graph"}};
   return all;

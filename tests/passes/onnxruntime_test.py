@@ -54,7 +54,7 @@ def check_agrees(found, expected):
 def test_the_numbers_are_those_of_the_original(converted, entry):
     reference = onnxruntime.InferenceSession(str(GOLDEN / entry["file"]), providers=["CPUExecutionProvider"])
     is_half = any(value.type == "tensor(float16)" for value in reference.get_inputs())
-    # Below 6e-5 an f16 has fewer digits: there the original's norm is a whole number of steps, the operator's is not.
+    # Below 6e-5 an f16 has fewer digits: there the original's norm is an integer of steps, the operator's is not.
     scales = [1.0, 1e-2, 100.0] if is_half else [1.0, 1e-7, 100.0]
     trials = [make_inputs(reference, seed, scale) for seed, scale in enumerate(scales)]
     expected = [reference.run(None, feeds) for feeds in trials]

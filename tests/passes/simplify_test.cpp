@@ -1,4 +1,4 @@
-// Passes that fold and merge: calculated shapes, transpositions before matrices, pads, equal nodes.
+// Passes that fold and merge: computed shapes, transpositions before matrices, pads, equal nodes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

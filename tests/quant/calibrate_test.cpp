@@ -141,7 +141,7 @@ TEST_F(Images, AreResizedAsPyTorchDoesIt) {
   for (std::size_t i = 0; i < expected_large.size(); ++i) EXPECT_NEAR(large[i], expected_large[i], 1e-3) << i;
 }
 
-TEST_F(Images, AreCroppedAndNormalised) {
+TEST_F(Images, AreCroppedAndNormalized) {
   const Image image{
       2, 4, {1, 2, 3, 11, 12, 13, 21, 22, 23, 31, 32, 33, 101, 102, 103, 111, 112, 113, 121, 122, 123, 131, 132, 133}};
   EXPECT_THAT(prepared(image, "crop: [1, 2]"), ElementsAre(11, 21, 12, 22, 13, 23));
@@ -158,10 +158,10 @@ TEST_F(Images, RecipesAreRefusedByLine) {
   const auto expect_refused = [](const std::string& text, const std::string& message) {
     EXPECT_THAT([&] { (void)parse_image_recipe(text, "r.yaml"); }, ThrowsMessage<Error>(HasSubstr(message))) << text;
   };
-  expect_refused("resize: 5\ncolour: rgb\n", "r.yaml:2:1: there is no key 'colour'; allowed are resize, crop");
-  expect_refused("resize: big", "r.yaml:1:9: resize takes whole numbers from 1 to 16384");
+  expect_refused("resize: 5\ncolor: rgb\n", "r.yaml:2:1: there is no key 'color'; allowed are resize, crop");
+  expect_refused("resize: big", "r.yaml:1:9: resize takes integers from 1 to 16384");
   expect_refused("resize: [1, 2, 3]", "resize takes [height, width]");
-  expect_refused("crop: 0", "crop takes whole numbers");
+  expect_refused("crop: 0", "crop takes integers");
   expect_refused("channels: rgba", "channels is 'rgba'; allowed are rgb, bgr and gray");
   expect_refused("mean: [1, 2]", "mean has 2 numbers; allowed are 1 and 3");
   expect_refused("{channels: gray, scale: [1, 2, 3]}", "scale has 3 numbers; allowed are 1 and 1");

@@ -12,11 +12,11 @@
 #include <string_view>
 
 #include "graph/onnx_io.hpp"
+#include "quant/adaround.hpp"
 #include "quant/calibration_data.hpp"
 #include "quant/correct_bias.hpp"
 #include "quant/equalize.hpp"
 #include "quant/fold_scales.hpp"
-#include "quant/round_adaptively.hpp"
 #include "quant/smooth.hpp"
 #include "runtime/default_engine.hpp"
 
@@ -53,8 +53,8 @@ void round(graft::Model& model, char** arguments) {
   const graft::Model reference = graft::read_onnx(arguments[4]);
   graft::RoundOptions options;
   options.rows = std::strtol(arguments[6], nullptr, 10);
-  for (const auto& layer : graft::round_adaptively(graft::runtime::default_engine(), model, reference,
-                                                   open_data(arguments[5], reference), options)) {
+  for (const auto& layer : graft::adaround(graft::runtime::default_engine(), model, reference,
+                                           open_data(arguments[5], reference), options)) {
     std::printf("%s: %zu of %zu, %g to %g %s\n", layer.layer.c_str(), layer.changed, layer.weights, layer.before,
                 layer.after, layer.why_not.c_str());
   }

@@ -265,7 +265,7 @@ def make_equalizable():
     return make_model({"x": ["N", 3, 8, 8]}, nodes, ["y"], constants)
 
 
-def test_equalisation_evens_ranges_and_changes_nothing_else(tmp_path):
+def test_equalization_evens_ranges_and_changes_nothing_else(tmp_path):
     model = make_equalizable()
     changed, printed = run_tool("equalize", model, tmp_path)
     assert len(printed) == 6

@@ -40,7 +40,7 @@ TEST(ModelGraph, ConstantsArePartOfTheNodesThatReadThem) {
   EXPECT_EQ(places.descriptions.find("node 'add' (Add)")->second.node, 1);
 }
 
-TEST(ModelGraph, WhatIsDequantisedOfAConstantIsPartOfTheNodeThatReadsIt) {
+TEST(ModelGraph, WhatIsDequantizedOfAConstantIsPartOfTheNodeThatReadsIt) {
   Model model;
   graft::Graph& graph = model.graph();
   Value* x = graph.add_input("x");
@@ -51,7 +51,7 @@ TEST(ModelGraph, WhatIsDequantisedOfAConstantIsPartOfTheNodeThatReadsIt) {
   Value* scale = constant("w/scale", ElementType::f32);
   graft::Node* weight = graph.add_node("DequantizeLinear", {steps, scale}, {"w/rounded"});
   graft::Node* add = graph.add_node("Add", {x, weight->outputs[0]}, {"y"});
-  // What is calculated may be dequantised as well: that is a node.
+  // What is computed may be dequantized as well: that is a node.
   graft::Node* quantize = graph.add_node("QuantizeLinear", {add->outputs[0], scale}, {"q"});
   graft::Node* back = graph.add_node("DequantizeLinear", {quantize->outputs[0], scale}, {"z"});
   graph.add_output(*back->outputs[0]);

@@ -148,9 +148,9 @@ TEST_F(AddLayer, CarriesListsChoicesAndInheritedAttributes) {
   EXPECT_THAT(numbers<std::int64_t>(last().fields.at("axes")), ElementsAre(2, -1));
   EXPECT_EQ(text(last().fields.at("epsilon_mode")), "add");
 
-  LeakyReLU quantised{.alpha = 0.1F};
-  quantised.x_scale = 0.5F;
-  add_layer(network_, {&x_}, quantised);
+  LeakyReLU quantized{.alpha = 0.1F};
+  quantized.x_scale = 0.5F;
+  add_layer(network_, {&x_}, quantized);
   EXPECT_THAT(numbers<float>(last().fields.at("x_scale")), ElementsAre(0.5F));
 }
 

@@ -173,7 +173,7 @@ TEST(Tolerance, FollowsTheType) {
   EXPECT_EQ(Tolerance::of_rewrite(ElementType::i64).relative, 0);
 }
 
-TEST(NarrowTypes, AreThoseOfWhatAValueIsCalculatedFrom) {
+TEST(NarrowTypes, AreThoseOfWhatAValueIsComputedFrom) {
   const Model model = graft_test::model_of({{"x", ElementType::f32, {4}}},
                                            "wide = Exp(x)\n"
                                            "h = Cast<to=float16>(wide)\n"

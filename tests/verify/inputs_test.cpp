@@ -1,4 +1,4 @@
-// Made-up inputs: shapes, ranges, repeatability.
+// Synthetic inputs: shapes, ranges, repeatability.
 #include "verify/inputs.hpp"
 
 #include <gmock/gmock.h>

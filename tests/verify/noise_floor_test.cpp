@@ -54,7 +54,7 @@ class Writer {
         case 1: difference_of_near_equals(); break;
         case 2: division_by_small(); break;
         case 3: exp_and_tanh(); break;
-        case 4: centred(); break;
+        case 4: centered(); break;
         default: near_constant(); instance_norm();
       }
     }
@@ -82,7 +82,7 @@ class Writer {
     at_ = name;
   }
 
-  /// Little variance round a large mean: what an image of one colour is.
+  /// Little variance round a large mean: what an image of one color is.
   void near_constant() {
     const double scale = std::pow(10.0, -static_cast<double>(random_() % 6));
     const double mean = std::pow(10.0, static_cast<double>(random_() % 4)) * 1.27;
@@ -130,7 +130,7 @@ class Writer {
          "{1}t = Tanh({0})\n{1}u = Neg({1}t)\n{1}v = Exp({1}u)\n{1}e = Reciprocal({1}v)\n{1} = Sub({1}e, " + one + ")");
   }
 
-  void centred() {
+  void centered() {
     next("{1}m = ReduceMean<axes=[2, 3]>({0})\n{1} = Sub({0}, {1}m)",
          "{1}p = ReduceMean<axes=[3]>({0})\n{1}m = ReduceMean<axes=[2]>({1}p)\n{1} = Sub({0}, {1}m)");
   }

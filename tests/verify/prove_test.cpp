@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                           "epsilon of the norm"},
                     Wrong{"y = graft::L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"add\">(x)", "epsilon added"},
                     Wrong{"y = graft::L2Normalize<axes=[1], epsilon=0.0>(x)", "0 / 0 where it was 0"},
-                    Wrong{"y = Identity(x)", "nothing normalised"}));
+                    Wrong{"y = Identity(x)", "nothing normalized"}));
 
 TEST(Proof, FindsASlopeThatDiffersLittle) {
   const ProofResult result = prove_region(default_engine(), region("y = LeakyRelu<alpha=0.1>(x)"),

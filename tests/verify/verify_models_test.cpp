@@ -76,15 +76,15 @@ TEST(VerifyModels, EightBitIntegersMayDifferByOneWhereTheyWereRounded) {
         default_engine(), with("floor = Floor(x)\n" + to_int8, {"y"}),
         with("one = Constant<value=float(1.0)>()\nlow = Floor(x)\nfloor = Add(low, one)\n" + to_int8, {"y"}));
   };
-  const std::string quantise = "scale = Constant<value=float(1.0)>()\nzero = Constant<value=int8(0)>()\n";
-  EXPECT_TRUE(off_by_one(quantise + "y = QuantizeLinear(floor, scale, zero)").equal());
-  EXPECT_TRUE(off_by_one(quantise + "q = QuantizeLinear(floor, scale, zero)\ny = Transpose(q)").equal());
+  const std::string quantize = "scale = Constant<value=float(1.0)>()\nzero = Constant<value=int8(0)>()\n";
+  EXPECT_TRUE(off_by_one(quantize + "y = QuantizeLinear(floor, scale, zero)").equal());
+  EXPECT_TRUE(off_by_one(quantize + "q = QuantizeLinear(floor, scale, zero)\ny = Transpose(q)").equal());
   const VerifyReport exact = off_by_one("y = Cast<to=int8>(floor)");
   EXPECT_TRUE(exact.problems.empty());
   EXPECT_FALSE(exact.equal());
 }
 
-TEST(VerifyModels, AQuantisedCandidateIsJudgedAsAWhole) {
+TEST(VerifyModels, AQuantizedCandidateIsJudgedAsAWhole) {
   const auto rounded_to = [](const std::string& step, const VerifyOptions& options) {
     return verify_models(
         default_engine(), with("y = Neg(x)", {"y"}),

@@ -11,7 +11,7 @@ from typing import Any
 
 from graft.engine.events import EngineError, EventWriter
 from graft.engine.files import file_digest, write_file
-from graft.engine.flavours import cuda_devices, flavour_named
+from graft.engine.flavors import cuda_devices, flavor_named
 from graft.engine.layers import layers_of_engine
 from graft.engine.options import (
     apply_formats,
@@ -36,7 +36,7 @@ PARSE_AT, BUILD_FROM, BUILD_TO = 0.02, 0.05, 0.98
 
 def run_parse(request: dict[str, Any], events: EventWriter) -> None:
     check_model_file(request["model"])
-    session = Session(flavour_named(request["flavour"]), events)
+    session = Session(flavor_named(request["flavor"]), events)
     libraries = load_libraries(session, request)
     network, _parser = parse_model(session, request["model"], request["plugin_override"])
     events.result(
@@ -55,7 +55,7 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
     options = request["options"]
     events.progress("load TensorRT", 0, 1, 0.0)
     device = check_device(request["device"])
-    session = Session(flavour_named(request["flavour"]), events)
+    session = Session(flavor_named(request["flavor"]), events)
     libraries = load_libraries(session, request)
     config = session.owner.create_builder_config()
     apply_targets(session.trt, config, request["targets"], has_gpu())
@@ -169,7 +169,7 @@ def build_with_options(
     failure = build_failure(session, model)
     if options["version_compatible"] and any("nvinfer_lean" in complaint for complaint in complaints):
         failure.next_step = "This TensorRT comes without a lean runtime to put in: add --exclude-lean-runtime"
-    elif (options["refit"] or options["strip_weights"]) and session.flavour.name == "rtx" and not has_gpu():
+    elif (options["refit"] or options["strip_weights"]) and session.flavor.name == "rtx" and not has_gpu():
         failure.next_step = "TensorRT-RTX makes an engine whose weights can be changed only on a machine with a GPU"
     raise failure
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from graft.engine.conformance import check_libraries as check_conformance
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
 from graft.engine.files import file_digest
-from graft.engine.flavours import FLAVOURS, Flavour, choose_flavour, flavour_named, gpu_seems_present, is_installed
+from graft.engine.flavors import FLAVORS, Flavor, choose_flavor, flavor_named, gpu_seems_present, is_installed
 from graft.engine.libraries import check_library
 from graft.engine.options import FLAGS, check_combinations, parse_formats, parse_memory
 from graft.engine.shapes import parse_profile, parse_shape_ranges
@@ -130,7 +130,7 @@ def positive_number(text: str) -> float:
 def natural_number(text: str) -> int:
     value = int(text)
     if not 0 <= value < 2**31:
-        raise argparse.ArgumentTypeError("must be a whole number from 0")
+        raise argparse.ArgumentTypeError("must be an integer from 0")
     return value
 
 
@@ -157,11 +157,11 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
     for profile in arguments.profile:
         parse_profile(profile)
     options = builder_options(arguments)
-    flavour = choose_flavour(arguments.tensorrt, targets, gpu_seems_present())
+    flavor = choose_flavor(arguments.tensorrt, targets, gpu_seems_present())
     engine = WholeFile(arguments.output)
     timing_cache = WholeFile(arguments.timing_cache) if arguments.timing_cache else None
     request = model_request(arguments) | {
-        "flavour": flavour.name,
+        "flavor": flavor.name,
         "output": arguments.output,
         "engine_file": str(engine.temporary),
         "targets": targets,
@@ -175,7 +175,7 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
         "layers": arguments.layers,
     }
     try:
-        result = run_worker(request, flavour, events.write, arguments.verbose)
+        result = run_worker(request, flavor, events.write, arguments.verbose)
         engine.check(result["bytes"], result["sha256"])
         engine.publish()
     finally:
@@ -250,79 +250,79 @@ class WholeFile:
 
 def run_parse(arguments: argparse.Namespace, events: EventWriter) -> None:
     check_libraries(arguments.plugin_library)
-    flavour = choose_flavour(arguments.tensorrt, [], gpu_seems_present())
-    request = model_request(arguments) | {"flavour": flavour.name}
-    events.write(run_worker(request, flavour, events.write, arguments.verbose))
+    flavor = choose_flavor(arguments.tensorrt, [], gpu_seems_present())
+    request = model_request(arguments) | {"flavor": flavor.name}
+    events.write(run_worker(request, flavor, events.write, arguments.verbose))
 
 
 def run_trials(arguments: argparse.Namespace, events: EventWriter) -> None:
     check_libraries(arguments.plugin_library)
     targets = parse_targets(arguments.target)
-    flavour = choose_flavour(arguments.tensorrt, targets, gpu_seems_present())
+    flavor = choose_flavor(arguments.tensorrt, targets, gpu_seems_present())
     request = {
         "command": "trials",
-        "flavour": flavour.name,
+        "flavor": flavor.name,
         "plugin_libraries": arguments.plugin_library,
         "plugin_override": arguments.plugin_override,
         "targets": targets,
     }
-    serve_trials(request, flavour, events, arguments.verbose)
+    serve_trials(request, flavor, events, arguments.verbose)
 
 
 def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
     check_libraries(arguments.libraries)
-    flavour = registry_flavour(arguments.tensorrt, arguments.check)
-    request = {"command": "plugins", "flavour": flavour.name, "plugin_libraries": arguments.libraries}
+    flavor = registry_flavor(arguments.tensorrt, arguments.check)
+    request = {"command": "plugins", "flavor": flavor.name, "plugin_libraries": arguments.libraries}
     request["time_limit"] = arguments.time_limit
     if arguments.check:
-        check_conformance(request | {"command": "check"}, flavour, events, arguments.verbose)
+        check_conformance(request | {"command": "check"}, flavor, events, arguments.verbose)
         return
-    events.write(run_worker(request, flavour, events.write, arguments.verbose))
+    events.write(run_worker(request, flavor, events.write, arguments.verbose))
 
 
-def registry_flavour(wanted: str, prefers_builder: bool) -> Flavour:
+def registry_flavor(wanted: str, prefers_builder: bool) -> Flavor:
     """The registry to load into: the full TensorRT's or the lean runtime's before RTX's, which is a subset; the lean
     runtime's last where engines are to be built, which it cannot."""
     if wanted != "auto":
-        candidates: Sequence[Flavour] = [flavour_named(wanted)]
+        candidates: Sequence[Flavor] = [flavor_named(wanted)]
     else:
         names = ("full", "rtx", "lean") if prefers_builder else ("full", "lean", "rtx")
-        candidates = [flavour_named(name) for name in names]
-    for flavour in candidates:
-        if is_installed(flavour):
-            return flavour
+        candidates = [flavor_named(name) for name in names]
+    for flavor in candidates:
+        if is_installed(flavor):
+            return flavor
     raise EngineError(
         "tensorrt_missing",
         "no TensorRT with a plugin registry is installed (looked for the Python modules "
         + ", ".join(f.module for f in candidates)
         + ")",
-        f"Install one with: {flavour_named('rtx').install if wanted == 'auto' else candidates[0].install}",
+        f"Install one with: {flavor_named('rtx').install if wanted == 'auto' else candidates[0].install}",
     )
 
 
 def run_probe(_arguments: argparse.Namespace, events: EventWriter) -> None:
-    """Asks each flavour, and the CUDA driver, in a process of its own; none of them can spoil the answer."""
+    """Asks each flavor, and the CUDA driver, in a process of its own; none of them can spoil the answer."""
 
-    def ask(flavour: Flavour | None) -> dict[str, Any]:
+    def ask(flavor: Flavor | None) -> dict[str, Any]:
         facts: dict[str, Any] = {}
-        if flavour is not None:
-            facts = {"flavour": flavour.name, "module": flavour.module, "install": flavour.install}
-            if not is_installed(flavour):
-                return facts | {"usable": False, "reason": f"the Python module {flavour.module} is not installed"}
+        if flavor is not None:
+            facts = {"flavor": flavor.name, "module": flavor.module, "install": flavor.install}
+            if not is_installed(flavor):
+                return facts | {"usable": False, "reason": f"the Python module {flavor.module} is not installed"}
         try:
             answer = run_worker(
-                {"command": "probe", "flavour": flavour.name if flavour else None}, flavour, lambda event: None
+                {"command": "probe", "flavor": flavor.name if flavor else None}, flavor, lambda event: None
             )
         except EngineError as error:
             return facts | {"usable": False, "reason": error.message}
         return {k: v for k, v in answer.items() if k not in ("event", "command")}
 
     with ThreadPoolExecutor() as pool:
-        *flavours, cuda = pool.map(ask, [*FLAVOURS, None])
+        *flavors, cuda = pool.map(ask, [*FLAVORS, None])
     python = {"executable": sys.executable, "version": ".".join(map(str, sys.version_info[:3]))}
     events.result(
         "probe",
-        flavours=flavours,
+        flavors=flavors,
         cuda=cuda.get("cuda", {"devices": [], "reason": cuda.get("reason", "")}),
         python=python,
     )

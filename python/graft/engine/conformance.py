@@ -15,7 +15,7 @@ from typing import Any
 
 from graft.engine.build import load_libraries
 from graft.engine.events import EventWriter
-from graft.engine.flavours import Flavour, flavour_named
+from graft.engine.flavors import Flavor, flavor_named
 from graft.engine.session import Session, creator_generation, creator_key
 from graft.engine.supervisor import LOADING_LIMIT, QUIET_LIMITS
 from graft.engine.trials import Trials, registry_facts
@@ -158,7 +158,7 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
 
 def run_check(request: dict[str, Any], events: EventWriter) -> None:
     """The worker: answers when it is ready, then each question, until its standard input ends."""
-    session = Session(flavour_named(request["flavour"]), events)
+    session = Session(flavor_named(request["flavor"]), events)
     libraries = load_libraries(session, request)
     creators = {creator_key(creator): creator for creator in session.registry.all_creators}
     events.write({"event": "answer", "outcome": "ready", **registry_facts(session, libraries)})
@@ -182,7 +182,7 @@ def answer(subject: Subject, check: str) -> dict[str, str]:
         return {"outcome": "failed", "detail": f"{type(error).__name__}: {error}"}
 
 
-def check_libraries(request: dict[str, Any], flavour: Flavour, events: EventWriter, verbose: bool) -> None:
+def check_libraries(request: dict[str, Any], flavor: Flavor, events: EventWriter, verbose: bool) -> None:
     """The supervisor's side: puts every question about every creator and reports the answers as one result."""
 
     def relay(event: dict[str, Any]) -> None:
@@ -190,7 +190,7 @@ def check_libraries(request: dict[str, Any], flavour: Flavour, events: EventWrit
             events.write(event)
 
     limit = request["time_limit"]
-    with Trials(request, flavour, relay) as trials:
+    with Trials(request, flavor, relay) as trials:
         ready = trials.start(limit or LOADING_LIMIT)
         creators = [creator for library in ready["plugin_libraries"] for creator in library["creators"]]
         for index, creator in enumerate(creators):

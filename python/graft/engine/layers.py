@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from graft.engine.flavours import cuda_devices
+from graft.engine.flavors import cuda_devices
 from graft.engine.parsing import DTYPE_NAMES
 from graft.engine.session import LAYERS_HEADING, Session
 
@@ -82,7 +82,7 @@ def layers_of_engine(session: Session, plan: Any) -> dict[str, Any]:
     layers = read_layers(session.layers_account)
     if layers:
         return {"layers": layers, "reason": ""}
-    version = f"{session.flavour.module} {session.trt.__version__}"
+    version = f"{session.flavor.module} {session.trt.__version__}"
     if not cuda_devices()["devices"]:
         reason = f"{version} does not tell them as it builds, and its engine inspector needs a GPU"
         return {"layers": None, "reason": reason}

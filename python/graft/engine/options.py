@@ -158,7 +158,7 @@ def lacks(session: Session, option: str, what: str) -> EngineError:
         "option",
         f"{option}: {session.version} does not have it (no {what})",
         "Leave it out, or build with a TensorRT that has it"
-        + (": --tensorrt full" if session.flavour.name == "rtx" else ""),
+        + (": --tensorrt full" if session.flavor.name == "rtx" else ""),
     )
 
 

@@ -36,7 +36,7 @@ def parse_model(session: Session, path: str, plugin_override: bool) -> tuple[Any
     if not hasattr(trt, "OnnxParser"):
         raise EngineError(
             "tensorrt_missing",
-            f"{session.flavour.module} has no ONNX parser",
+            f"{session.flavor.module} has no ONNX parser",
             "Install a TensorRT with a builder: pip install tensorrt-rtx-cu13",
         )
     network = session.owner.create_network(network_flags(trt))
@@ -59,7 +59,7 @@ def set_plugin_override(session: Session, parser: Any) -> None:
     if flag is None:
         raise EngineError(
             "option",
-            f"--plugin-override: {session.flavour.module} {session.trt.__version__} does not have it",
+            f"--plugin-override: {session.flavor.module} {session.trt.__version__} does not have it",
             "It came with TensorRT 10.15 and RTX 1.7; otherwise leave the function out of the model",
         )
     parser.set_flag(flag)
@@ -96,7 +96,7 @@ def parser_errors(parser: Any) -> list[dict[str, Any]]:
 
 
 def parse_failure(session: Session, path: str, errors: list[dict[str, Any]]) -> EngineError:
-    version = f"{session.flavour.module} {session.trt.__version__}"
+    version = f"{session.flavor.module} {session.trt.__version__}"
     if any(error["code"] == "MODEL_DESERIALIZE_FAILED" for error in errors):
         return EngineError("input", f"{path}: {errors[0]['message']}", "Give a complete ONNX model", errors=errors)
     described = "; ".join(map(describe_parser_error, errors)) or "no reason given"
@@ -166,7 +166,7 @@ def describe_network(trt: ModuleType, network: Any, with_layers: bool) -> dict[s
 def describe_plugin_layer(trt: ModuleType, layer: Any) -> dict[str, Any] | None:
     """Name, version and namespace of a plugin layer's plugin; None for a native layer.
 
-    The bindings give no way to read a C++ plugin's serialised fields; its metadata string is all it says of itself.
+    The bindings give no way to read a C++ plugin's serialized fields; its metadata string is all it says of itself.
     """
     facts: dict[str, Any] = {"layer": layer.name, "metadata": ""}
     if layer.type == getattr(trt.LayerType, "PLUGIN_V3", None):

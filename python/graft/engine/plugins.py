@@ -1,5 +1,5 @@
 # The `plugins` and `probe` commands, as a worker runs them.
-"""`plugins` loads libraries into a real plugin registry; `probe` tells what one TensorRT flavour can do."""
+"""`plugins` loads libraries into a real plugin registry; `probe` tells what one TensorRT flavor can do."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 
 from graft.engine.build import load_libraries
 from graft.engine.events import EngineError, EventWriter
-from graft.engine.flavours import cuda_devices, flavour_named, import_flavour, targets_of
+from graft.engine.flavors import cuda_devices, flavor_named, import_flavor, targets_of
 from graft.engine.session import Session
 
 
 def run_plugins(request: dict[str, Any], events: EventWriter) -> None:
-    session = Session(flavour_named(request["flavour"]), events)
+    session = Session(flavor_named(request["flavor"]), events)
     events.result("plugins", tensorrt=session.identity(), plugin_libraries=load_libraries(session, request))
 
 
 def run_probe(request: dict[str, Any], events: EventWriter) -> None:
-    """One flavour, or with flavour null the CUDA driver."""
-    if request["flavour"] is None:
+    """One flavor, or with flavor null the CUDA driver."""
+    if request["flavor"] is None:
         events.result("probe", cuda=cuda_devices())
         return
-    flavour = flavour_named(request["flavour"])
-    facts: dict[str, Any] = {"flavour": flavour.name, "module": flavour.module, "install": flavour.install}
+    flavor = flavor_named(request["flavor"])
+    facts: dict[str, Any] = {"flavor": flavor.name, "module": flavor.module, "install": flavor.install}
     try:
-        trt = import_flavour(flavour)
+        trt = import_flavor(flavor)
     except EngineError as error:
         events.result("probe", **facts, usable=False, reason=error.message)
         return

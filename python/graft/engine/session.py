@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from graft.engine.events import EngineError, EventWriter
-from graft.engine.flavours import Flavour, import_flavour
+from graft.engine.flavors import Flavor, import_flavor
 from graft.engine.libraries import ENTRY_POINTS, check_damage, refusal_by_loader, without_plugins
 
 # Of TensorRT's account of an engine's kernels; one message.
@@ -22,10 +22,10 @@ LAYERS_HEADING = "Layers:"
 class Session:
     """Imports the bindings and passes TensorRT's messages on as events."""
 
-    def __init__(self, flavour: Flavour, events: EventWriter) -> None:
-        self.flavour = flavour
+    def __init__(self, flavor: Flavor, events: EventWriter) -> None:
+        self.flavor = flavor
         self.events = events
-        self.trt = import_flavour(flavour)
+        self.trt = import_flavor(flavor)
         self.layers_account = ""
         self.warnings: list[str] = []  # TensorRT's own, and its errors
         self.errors: list[str] = []
@@ -49,7 +49,7 @@ class Session:
 
     @property
     def version(self) -> str:
-        return f"{self.flavour.module} {self.trt.__version__}"
+        return f"{self.flavor.module} {self.trt.__version__}"
 
     @contextmanager
     def refusing(self, option: str) -> Iterator[None]:
@@ -69,8 +69,8 @@ class Session:
 
     def identity(self) -> dict[str, str]:
         return {
-            "flavour": self.flavour.name,
-            "module": self.flavour.module,
+            "flavor": self.flavor.name,
+            "module": self.flavor.module,
             "version": str(self.trt.__version__),
         }
 
@@ -98,7 +98,7 @@ class Session:
         return [describe_creator(creator) for creator in added]
 
     def _refusal(self, path: str, has_current_entry_point: bool) -> EngineError:
-        version = f"{self.flavour.module} {self.trt.__version__}"
+        version = f"{self.flavor.module} {self.trt.__version__}"
         if has_current_entry_point:
             cause, why = "refused", "its messages come before this one"
             next_step = "Check that the library was built for this TensorRT"

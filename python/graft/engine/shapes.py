@@ -1,4 +1,4 @@
-# The --shapes option: its syntax, and the optimisation profile that it makes for a parsed network.
+# The --shapes option: its syntax, and the optimization profile that it makes for a parsed network.
 """`x=1x3x8x8..4x3x64x64..8x3x128x128` is min..opt..max; `x=1x3x8x8` is all three."""
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def check_order(found: ShapeRange) -> None:
 
 
 def missing_ranges(missing: list[NetworkInput]) -> EngineError:
-    """Of inputs with open sizes, and of those whose values TensorRT calculates sizes from."""
+    """Of inputs with dynamic dimensions, and of those whose values TensorRT computes sizes from."""
     with_sizes = "; ".join(f"{i.name} is {i.text()}" for i in missing if not i.is_shape_tensor)
     with_values = ", ".join(i.name for i in missing if i.is_shape_tensor)
     said = []

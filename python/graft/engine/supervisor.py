@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from graft.engine.events import EngineError, read_event
-from graft.engine.flavours import Flavour, make_library_links
+from graft.engine.flavors import Flavor, make_library_links
 from graft.engine.libraries import read_library, self_registration
 
 LAST_MESSAGES = 20
@@ -57,10 +57,10 @@ class Outcome:
     last_messages: collections.deque[str] = field(default_factory=lambda: collections.deque(maxlen=LAST_MESSAGES))
 
 
-def run_worker(request: dict[str, Any], flavour: Flavour | None, relay: Relay, verbose: bool = False) -> dict[str, Any]:
+def run_worker(request: dict[str, Any], flavor: Flavor | None, relay: Relay, verbose: bool = False) -> dict[str, Any]:
     """Runs one request; returns its result event. Raises EngineError for an error event or a death."""
     with tempfile.TemporaryDirectory(prefix="graft-engine-") as links:
-        environment = worker_environment(flavour, pathlib.Path(links)) | visible_device(request.get("device"))
+        environment = worker_environment(flavor, pathlib.Path(links)) | visible_device(request.get("device"))
         outcome = watch(request, environment, relay, verbose)
     if outcome.hung_after is not None:
         raise hang_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))
@@ -80,13 +80,13 @@ def with_output(error: EngineError, output: list[str]) -> EngineError:
     return EngineError(error.kind, message, error.next_step, **error.facts, output=output)
 
 
-def worker_environment(flavour: Flavour | None, links: pathlib.Path) -> dict[str, str]:
+def worker_environment(flavor: Flavor | None, links: pathlib.Path) -> dict[str, str]:
     environment = dict(os.environ)
     package_parent = str(pathlib.Path(__file__).resolve().parents[2])
     environment["PYTHONPATH"] = joined_paths(package_parent, environment.get("PYTHONPATH"))
     # Bindings announce deprecations on standard error, which is not news for whoever builds an engine.
     environment.setdefault("PYTHONWARNINGS", "ignore::DeprecationWarning")
-    if flavour is not None and make_library_links(flavour, links):
+    if flavor is not None and make_library_links(flavor, links):
         environment["LD_LIBRARY_PATH"] = joined_paths(str(links), environment.get("LD_LIBRARY_PATH"))
     return environment
 

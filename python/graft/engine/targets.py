@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from graft.engine.events import EngineError
-from graft.engine.flavours import targets_of
+from graft.engine.flavors import targets_of
 
 
 def parse_targets(texts: list[str]) -> list[str]:

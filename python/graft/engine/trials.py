@@ -17,7 +17,7 @@ from typing import Any
 
 from graft.engine.build import build_plan, has_gpu, load_libraries
 from graft.engine.events import EngineError, EventWriter, read_event
-from graft.engine.flavours import Flavour, flavour_named
+from graft.engine.flavors import Flavor, flavor_named
 from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
 from graft.engine.profiles import add_profile
 from graft.engine.session import Session, creator_key, describe_creator
@@ -42,7 +42,7 @@ START_LIMIT = 120.0
 
 def run_trials(request: dict[str, Any], events: EventWriter) -> None:
     """The worker: answers when it is ready, then each question, until its standard input ends."""
-    session = Session(flavour_named(request["flavour"]), events)
+    session = Session(flavor_named(request["flavor"]), events)
     libraries = load_libraries(session, request)
     events.write({"event": "answer", "outcome": "ready", **registry_facts(session, libraries)})
     for line in sys.stdin:
@@ -92,9 +92,9 @@ def build_once(session: Session, network: Any, question: dict[str, Any]) -> None
 class Trials:
     """The supervisor's side: workers, one at a time."""
 
-    def __init__(self, request: dict[str, Any], flavour: Flavour, relay: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, request: dict[str, Any], flavor: Flavor, relay: Callable[[dict[str, Any]], None]) -> None:
         self._request = request
-        self._flavour = flavour
+        self._flavor = flavor
         self._relay = relay
         self._links = tempfile.TemporaryDirectory(prefix="graft-engine-")
         self._worker: TrialWorker | None = None
@@ -111,7 +111,7 @@ class Trials:
     def start(self, loading_limit: float = LOADING_LIMIT) -> dict[str, Any]:
         """What the worker says of itself. Raises EngineError where it does not come up, or a plugin library takes
         longer than that to be opened."""
-        environment = worker_environment(self._flavour, pathlib.Path(self._links.name))
+        environment = worker_environment(self._flavor, pathlib.Path(self._links.name))
         self._worker = TrialWorker(self._request, environment, self._relay)
         self.workers += 1
         answer = self._worker.read_answer(START_LIMIT, loading_limit)
@@ -239,14 +239,14 @@ class TrialWorker:
                     pipe.close()
 
 
-def serve_trials(request: dict[str, Any], flavour: Flavour, events: EventWriter, verbose: bool) -> None:
+def serve_trials(request: dict[str, Any], flavor: Flavor, events: EventWriter, verbose: bool) -> None:
     """Reads questions from standard input, a JSON object a line, and answers each. `{"action": "start"}` comes first."""
 
     def relay(event: dict[str, Any]) -> None:
         if verbose:
             events.write(event)
 
-    with Trials(request, flavour, relay) as trials:
+    with Trials(request, flavor, relay) as trials:
         for line in sys.stdin:
             question = json.loads(line)
             is_start = question["action"] == "start"

@@ -44,7 +44,7 @@ const char* name_of(PluginFieldType type) {
   }
 }
 
-/// Unaligned, because TensorRT does not promise how serialised fields lie in an engine.
+/// Unaligned, because TensorRT does not promise how serialized fields lie in an engine.
 template <class Stored, class Wanted>
 std::vector<Wanted> read_numbers(const PluginField& field) {
   std::vector<Wanted> numbers;

@@ -24,7 +24,7 @@ namespace graft::tensorrt {
 /// The message names the field, what was found and what is allowed.
 [[nodiscard]] Status from_tensorrt(const nvinfer1::PluginField& field, AttributeType wanted, AttributeValue& result);
 
-/// The field type under which an attribute is announced and serialised.
+/// The field type under which an attribute is announced and serialized.
 [[nodiscard]] nvinfer1::PluginFieldType field_type(AttributeType type);
 
 /// Points into `value`, which has to outlive the field.

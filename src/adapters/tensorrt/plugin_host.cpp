@@ -404,7 +404,7 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   result.serialized = serialize(*plugin);
   const PluginPointer again = create_to_run(at_runtime == nullptr ? creator : *at_runtime, result.serialized);
   require(serialize(*again) == result.serialized, "getFieldsToSerialize",
-          "a plugin re-created from its fields serialises to other values");
+          "a plugin re-created from its fields serializes to other values");
   return result;
 }
 

@@ -41,7 +41,7 @@ class PluginLibrary {
 
 using PluginFields = std::map<std::string, AttributeValue>;
 
-/// A field as a plugin serialised it, of any type.
+/// A field as a plugin serialized it, of any type.
 struct SerializedField {
   std::string name;
   nvinfer1::PluginFieldType type = nvinfer1::PluginFieldType::kUNKNOWN;
@@ -61,7 +61,7 @@ struct BuiltPlugin {
 
 /// The calls of an engine build: createPlugin, getOutputDataTypes, getOutputShapes (once with fixed sizes, once with
 /// every dimension symbolic), clone, supportsFormatCombination at every position, configurePlugin, getWorkspaceSize,
-/// getFieldsToSerialize; then re-creation from the serialised fields, which must serialise to the same. Makes no CUDA
+/// getFieldsToSerialize; then re-creation from the serialized fields, which must serialize to the same. Makes no CUDA
 /// call and needs no GPU. `output_layouts` are asked for; empty takes those of the first input.
 /// Throws Error naming the call that failed or broke a rule. `at_runtime` is the creator that re-creates the plugin, if
 /// another one has the name that the plugin says it has.
@@ -74,7 +74,7 @@ struct RunOptions {
   bool capture = true;       ///< Also run inside CUDA graph capture and replay it.
 };
 
-/// The calls of inference: createPlugin from the serialised fields, attachToContext, onShapeChange, enqueue. Each
+/// The calls of inference: createPlugin from the serialized fields, attachToContext, onShapeChange, enqueue. Each
 /// tensor lies between guard bytes; the outputs are poisoned before each run. Returns the outputs' bytes. Throws Error
 /// if a call fails, a guard or an input changes, or a second run or the replay gives other bits; afterwards each tactic
 /// is set and run under the same guards.

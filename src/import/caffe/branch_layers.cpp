@@ -55,7 +55,7 @@ void normalize(LayerConverter& layer) {
 
 /// YOLOv2's: the columns and rows of a block become channels. Darknet's order is that of reorg_cpu in its blas.c: the
 /// bottom is read as if it had channels / stride^2 planes of a larger image.
-void reorganise(LayerConverter& layer) {
+void reorganize(LayerConverter& layer) {
   const ReorgParameter& p = layer.layer().reorg_param();
   if (p.reverse()) layer.fail("`reverse` is true; allowed is false");
   const std::int64_t s = p.stride();
@@ -214,7 +214,7 @@ constexpr std::array entries = {
     LayerEntry{"Normalize", normalize, 1, "norm_param", "Becomes Graft's Normalize."},
     LayerEntry{"Permute", permute, 0, "permute_param"},
     LayerEntry{"ReLU6", relu6, 0, "relu6_param"},
-    LayerEntry{"Reorg", reorganise, 0, "reorg_param", "`reverse: true` is refused."},
+    LayerEntry{"Reorg", reorganize, 0, "reorg_param", "`reverse: true` is refused."},
     LayerEntry{"ShuffleChannel", shuffle_channel, 0, "shuffle_channel_param"},
     LayerEntry{"Upsample", upsample, 0, "upsample_param",
                "With two bottoms SegNet's, which takes the places of maxima; with one YOLO's, which repeats."},

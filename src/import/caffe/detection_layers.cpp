@@ -66,11 +66,11 @@ void prior_box(LayerConverter& layer) {
   numbers.reserve(boxes * 8);
   for (std::int64_t y = 0; y < rows; ++y) {
     for (std::int64_t x = 0; x < columns; ++x) {
-      const float centre_x = (static_cast<float>(x) + p.offset()) * step_w;
-      const float centre_y = (static_cast<float>(y) + p.offset()) * step_h;
+      const float center_x = (static_cast<float>(x) + p.offset()) * step_w;
+      const float center_y = (static_cast<float>(y) + p.offset()) * step_h;
       for (const auto& [w, h] : sizes) {
-        numbers.insert(numbers.end(), {(centre_x - w / 2) / image_w, (centre_y - h / 2) / image_h,
-                                       (centre_x + w / 2) / image_w, (centre_y + h / 2) / image_h});
+        numbers.insert(numbers.end(), {(center_x - w / 2) / image_w, (center_y - h / 2) / image_h,
+                                       (center_x + w / 2) / image_w, (center_y + h / 2) / image_h});
       }
     }
   }
@@ -113,10 +113,10 @@ Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, Value* l
     return joined(layer.add("Add", {low, layer.add("Mul", {first, size})}),
                   layer.add("Add", {high, layer.add("Mul", {second, size})}));
   }
-  Value* centre = layer.add("Mul", {layer.add("Add", {low, high}), number(layer, 0.5)});
-  centre = layer.add("Add", {layer.add("Mul", {first, size}), centre});
+  Value* center = layer.add("Mul", {layer.add("Add", {low, high}), number(layer, 0.5)});
+  center = layer.add("Add", {layer.add("Mul", {first, size}), center});
   Value* half = layer.add("Mul", {layer.add("Mul", {layer.add("Exp", {second}), size}), number(layer, 0.5)});
-  return joined(layer.add("Sub", {centre, half}), layer.add("Add", {centre, half}));
+  return joined(layer.add("Sub", {center, half}), layer.add("Add", {center, half}));
 }
 
 /// The part of the suppression below that is repeated: `keep` of [groups, boxes, 1] and what it becomes.
@@ -330,7 +330,7 @@ void proposal(LayerConverter& layer) {
 
   // generate_anchors.py: sides are rounded, half to even as NumPy does.
   std::vector<float> sizes;    // of each box: width, height
-  std::vector<float> centres;  // x, y
+  std::vector<float> centers;  // x, y
   const double middle = (static_cast<double>(p.base_size()) - 1) / 2;
   for (std::int64_t y = 0; y < h; ++y) {
     for (std::int64_t x = 0; x < w; ++x) {
@@ -339,8 +339,8 @@ void proposal(LayerConverter& layer) {
         const double height = std::nearbyint(width * ratio);
         for (const double scale : scales) {
           sizes.insert(sizes.end(), {static_cast<float>(width * scale), static_cast<float>(height * scale)});
-          // The centre is half a pixel further: a box from x1 to x2 is x2 - x1 + 1 wide.
-          centres.insert(centres.end(), {static_cast<float>(middle + 0.5 + static_cast<double>(x) * p.feat_stride()),
+          // The center is half a pixel further: a box from x1 to x2 is x2 - x1 + 1 wide.
+          centers.insert(centers.end(), {static_cast<float>(middle + 0.5 + static_cast<double>(x) * p.feat_stride()),
                                          static_cast<float>(middle + 0.5 + static_cast<double>(y) * p.feat_stride())});
         }
       }
@@ -354,7 +354,7 @@ void proposal(LayerConverter& layer) {
       layer.add("Slice", {layer.input(0), layer.ints_of({anchors}), layer.ints_of({2 * anchors}), layer.ints_of({1})});
   scores = layer.reshape(layer.transpose(scores, {0, 2, 3, 1}), {1, boxes});
   Value* deltas = layer.reshape(layer.transpose(layer.input(1), {0, 2, 3, 1}), {1, boxes, 4});
-  Value* centre = layer.add("Add", {layer.add("Mul", {two_coordinates(layer, deltas, 0), size}), constant(centres)});
+  Value* center = layer.add("Add", {layer.add("Mul", {two_coordinates(layer, deltas, 0), size}), constant(centers)});
   Value* half = layer.add(
       "Mul", {layer.add("Mul", {layer.add("Exp", {two_coordinates(layer, deltas, 2)}), size}), number(layer, 0.5)});
 
@@ -364,8 +364,8 @@ void proposal(LayerConverter& layer) {
   const auto clipped = [&](Value* value) {
     return layer.add("Max", {layer.add("Min", {value, last}), number(layer, 0)});
   };
-  Value* low = clipped(layer.add("Sub", {centre, half}));
-  Value* high = clipped(layer.add("Add", {centre, half}));
+  Value* low = clipped(layer.add("Sub", {center, half}));
+  Value* high = clipped(layer.add("Add", {center, half}));
   Value* extent = layer.add("Add", {layer.add("Sub", {high, low}), number(layer, 1)});
   Value* smallest =
       layer.add("Mul", {layer.add("Slice", {image, layer.ints_of({2}), layer.ints_of({3}), layer.ints_of({2})}),
@@ -469,7 +469,7 @@ void roi_pooling(LayerConverter& layer) {
                        {{"pooled_shape", Ints{p.pooled_h(), p.pooled_w()}}, {"spatial_scale", p.spatial_scale()}}));
 }
 
-/// For each of `num` boxes: the centre and the certainty through a sigmoid, the classes through a softmax
+/// For each of `num` boxes: the center and the certainty through a sigmoid, the classes through a softmax
 /// (region_layer.c of Darknet).
 void region(LayerConverter& layer) {
   const RegionParameter& p = layer.layer().region_param();

@@ -37,7 +37,7 @@ struct UnknownField {
   std::string field;
 };
 
-/// Fields of training, of reading data and of how Caffe calculates, wherever they stand: nothing of the network that is
+/// Fields of training, of reading data and of how Caffe computes, wherever they stand: nothing of the network that is
 /// deployed depends on them.
 bool is_of_training(std::string_view field) {
   constexpr std::array<std::string_view, 45> fields = {
@@ -257,7 +257,7 @@ struct Weights {
   Pieces pieces;
 };
 
-/// The trained layers. What people give in their place is recognised.
+/// The trained layers. What people give in their place is recognized.
 Weights parse_weights(std::string_view bytes, const std::string& name, std::shared_ptr<const void> owner) {
   using namespace std::string_view_literals;
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {

@@ -135,7 +135,7 @@ TensorData LayerConverter::raw_blob(std::size_t i, BlobProto& blob, TensorData t
     case BlobProto::FLOAT: break;
     case BlobProto::FLOAT16: tensor.type = ElementType::f16; break;
     case BlobProto::INT:
-    case BlobProto::UINT: fail(fmt::format("blob {} holds whole numbers; allowed are real ones", i));
+    case BlobProto::UINT: fail(fmt::format("blob {} holds integers; allowed are real ones", i));
   }
   const auto wanted = static_cast<std::size_t>(tensor.element_count()) * bits_of(tensor.type) / 8;
   if (blob.raw_data().size() != wanted) {

@@ -31,7 +31,7 @@ class LayerConverter : public NodeBuilder {
   [[nodiscard]] Ints dims(std::size_t i = 0) const;
   /// A dimension that has to be known, or Error.
   [[nodiscard]] std::int64_t size(std::size_t i, std::size_t axis) const;
-  /// The same, and small enough to calculate with: 2^24 at most, or Error.
+  /// The same, and small enough to compute with: 2^24 at most, or Error.
   [[nodiscard]] std::int64_t small_size(std::size_t i, std::size_t axis) const;
   /// Counted from the end where negative; Error if it is none of the input's.
   [[nodiscard]] std::size_t axis(std::int64_t axis, std::size_t rank) const;

@@ -593,13 +593,13 @@ void mean_variance(LayerConverter& layer) {
   Ints axes;
   for (std::size_t i = first; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
   Value* x = layer.input();
-  Value* centred = layer.add("Sub", {x, layer.add("ReduceMean", {x}, {{"axes", axes}})});
+  Value* centered = layer.add("Sub", {x, layer.add("ReduceMean", {x}, {{"axes", axes}})});
   if (!p.normalize_variance()) {
-    layer.give(centred);
+    layer.give(centered);
     return;
   }
-  Value* variance = layer.add("ReduceMean", {layer.add("Mul", {centred, centred})}, {{"axes", axes}});
-  layer.give(layer.add("Div", {centred, layer.add("Add", {layer.add("Sqrt", {variance}), number(layer, p.eps())})}));
+  Value* variance = layer.add("ReduceMean", {layer.add("Mul", {centered, centered})}, {{"axes", axes}});
+  layer.give(layer.add("Div", {centered, layer.add("Add", {layer.add("Sqrt", {variance}), number(layer, p.eps())})}));
 }
 
 void reduction(LayerConverter& layer) {

@@ -30,7 +30,7 @@ void pass_on(NodeConverter& node) {
   node.give(node.input(0));
 }
 
-/// The same bits as another type: quantised types are the integers that hold them already.
+/// The same bits as another type: quantized types are the integers that hold them already.
 void bit_cast(NodeConverter& node) {
   if (node.type_or("type", ElementType::undefined) != node.type(0)) {
     node.fail("it takes the bits of numbers for another type, which ONNX cannot before operator set 26");
@@ -54,8 +54,8 @@ void reshape(NodeConverter& node) {
   }
   auto open_sizes = std::count(wanted.begin(), wanted.end(), -1);
   if (open_sizes > 1) {
-    // Graphs that were frozen with open sizes hold -1 for each of them. Sizes that the input has in the same place are
-    // taken from there; ONNX writes that as 0.
+    // Graphs that were frozen with dynamic dimensions hold -1 for each of them. Sizes that the input has in the same
+    // place are taken from there; ONNX writes that as 0.
     const std::size_t rank = x->shape ? x->shape->size() : 0;
     for (std::size_t i = 0; i < std::min(rank, wanted.size()) && open_sizes > 1; ++i) {
       if (wanted[i] != -1) continue;
@@ -376,7 +376,7 @@ void mirror_pad(NodeConverter& node) {
   // ONNX has no padding that repeats the border itself; Graft's operator has.
   const auto pads = onnx_pads(node)->constant();
   if (!pads)
-    node.fail("the paddings of a symmetric padding are calculated while the network runs; allowed are constants");
+    node.fail("the paddings of a symmetric padding are computed while the network runs; allowed are constants");
   const auto op = find_operator("Padding")->create();
   Status status = op->set("mode", AttributeValue(std::string("symmetric")));
   if (status.ok()) status = op->set("pads", AttributeValue(*pads->ints()));

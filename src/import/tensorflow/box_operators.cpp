@@ -117,7 +117,7 @@ Value* sample_places(NodeConverter& node, Value* from, Value* to, Value* pixels,
   return node.add("Add", {as_column(start), node.add("Mul", {numbers, as_column(step)})});
 }
 
-/// Samples of boxes by gathering their neighbours, as TensorFlow does (crop_and_resize_op.cc).
+/// Samples of boxes by gathering their neighbors, as TensorFlow does (crop_and_resize_op.cc).
 void crop_and_resize(NodeConverter& node) {
   const Ints size = node.known_ints(3, "the size of the crops");
   constexpr std::int64_t most = 1 << 14;

@@ -1,4 +1,4 @@
-// What TensorFlow's optimiser (Grappler) makes of a product and what follows it. Such operators are taken apart again:
+// What TensorFlow's optimizer (Grappler) makes of a product and what follows it. Such operators are taken apart again:
 // Graft and TensorRT fuse in their own way.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +12,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// x * 0.5 * (1 + erf(x / sqrt(2))), or with tanh in its place: what gelu(approximate=True) calculates.
+/// x * 0.5 * (1 + erf(x / sqrt(2))), or with tanh in its place: what gelu(approximate=True) computes.
 Value* gelu(NodeConverter& node, Value* x, bool is_approximate) {
   const ElementType type = x->type.value_or(ElementType::f32);
   const auto number = [&](double value) { return node.scalar_of(value, type); };
@@ -88,7 +88,7 @@ void fused_product(NodeConverter& node) {
 
 /// FusedBatchNorm with an activation behind it, and a tensor added between them.
 void fused_norm(NodeConverter& node) {
-  Value* x = normalised(node);
+  Value* x = normalized(node);
   if (node.int_or("num_side_inputs", 0) > 0) x = node.add("Add", {x, node.input(5)});
   const std::string name = node.text_or("activation_mode", "Identity");
   node.give(0, name == "Identity" ? x : activated(node, name, x));

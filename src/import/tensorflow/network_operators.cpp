@@ -1,4 +1,4 @@
-// Convolutions, pools, normalisations, activations and resizing.
+// Convolutions, pools, normalizations, activations and resizing.
 //
 // TensorFlow keeps channels last (NHWC) unless told otherwise, ONNX keeps them second. Each operator here is put
 // between two transpositions; the passes move and cancel them.
@@ -198,8 +198,8 @@ Value* depthwise_convolved(NodeConverter& node) {
   return order.back(node, node.add("Conv", {x, filter}, attributes));
 }
 
-/// With `is_training` the statistics are those of the batch: what a network that was frozen so calculates.
-Value* normalised(NodeConverter& node) {
+/// With `is_training` the statistics are those of the batch: what a network that was frozen so computes.
+Value* normalized(NodeConverter& node) {
   const ChannelOrder order(node, node.rank(node.input(0)).value_or(4));
   const float epsilon = node.float_or("epsilon", 1e-4F);
   Value* x = order.to_second(node, node.input(0));
@@ -229,7 +229,7 @@ void convolution(NodeConverter& node) { node.give(convolved(node)); }
 
 void depthwise_convolution(NodeConverter& node) { node.give(depthwise_convolved(node)); }
 
-/// `base` times `factor` and `summand`: what a network calculates of an open size.
+/// `base` times `factor` and `summand`: what a network computes of an dynamic dimension.
 struct Linear {
   std::optional<Dim> base;  ///< Nothing of a constant.
   std::int64_t factor = 0;
@@ -262,7 +262,7 @@ Linear linear(const Dim& dim) {
 }
 
 /// How many elements more than `result` a window of `reach` covers that takes `size` steps of `stride`; nothing where
-/// that hangs on open sizes.
+/// that hangs on dynamic dimensions.
 std::optional<std::int64_t> surplus_of(const Dim& size, std::int64_t stride, std::int64_t reach, const Dim& result) {
   try {
     const Linear surplus = linear((size - 1) * stride + reach - result);
@@ -286,7 +286,7 @@ void transposed_convolution(NodeConverter& node) {
   const auto wanted = node.dims_in(node.input(0));
   if (!wanted || wanted->size() != rank || !x->shape || x->shape->size() != rank) {
     node.fail(
-        fmt::format("the size of its result (input 0, '{}') is calculated from what Graft does not know; give "
+        fmt::format("the size of its result (input 0, '{}') is computed from what Graft does not know; give "
                     "the shapes of the inputs with --input",
                     node.input(0)->name));
   }
@@ -345,7 +345,7 @@ void bias_add(NodeConverter& node) {
 }
 
 void batch_norm(NodeConverter& node) {
-  node.give(0, normalised(node));
+  node.give(0, normalized(node));
   if (node.flag_or("is_training", true)) return;
   node.give(1, node.input(3));
   node.give(2, node.input(4));

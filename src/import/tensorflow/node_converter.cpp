@@ -20,8 +20,8 @@ std::vector<OperatorGroup> all_operators() {
           {"Indices", index_operators()},
           {"Boxes", box_operators()},
           {"Lists of tensors", list_operators()},
-          {"Fused by TensorFlow's optimiser", fused_operators()},
-          {"Quantisation", quantize_operators()}};
+          {"Fused by TensorFlow's optimizer", fused_operators()},
+          {"Quantization", quantize_operators()}};
 }
 
 const OperatorEntry* find_converter(std::string_view op) {
@@ -64,7 +64,7 @@ std::optional<TensorData> NodeConverter::constant(std::size_t i) const { return 
 
 Ints NodeConverter::known_ints(std::size_t i, std::string_view what) const {
   if (auto found = ints(i)) return *std::move(found);
-  fail(fmt::format("{} (input {}, '{}') is calculated while the network runs; Graft reads constants only", what, i,
+  fail(fmt::format("{} (input {}, '{}') is computed while the network runs; Graft reads constants only", what, i,
                    input(i)->name));
 }
 

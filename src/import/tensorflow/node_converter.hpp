@@ -28,7 +28,7 @@ class NodeConverter : public NodeBuilder {
   [[nodiscard]] std::optional<std::size_t> rank(const Value* value) const;
   [[nodiscard]] std::size_t known_rank(const Value* value, std::string_view why) const;  ///< Or throws Error.
   [[nodiscard]] std::optional<TensorData> constant(std::size_t i) const;
-  /// The elements of a small integer input, also where they are calculated from shapes that are known.
+  /// The elements of a small integer input, also where they are computed from shapes that are known.
   [[nodiscard]] std::optional<Ints> ints(std::size_t i) const { return ints_in(input(i)); }
   [[nodiscard]] Ints known_ints(std::size_t i, std::string_view what) const;  ///< Or throws Error.
   [[nodiscard]] std::int64_t known_int(std::size_t i, std::string_view what) const;
@@ -78,7 +78,7 @@ using OperatorEntries = std::span<const OperatorEntry>;
 [[nodiscard]] OperatorEntries box_operators();       ///< Boxes of detectors.
 [[nodiscard]] OperatorEntries list_operators();      ///< Lists of tensors.
 [[nodiscard]] OperatorEntries fused_operators();     ///< What Grappler made of several.
-[[nodiscard]] OperatorEntries quantize_operators();  ///< Quantisation.
+[[nodiscard]] OperatorEntries quantize_operators();  ///< Quantization.
 
 struct OperatorGroup {
   std::string_view name;

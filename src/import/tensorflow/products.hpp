@@ -7,7 +7,7 @@ namespace graft::tensorflow {
 
 Value* convolved(NodeConverter& node);            ///< Conv2D and Conv3D of inputs 0 and 1.
 Value* depthwise_convolved(NodeConverter& node);  ///< DepthwiseConv2dNative of inputs 0 and 1.
-Value* normalised(NodeConverter& node);           ///< FusedBatchNorm of inputs 0 to 4.
+Value* normalized(NodeConverter& node);           ///< FusedBatchNorm of inputs 0 to 4.
 Value* multiplied(NodeConverter& node);           ///< MatMul and BatchMatMul of inputs 0 and 1.
 
 }  // namespace graft::tensorflow

@@ -1,4 +1,4 @@
-// Quantisation that a graph was trained with, kept as QuantizeLinear and DequantizeLinear where 8 bits hold it.
+// Quantization that a graph was trained with, kept as QuantizeLinear and DequantizeLinear where 8 bits hold it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Value* put_on_grid(NodeConverter& node, Value* x, const Grid& grid, std::int64_t
   const bool is_i8 = grid.lowest < 0 && grid.lowest >= i8_lowest && grid.highest == i8_highest;
   Ints dims = grid.dims;
   if (!dims.empty()) {  // the same along the axis of x, for what broadcasts
-    const std::size_t rank = node.known_rank(x, "one of its axes is quantised");
+    const std::size_t rank = node.known_rank(x, "one of its axes is quantized");
     dims.resize(rank - static_cast<std::size_t>(axis), 1);
   }
   if (!is_u8 && !is_i8) {
@@ -61,16 +61,16 @@ Value* put_on_grid(NodeConverter& node, Value* x, const Grid& grid, std::int64_t
   Value* scale = numbers_of(node, grid.scales, grid.dims, type);
   Value* zero = numbers_of(node, grid.zeros, grid.dims, is_u8 ? ElementType::u8 : ElementType::i8);
   const Attributes attributes = grid.dims.empty() ? Attributes{} : Attributes{{"axis", axis}};
-  Value* quantised = node.add("QuantizeLinear", {x, scale, zero}, attributes);
-  return node.add("DequantizeLinear", {quantised, scale, zero}, attributes);
+  Value* quantized = node.add("QuantizeLinear", {x, scale, zero}, attributes);
+  return node.add("DequantizeLinear", {quantized, scale, zero}, attributes);
 }
 
 std::vector<double> known_numbers(NodeConverter& node, std::size_t input) {
   const auto tensor = node.constant(input);
   const auto numbers = tensor ? tensor->numbers() : std::nullopt;
   if (!numbers || numbers->empty()) {
-    node.fail(fmt::format("its range (input {}, '{}') is calculated while the network runs; allowed are constants",
-                          input, node.input(input)->name));
+    node.fail(fmt::format("its range (input {}, '{}') is computed while the network runs; allowed are constants", input,
+                          node.input(input)->name));
   }
   return *numbers;
 }
@@ -107,7 +107,7 @@ void fake_quantize(NodeConverter& node) {
   std::int64_t axis = 0;
   if (node.op() == "FakeQuantWithMinMaxVarsPerChannel") {
     grid.dims = {static_cast<std::int64_t>(grid.scales.size())};
-    axis = static_cast<std::int64_t>(node.known_rank(node.input(0), "its last axis is quantised")) - 1;
+    axis = static_cast<std::int64_t>(node.known_rank(node.input(0), "its last axis is quantized")) - 1;
   }
   node.give(put_on_grid(node, node.input(0), grid, axis));
 }
@@ -141,7 +141,7 @@ void quantize_and_dequantize(NodeConverter& node) {
   const std::int64_t axis = node.int_or("axis", -1);
   if (!node.flag_or("range_given", false)) {
     // The range of the tensor itself, found while the network runs.
-    if (axis != -1) node.fail("the range of each channel is calculated while the network runs; allowed is one range");
+    if (axis != -1) node.fail("the range of each channel is computed while the network runs; allowed is one range");
     const ElementType type = node.type(0);
     const auto number = [&](double value) { return node.scalar_of(value, type); };
     Value* high = node.add("ReduceMax", {x}, {{"keepdims", std::int64_t{0}}});

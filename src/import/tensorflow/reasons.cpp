@@ -58,7 +58,7 @@ constexpr std::string_view one_diagonal = "the main diagonal only";
 constexpr std::string_view fixed_range = "a range that is constant";
 
 constexpr std::array limits = {
-    Limits{"Bitcast", "between a quantised type and the integer that holds it"},
+    Limits{"Bitcast", "between a quantized type and the integer that holds it"},
     Limits{"CombinedNonMaxSuppression", "one box for all classes (q = 1), a known number of classes"},
     Limits{"Complex", "pairs of numbers, which Real, Imag or ComplexAbs take apart again"},
     Limits{"Conv2DBackpropInput",

@@ -198,7 +198,7 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
     }
   }
   if (const auto one = arriving(merge)) return {*one};
-  // Both sides are calculated, and one is chosen.
+  // Both sides are computed, and one is chosen.
   if (inputs.size() != 2)
     throw Error(fmt::format("node '{}' (Merge): {} inputs; allowed are 2", merge.name(), inputs.size()));
   for (const TensorName& input : inputs) {

@@ -13,7 +13,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Complex numbers are pairs on an axis of their own here: what does not know of it would calculate something else.
+/// Complex numbers are pairs on an axis of their own here: what does not know of it would compute something else.
 void refuse_complex(const NodeDef& node) {
   constexpr std::array<std::string_view, 7> allowed = {"Complex", "ComplexAbs", "Identity",    "Imag",
                                                        "Real",    "RFFT",       "StopGradient"};

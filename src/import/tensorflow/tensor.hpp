@@ -14,7 +14,7 @@ namespace graft::tensorflow {
 class TensorProto;
 class TensorShapeProto;
 
-/// From the number of a tensorflow.DataType. Quantised types are the integers that hold them. Nothing for resources,
+/// From the number of a tensorflow.DataType. Quantized types are the integers that hold them. Nothing for resources,
 /// variants and what is not in the list.
 [[nodiscard]] std::optional<ElementType> element_type(std::int32_t data_type);
 

@@ -1,4 +1,4 @@
-// Reference kernel of Convolution: sums in double; those of i8 are whole numbers and what follows is done in f32, in
+// Reference kernel of Convolution: sums in double; those of i8 are integers and what follows is done in f32, in
 // the order of the CUDA kernels.
 #include "ops/convolution/plan.hpp"
 #include "ops/reference.hpp"

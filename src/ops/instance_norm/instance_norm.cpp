@@ -62,14 +62,14 @@ std::optional<Function> InstanceNorm::function(const FunctionInputs& inputs) con
   };
   supply(scale_port, "scale", "scales", scales.empty(), "1.0");
   supply(scale_port + 1, "bias", "bias", bias.empty(), "0.0");
-  const std::string normalised = activation == InstanceNormActivation::none ? "y32" : "normalised";
-  maths += normalised + " = InstanceNormalization<epsilon=@epsilon>(x32, scale, bias)\n";
+  const std::string normalized = activation == InstanceNormActivation::none ? "y32" : "normalized";
+  maths += normalized + " = InstanceNormalization<epsilon=@epsilon>(x32, scale, bias)\n";
   if (activation == InstanceNormActivation::relu) {
     name += "_relu";
-    maths += "y32 = Relu(normalised)\n";
+    maths += "y32 = Relu(normalized)\n";
   } else if (activation == InstanceNormActivation::leaky_relu) {
     name += "_leaky_relu";
-    maths += "y32 = LeakyRelu<alpha=@alpha>(normalised)\n";
+    maths += "y32 = LeakyRelu<alpha=@alpha>(normalized)\n";
   }
   return function_in_f32(name, inputs.dtype, maths);
 }

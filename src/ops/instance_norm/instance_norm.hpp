@@ -7,7 +7,7 @@
 
 namespace graft {
 
-/// What follows the normalisation.
+/// What follows the normalization.
 enum class InstanceNormActivation : std::uint8_t { none, relu, leaky_relu };
 constexpr std::array<Choice<InstanceNormActivation>, 3> choices(InstanceNormActivation /*tag*/) {
   return {{{"none", InstanceNormActivation::none},
@@ -42,7 +42,7 @@ struct InstanceNorm {
   static constexpr auto attributes() {
     return std::tuple{
         attribute("epsilon", &InstanceNorm::epsilon, "added to the variance", {.lowest = 0, .finite = true}),
-        attribute("activation", &InstanceNorm::activation, "what follows the normalisation"),
+        attribute("activation", &InstanceNorm::activation, "what follows the normalization"),
         attribute("alpha", &InstanceNorm::alpha, "slope of leaky_relu for negative y", {.finite = true}),
         attribute("scales", &InstanceNorm::scales, "one for each channel, where there is no input scale; empty: all 1"),
         attribute("bias", &InstanceNorm::bias, "one for each channel, where there is no input bias; empty: all 0"),

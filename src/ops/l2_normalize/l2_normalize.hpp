@@ -37,7 +37,7 @@ struct L2Normalize {
         attribute("y_scale", &L2Normalize::y_scale, y_scale_doc, positive_and_finite())};
   }
   static constexpr auto ports() {
-    return std::array{input("x", "any of rank 1 to 8", "the vectors to normalise"),
+    return std::array{input("x", "any of rank 1 to 8", "the vectors to normalize"),
                       output("y", "as x", "of the type of x")};
   }
   static constexpr auto type_rows() { return one_type_rows; }

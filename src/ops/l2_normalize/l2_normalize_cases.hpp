@@ -163,9 +163,9 @@ namespace graft {
       timed({2}, {64, 2, 2}),
   };
   std::vector<TimedCase> list = in_formats(linear_formats, shapes);
-  const std::vector<TimedCase> vectorised =
+  const std::vector<TimedCase> vectorized =
       in_formats(vector_formats, {timed({1}, {16, 256, 128, 128}, 0.93), timed({1}, {1, 100, 56, 56})});
-  list.insert(list.end(), vectorised.begin(), vectorised.end());
+  list.insert(list.end(), vectorized.begin(), vectorized.end());
   return list;
 }
 

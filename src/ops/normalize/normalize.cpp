@@ -88,7 +88,7 @@ std::optional<Function> Normalize::function(const FunctionInputs& inputs) const 
   if (!given && weights.empty()) {
     return function_in_f32(name + "_no_scale", inputs.dtype, maths + "y32 = Div(x32, norm)");
   }
-  maths += "normalised = Div(x32, norm)\n";
+  maths += "normalized = Div(x32, norm)\n";
   if (!given) {
     name += "_weights";
     maths += "scale = Constant<value_floats=@weights>()\n";
@@ -102,7 +102,7 @@ std::optional<Function> Normalize::function(const FunctionInputs& inputs) const 
              "]>()\n"
              "by_channel = Unsqueeze(scale, places)\n";
   }
-  return function_in_f32(name, inputs.dtype, maths + "y32 = Mul(normalised, " + factor + ")");
+  return function_in_f32(name, inputs.dtype, maths + "y32 = Mul(normalized, " + factor + ")");
 }
 
 std::vector<DropIn> Normalize::drop_ins() {

@@ -138,8 +138,8 @@ namespace graft {
   std::vector<TimedCase> list = in_formats(
       linear_formats, {timed(false, {16, 256, 128, 128}, 0.93), timed(false, {32, 512, 38, 38}),
                        timed(true, {32, 512, 38, 38}), timed(false, {1, 512, 38, 38}), timed(false, {1, 64, 56, 56})});
-  const std::vector<TimedCase> vectorised = in_formats(vector_formats, {timed(false, {16, 256, 128, 128}, 0.93)});
-  list.insert(list.end(), vectorised.begin(), vectorised.end());
+  const std::vector<TimedCase> vectorized = in_formats(vector_formats, {timed(false, {16, 256, 128, 128}, 0.93)});
+  list.insert(list.end(), vectorized.begin(), vectorized.end());
   return list;
 }
 

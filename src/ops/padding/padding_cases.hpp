@@ -131,9 +131,9 @@ namespace graft {
       timed("reflect", three, {1, 3, 224, 224}),
   };
   std::vector<TimedCase> list = in_formats(linear_formats, shapes);
-  const std::vector<TimedCase> vectorised = in_formats(
+  const std::vector<TimedCase> vectorized = in_formats(
       vector_formats, {timed("reflect", three, {16, 256, 128, 128}, 0.95), timed("reflect", one, {1, 100, 56, 56})});
-  list.insert(list.end(), vectorised.begin(), vectorised.end());
+  list.insert(list.end(), vectorized.begin(), vectorized.end());
   return list;
 }
 

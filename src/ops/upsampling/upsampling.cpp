@@ -145,7 +145,7 @@ Status Upsampling::check(const Problem& problem) const {
     }
     if (in[axis] == 0 && out[axis] > 0) return invalid_argument(where + "there is nothing to take elements from");
     if (scales.empty()) continue;
-    // What the frameworks calculate. It may differ where one of them rounds across a whole number.
+    // What the frameworks compute. It may differ where one of them rounds across an integer.
     const float scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(axis - 2)];
     const auto expected = static_cast<std::int64_t>(std::floor(static_cast<float>(in[axis]) * scale));
     if (expected != out[axis]) {

@@ -12,7 +12,7 @@ constexpr std::array<Choice<Interpolation>, 3> choices(Interpolation /*tag*/) {
   return {{{"nearest", Interpolation::nearest}, {"linear", Interpolation::linear}, {"cubic", Interpolation::cubic}}};
 }
 
-/// Where the centre of output element i lies in the input.
+/// Where the center of output element i lies in the input.
 enum class CoordinateMode : std::uint8_t {
   half_pixel,     ///< (i + 0.5) / scale - 0.5
   align_corners,  ///< i * (in - 1) / (out - 1); 0 where out is 1
@@ -35,13 +35,13 @@ constexpr std::array<Choice<NearestMode>, 4> choices(NearestMode /*tag*/) {
 
 /// A scale is the simplest fraction that rounds to the given float: 1.3 is 13/10, so that sizes and coordinates are
 /// exact. Elements beyond the edge are those of the edge. Where a coordinate is whole, the element there is the result,
-/// whatever its neighbours hold.
+/// whatever its neighbors hold.
 struct Upsampling {
   static constexpr auto name = "Upsampling";
   static constexpr int version = 1;
   static constexpr auto doc =
       "y[i] = x at (i + 0.5) / scale - 0.5 (half_pixel), i * (in - 1) / (out - 1) (align_corners) or i / scale "
-      "(asymmetric) along every spatial axis: the nearest element, linear interpolation of two neighbours, or Keys' "
+      "(asymmetric) along every spatial axis: the nearest element, linear interpolation of two neighbors, or Keys' "
       "cubic convolution of four. Sizes are floor(in * scale), or given.";
   static constexpr auto source =
       "torch.nn.functional.interpolate, ONNX Resize; cubic: Keys 1981, Cubic Convolution Interpolation for Digital "
@@ -69,7 +69,7 @@ struct Upsampling {
         attribute("sizes", &Upsampling::sizes, "sizes of the spatial axes, instead of scales",
                   {.lowest = 1, .highest = largest_size}),
         attribute("coordinate_mode", &Upsampling::coordinate_mode, "where an output element lies in the input"),
-        attribute("nearest_mode", &Upsampling::nearest_mode, "nearest only: which neighbour is taken"),
+        attribute("nearest_mode", &Upsampling::nearest_mode, "nearest only: which neighbor is taken"),
         attribute("cubic_a", &Upsampling::cubic_a, "cubic only: slope of the kernel at distance 1", {.finite = true}),
         attribute("x_scale", &Upsampling::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &Upsampling::y_scale, y_scale_doc, positive_and_finite())};

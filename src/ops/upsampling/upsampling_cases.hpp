@@ -75,7 +75,7 @@ namespace graft {
         add({dtype, layout, {2, 40, 5, 4}}, how, "to_9x3", to({9, 3}));
         add({dtype, layout, {0, 40, 5, 4}}, how, "x2", by({2}));
       } else {
-        // Twice the size: the specialised kernels with whole and with broken strips, and what they leave to others.
+        // Twice the size: the specialized kernels with whole and with broken strips, and what they leave to others.
         for (const Extents& extents :
              {Extents{2, 3, 8, 16}, {1, 2, 7, 32}, {1, 1, 1, 8}, {2, 2, 5, 9}, {1, 2, 3, 1}, {1, 1, 1, 1}}) {
           add({dtype, flat, extents}, how, "x2", by({2}));

@@ -165,7 +165,7 @@ class GuardNode : public ov::op::Op {
     if (guard_.by_index) {
       check_indices(numbers_of<std::int32_t>(inputs[0]), numbers_of<std::int32_t>(inputs[1]));
     } else if (!std::all_of(inputs.begin(), inputs.end(), exact)) {
-      fail("the CPU engine calculates such integers in f32, where those beyond 2^24 are rounded");
+      fail("the CPU engine computes such integers in f32, where those beyond 2^24 are rounded");
     }
     outputs[0].set_shape(inputs[0].get_shape());
     inputs[0].copy_to(outputs[0]);
@@ -223,8 +223,8 @@ bool has_guarded_indices(const ov::Node& node) {
   return has_indices && ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(1)) == nullptr;
 }
 
-/// Integers that the plugin calculates in f32. Additions, products and comparisons are exact.
-bool calculates_integers_in_f32(const ov::Node& node) {
+/// Integers that the plugin computes in f32. Additions, products and comparisons are exact.
+bool computes_integers_in_f32(const ov::Node& node) {
   const bool in_f32 = ov::is_type<ov::op::v1::Divide>(&node) || ov::is_type<ov::op::v1::Mod>(&node) ||
                       ov::is_type<ov::op::v1::FloorMod>(&node) || ov::is_type<ov::op::v1::Power>(&node) ||
                       ov::is_type<ov::op::v0::MatMul>(&node) || ov::is_type<ov::op::util::ArithmeticReduction>(&node);
@@ -290,7 +290,7 @@ void guard_in(ov::Model& model, const std::string& source, bool is_main) {
     }
     if (has_guarded_indices(*node)) {
       guard_index(*node);
-    } else if (is_main && calculates_integers_in_f32(*node)) {
+    } else if (is_main && computes_integers_in_f32(*node)) {
       guard_size(*node);
     }
   }
@@ -302,7 +302,7 @@ void refuse_known_faults(const Model& model) {
   model.graph().for_each_node([&](const Node& node) {
     const std::string fault = node.domain.empty() ? fault_of(node) : std::string();
     if (fault.empty()) return;
-    throw Error(fmt::format("{}: {}: the CPU engine, OpenVINO 2026.4, calculates it wrongly: {}", model.source,
+    throw Error(fmt::format("{}: {}: the CPU engine, OpenVINO 2026.4, computes it wrongly: {}", model.source,
                             describe(node), fault));
   });
 }

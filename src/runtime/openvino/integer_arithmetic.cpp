@@ -320,7 +320,7 @@ class IntegerArithmetic {
     return value->producer == nullptr ? nullptr : find_moved(*value->producer, *value);
   }
 
-  /// A node that only moves elements moves whole numbers just so.
+  /// A node that only moves elements moves integers just so.
   Operand* find_moved(Node& node, Value& value) {
     static constexpr std::array<std::string_view, 6> movements{"Flatten", "Identity",  "Reshape",
                                                                "Squeeze", "Transpose", "Unsqueeze"};
@@ -645,12 +645,12 @@ class IntegerArithmetic {
 
 }  // namespace
 
-bool calculate_integers(Model& model) {
-  bool quantised = false;
+bool compute_integers(Model& model) {
+  bool quantized = false;
   std::as_const(model.graph()).for_each_node([&](const Node& node) {
-    quantised = quantised || node.is("QuantizeLinear") || node.is("DequantizeLinear");
+    quantized = quantized || node.is("QuantizeLinear") || node.is("DequantizeLinear");
   });
-  return quantised && IntegerArithmetic(model).run();
+  return quantized && IntegerArithmetic(model).run();
 }
 
 }  // namespace graft

@@ -40,7 +40,7 @@ ov::OutputVector make_quantize(const ov::frontend::NodeContext& node) {
   return std::make_shared<ov::op::v0::Convert>(inside, type)->outputs();
 }
 
-// The plugin calculates it once, since its input is constant, but finds no constant there that it could multiply into
+// The plugin computes it once, since its input is constant, but finds no constant there that it could multiply into
 // weights, or turn into a reciprocal, or multiply and add with one rounding.
 ov::OutputVector make_fixed(const ov::frontend::NodeContext& node) {
   return std::make_shared<PassThroughNode>(node.get_input(0))->outputs();

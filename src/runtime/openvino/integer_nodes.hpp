@@ -1,4 +1,4 @@
-// The engine's own nodes for quantised models.
+// The engine's own nodes for quantized models.
 #pragma once
 
 #include <openvino/core/model.hpp>

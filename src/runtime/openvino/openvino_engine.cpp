@@ -349,7 +349,7 @@ void OpenvinoModel::infer(const TensorMap& inputs) {
       throw Error(where + " (" + to_text(input.type, input.shape) + ") is missing; its inputs are " +
                   joined(own.inputs));
     const TensorData& tensor = found->second;
-    const std::string misfit = misfit_of(tensor, input.type, input.shape);
+    const std::string misfit = mismatch_of(tensor, input.type, input.shape);
     if (!misfit.empty()) throw Error(fmt::format("{}: {}", where, misfit));
     check_integers(where, tensor);
   }
@@ -387,7 +387,7 @@ void OpenvinoModel::run(const TensorMap& inputs, const std::function<void(const 
   look(outputs);
 }
 
-TensorMap calculate(const Model& model) {
+TensorMap compute(const Model& model) {
   if (!declared_inputs(model).empty()) {
     throw Error(Error::Kind::internal,
                 model.source + ": a constant graph has no inputs; found " + joined(declared_inputs(model)));
@@ -409,14 +409,14 @@ TensorMap calculate(const Model& model) {
     folding.register_pass<ov::pass::ConstantFolding>();
     folding.run_passes(read);
   } catch (const std::exception& refused) {
-    throw Error(model.source + ": cannot be calculated: " + shorten_openvino_message(refused.what()));
+    throw Error(model.source + ": cannot be computed: " + shorten_openvino_message(refused.what()));
   }
   TensorMap outputs;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto& result = read->get_results().at(i);
     const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(result->get_input_node_shared_ptr(0));
     if (constant == nullptr) {
-      throw Error(model.source + ": '" + names[i] + "' cannot be calculated ahead: OpenVINO does not fold " +
+      throw Error(model.source + ": '" + names[i] + "' cannot be computed ahead: OpenVINO does not fold " +
                   result->get_input_node_shared_ptr(0)->get_type_name());
     }
     outputs[names[i]] = unwrap(constant->get_tensor_view());
@@ -431,7 +431,7 @@ class OpenvinoEngine final : public Engine {
                                                        const CompileOptions& options) const override {
     return std::make_unique<OpenvinoModel>(compile_parts(model, options));
   }
-  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& model) const override { return calculate(model); }
+  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& model) const override { return compute(model); }
 };
 
 }  // namespace

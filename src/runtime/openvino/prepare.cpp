@@ -73,7 +73,7 @@ void raise_what_is_misread(Model& model) {
   std::int64_t opset = model.graph().opset();
   if ((opset == 11 || opset == 12) && has({"Softmax", "LogSoftmax", "Hardmax"})) opset = 13;
   if (opset >= 13 && opset <= 17 && has({"ReduceL1", "ReduceLogSum", "ReduceLogSumExp"})) opset = 18;
-  if (opset != model.graph().opset()) raise_opset(model, opset);
+  if (opset != model.graph().opset()) upgrade_opset(model, opset);
 }
 
 /// Nodes that only move elements: what was rounded before them still is.
@@ -122,7 +122,7 @@ PreparedModel prepare(const Model& model, const runtime::CompileOptions& options
   } else {
     inline_functions(copy, {.which = is_plain_call});
   }
-  prepared.integers = calculate_integers(copy);
+  prepared.integers = compute_integers(copy);
   if (options.round_inside) round_narrow_types(copy);
   place_operators(prepared);
   inline_functions(copy);

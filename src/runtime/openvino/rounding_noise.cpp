@@ -210,7 +210,7 @@ bool is_exact(const ov::Node& node) {
   return is_one_of(node, names);
 }
 
-/// Whether all operands are numbers to calculate with; of the others the first alone is.
+/// Whether all operands are numbers to compute with; of the others the first alone is.
 bool takes_numbers_only(const ov::Node& node) {
   static const std::set<std::string_view> names{"Convolution",
                                                 "GroupConvolution",
@@ -252,7 +252,7 @@ bool is_wide(const Out& value) {
   return value.get_element_type() == ov::element::f32 || value.get_element_type() == ov::element::f64;
 }
 
-/// f16 and bf16 too: the plugin calculates them in f32.
+/// f16 and bf16 too: the plugin computes them in f32.
 bool is_real(const Out& value) { return value.get_element_type().is_real(); }
 
 bool is_constant(const Out& value) { return ov::is_type<ov::op::v0::Constant>(value.get_node()); }

@@ -69,7 +69,7 @@ std::vector<std::size_t> find_cuts(const std::vector<std::shared_ptr<ov::Node>>&
   return cuts;
 }
 
-/// What the results are calculated from.
+/// What the results are computed from.
 std::unordered_set<const ov::Node*> nodes_before(const ov::ResultVector& results) {
   std::unordered_set<const ov::Node*> seen;
   std::vector<const ov::Node*> open;

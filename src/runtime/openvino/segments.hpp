@@ -18,7 +18,7 @@ struct Segment {
 };
 
 /// A model of more than 2,000 operations in parts of 400 or more, a shorter one as it is. It is cut only where a single
-/// tensor connects both sides, an f32 one that Relu, Sigmoid or Tanh calculates: no transformation of OpenVINO's that
+/// tensor connects both sides, an f32 one that Relu, Sigmoid or Tanh computes: no transformation of OpenVINO's that
 /// changes how numbers round reaches over such a place, so each result stays what it is to the last bit.
 [[nodiscard]] std::vector<Segment> cut_into_segments(const std::shared_ptr<ov::Model>& model);
 

@@ -244,7 +244,7 @@ TEST(PluginBuild, LoadsNoCudaDriver) {
   static_cast<void>(build_plugin(*library().find("L2Normalize"), {}, {&input, 1}));
   std::ifstream maps("/proc/self/maps");
   const std::string text{std::istreambuf_iterator<char>(maps), {}};
-  EXPECT_THAT(text, testing::Not(HasSubstr("libcuda.so"))) << "a call of the build phase initialised CUDA";
+  EXPECT_THAT(text, testing::Not(HasSubstr("libcuda.so"))) << "a call of the build phase initialized CUDA";
 }
 
 }  // namespace

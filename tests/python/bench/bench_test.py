@@ -1,4 +1,4 @@
-# What is made of a benchmark's result: judgements, the document.
+# What is made of a benchmark's result: judgments, the document.
 import copy
 import importlib.util
 import json

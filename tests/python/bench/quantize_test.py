@@ -46,12 +46,12 @@ def test_text_is_compared_sign_by_sign():
     assert accuracy.texts_of(probabilities, ["", "o", "f", " "]) == ["oof"]
 
 
-def result_row(quantiser, kind, method, accuracy):
+def result_row(quantizer, kind, method, accuracy):
     return {
         "network": "net",
         "model": f"{kind} {method}",
         "type": kind,
-        "quantiser": quantiser,
+        "quantizer": quantizer,
         "method": method,
         "accuracy": accuracy,
         "same_as_f32": 9,
@@ -71,7 +71,7 @@ def test_what_falls_short_is_named():
         result_row("graft", "int8", "entropy", 97.0),
         result_row("ONNX Runtime", "int8", "minmax", 98.6),
         result_row("ONNX Runtime", "int8", "entropy", 98.0),
-        {"network": "net", "model": "int8 mse", "type": "int8", "quantiser": "graft", "method": "mse", "failed": "no"},
+        {"network": "net", "model": "int8 mse", "type": "int8", "quantizer": "graft", "method": "mse", "failed": "no"},
     ]
     misses = misses_of(rows)
     assert len(misses) == 2 and "f16" in misses[0] and "entropy" in misses[1]

@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(HERE)]
 
-from graft.engine.flavours import flavour_named  # noqa: E402
+from graft.engine.flavors import flavor_named  # noqa: E402
 from graft.engine.supervisor import worker_environment  # noqa: E402
 
 
@@ -73,17 +73,17 @@ def drive(*arguments: object, environment: dict[str, str] | None = None, **optio
     return Driven(done.returncode, events, done.stderr)
 
 
-def drive_all(folder: pathlib.Path, flavour: str, commands: list[list[object]]) -> list[Driven]:
+def drive_all(folder: pathlib.Path, flavor: str, commands: list[list[object]]) -> list[Driven]:
     """What `drive` gives for each, with one start of Python and TensorRT for all."""
     listed = folder / "commands.json"
     listed.write_text(json.dumps([list(map(str, command)) for command in commands]))
     links = folder / "links"
     links.mkdir()
     done = subprocess.run(
-        [sys.executable, str(HERE / "forks.py"), flavour, str(listed)],
+        [sys.executable, str(HERE / "forks.py"), flavor, str(listed)],
         stdout=subprocess.PIPE,
         text=True,
-        env=driver_environment() | worker_environment(flavour_named(flavour), links),
+        env=driver_environment() | worker_environment(flavor_named(flavor), links),
         check=True,
     )
     answers = json.loads(done.stdout)

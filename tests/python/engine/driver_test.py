@@ -27,9 +27,9 @@ def folder_holds(folder: pathlib.Path, *names: str) -> bool:
     return {p.name for p in folder.iterdir()} == set(names)
 
 
-def test_probe_describes_every_flavour() -> None:
+def test_probe_describes_every_flavor() -> None:
     result = drive("probe").result
-    by_name = {flavour["flavour"]: flavour for flavour in result["flavours"]}
+    by_name = {flavor["flavor"]: flavor for flavor in result["flavors"]}
     assert set(by_name) == {"rtx", "full", "lean"}
     code = "import tensorrt_rtx; print(tensorrt_rtx.__version__)"
     version = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
@@ -49,7 +49,7 @@ def test_builds_for_two_gpu_generations(tmp_path: pathlib.Path) -> None:
     assert result["bytes"] == len(data) > 1000
     assert result["sha256"] == hashlib.sha256(data).hexdigest()
     assert result["targets"] == ["sm89", "sm120"]
-    assert result["tensorrt"]["flavour"] == "rtx"
+    assert result["tensorrt"]["flavor"] == "rtx"
     network = result["network"]
     assert network["inputs"] == [{"name": "x", "dtype": "f32", "shape": [1, 3, 8, 8]}]
     assert network["outputs"] == [{"name": "y", "dtype": "f32", "shape": [1, 4, 6, 6]}]

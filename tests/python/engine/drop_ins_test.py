@@ -114,7 +114,7 @@ def test_it_builds_in_f16_with_any_image_size(
 
 @pytest.mark.usefixtures("rtx")
 def test_weights_are_kept_in_the_engine(tmp_path: pathlib.Path, libraries: tuple[object, ...]) -> None:
-    """The engine holds each serialised field as plain bytes."""
+    """The engine holds each serialized field as plain bytes."""
     for node, field in ((NODES[3], "weights"), (NODES[5], "scales"), (NODES[-1], "kernel_weights")):
         model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
         write(model, node, IMAGE, TensorProto.FLOAT)

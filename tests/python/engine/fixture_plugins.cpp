@@ -13,7 +13,7 @@ namespace {
 
 using namespace nvinfer1;
 
-enum class Behaviour {
+enum class Behavior {
   kWell,
   kAbortInBuild,
   kSegfaultInBuild,
@@ -50,8 +50,8 @@ class FixturePlugin final : public IPluginV3,
                             public IPluginV3OneBuild,
                             public IPluginV3OneRuntime {
  public:
-  FixturePlugin(char const* name, Behaviour behaviour, float gain, std::vector<std::int64_t> axes)
-      : name_(name), behaviour_(behaviour), gain_(gain), axes_(std::move(axes)) {
+  FixturePlugin(char const* name, Behavior behavior, float gain, std::vector<std::int64_t> axes)
+      : name_(name), behavior_(behavior), gain_(gain), axes_(std::move(axes)) {
     count(1);
   }
   FixturePlugin(FixturePlugin const& other)
@@ -60,7 +60,7 @@ class FixturePlugin final : public IPluginV3,
         IPluginV3OneBuild(),
         IPluginV3OneRuntime(),
         name_(other.name_),
-        behaviour_(other.behaviour_),
+        behavior_(other.behavior_),
         gain_(other.gain_),
         axes_(other.axes_) {
     count(1);
@@ -87,7 +87,7 @@ class FixturePlugin final : public IPluginV3,
   }
   std::int32_t getOutputDataTypes(DataType* outputs, std::int32_t, DataType const* inputs,
                                   std::int32_t count) const noexcept override {
-    if (behaviour_ == Behaviour::kStrict && count != 1) return -1;
+    if (behavior_ == Behavior::kStrict && count != 1) return -1;
     outputs[0] = inputs[0];
     return 0;
   }
@@ -98,13 +98,13 @@ class FixturePlugin final : public IPluginV3,
   }
   bool supportsFormatCombination(std::int32_t pos, DynamicPluginTensorDesc const* descs, std::int32_t,
                                  std::int32_t) noexcept override {
-    if (behaviour_ == Behaviour::kAbortInBuild) std::abort();
-    if (behaviour_ == Behaviour::kSegfaultInBuild) *reinterpret_cast<int volatile*>(std::uintptr_t{8}) = 1;
-    if (behaviour_ == Behaviour::kRefuseFormats) return false;
-    if (behaviour_ == Behaviour::kHangInBuild) ::pause();
-    if (behaviour_ == Behaviour::kForkAndAbort) fork_and_abort();
-    if (behaviour_ == Behaviour::kLarge && descs[0].desc.dims.d[0] < 2) return false;
-    if (behaviour_ == Behaviour::kAbortInPairs && live[1] != 0 && live[2] != 0) std::abort();
+    if (behavior_ == Behavior::kAbortInBuild) std::abort();
+    if (behavior_ == Behavior::kSegfaultInBuild) *reinterpret_cast<int volatile*>(std::uintptr_t{8}) = 1;
+    if (behavior_ == Behavior::kRefuseFormats) return false;
+    if (behavior_ == Behavior::kHangInBuild) ::pause();
+    if (behavior_ == Behavior::kForkAndAbort) fork_and_abort();
+    if (behavior_ == Behavior::kLarge && descs[0].desc.dims.d[0] < 2) return false;
+    if (behavior_ == Behavior::kAbortInPairs && live[1] != 0 && live[2] != 0) std::abort();
     return descs[pos].desc.format == TensorFormat::kLINEAR && descs[pos].desc.type == descs[0].desc.type;
   }
   std::int32_t getNbOutputs() const noexcept override { return 1; }
@@ -127,11 +127,11 @@ class FixturePlugin final : public IPluginV3,
 
  private:
   void count(int change) const {
-    if (behaviour_ == Behaviour::kAbortInPairs && (axes_[0] == 1 || axes_[0] == 2)) live[axes_[0]] += change;
+    if (behavior_ == Behavior::kAbortInPairs && (axes_[0] == 1 || axes_[0] == 2)) live[axes_[0]] += change;
   }
 
   char const* name_;
-  Behaviour behaviour_;
+  Behavior behavior_;
   float gain_;
   std::vector<std::int64_t> axes_;
   std::vector<PluginField> fields_;
@@ -140,7 +140,7 @@ class FixturePlugin final : public IPluginV3,
 
 class FixtureCreator final : public IPluginCreatorV3One {
  public:
-  FixtureCreator(char const* name, Behaviour behaviour) : name_(name), behaviour_(behaviour) {}
+  FixtureCreator(char const* name, Behavior behavior) : name_(name), behavior_(behavior) {}
   IPluginV3* createPlugin(AsciiChar const*, PluginFieldCollection const* given, TensorRTPhase) noexcept override {
     float gain = 1.0F;
     bool has_gain = false;
@@ -162,12 +162,12 @@ class FixtureCreator final : public IPluginCreatorV3One {
         }
       }
     }
-    if (behaviour_ == Behaviour::kStrict && !has_gain) return nullptr;
-    if (behaviour_ == Behaviour::kFussy && !(gain >= 1.0F)) {
+    if (behavior_ == Behavior::kStrict && !has_gain) return nullptr;
+    if (behavior_ == Behavior::kFussy && !(gain >= 1.0F)) {
       std::fprintf(stderr, "FixtureFussy: gain is %g; allowed is 1 and more\n", gain);
       return nullptr;
     }
-    return new FixturePlugin(name_, behaviour_, gain, axes);
+    return new FixturePlugin(name_, behavior_, gain, axes);
   }
   PluginFieldCollection const* getFieldNames() noexcept override { return &collection_; }
   AsciiChar const* getPluginName() const noexcept override { return name_; }
@@ -176,7 +176,7 @@ class FixtureCreator final : public IPluginCreatorV3One {
 
  private:
   char const* name_;
-  Behaviour behaviour_;
+  Behavior behavior_;
   PluginField fields_[2] = {PluginField{"gain", nullptr, PluginFieldType::kFLOAT32, 1},
                             PluginField{"axes", nullptr, PluginFieldType::kINT64, 1}};
   PluginFieldCollection collection_{2, fields_};
@@ -187,16 +187,16 @@ class FixtureCreator final : public IPluginCreatorV3One {
 extern "C" void setLoggerFinder(ILoggerFinder*) {}
 
 extern "C" IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
-  static FixtureCreator well{"FixtureIdentity", Behaviour::kWell};
-  static FixtureCreator aborts{"FixtureAbort", Behaviour::kAbortInBuild};
-  static FixtureCreator segfaults{"FixtureSegfault", Behaviour::kSegfaultInBuild};
-  static FixtureCreator refuses{"FixtureRefuse", Behaviour::kRefuseFormats};
-  static FixtureCreator hangs{"FixtureHang", Behaviour::kHangInBuild};
-  static FixtureCreator pairs{"FixturePair", Behaviour::kAbortInPairs};
-  static FixtureCreator strict{"FixtureStrict", Behaviour::kStrict};
-  static FixtureCreator forks{"FixtureFork", Behaviour::kForkAndAbort};
-  static FixtureCreator fussy{"FixtureFussy", Behaviour::kFussy};
-  static FixtureCreator large{"FixtureLarge", Behaviour::kLarge};
+  static FixtureCreator well{"FixtureIdentity", Behavior::kWell};
+  static FixtureCreator aborts{"FixtureAbort", Behavior::kAbortInBuild};
+  static FixtureCreator segfaults{"FixtureSegfault", Behavior::kSegfaultInBuild};
+  static FixtureCreator refuses{"FixtureRefuse", Behavior::kRefuseFormats};
+  static FixtureCreator hangs{"FixtureHang", Behavior::kHangInBuild};
+  static FixtureCreator pairs{"FixturePair", Behavior::kAbortInPairs};
+  static FixtureCreator strict{"FixtureStrict", Behavior::kStrict};
+  static FixtureCreator forks{"FixtureFork", Behavior::kForkAndAbort};
+  static FixtureCreator fussy{"FixtureFussy", Behavior::kFussy};
+  static FixtureCreator large{"FixtureLarge", Behavior::kLarge};
   static IPluginCreatorInterface* const creators[] = {&well,  &aborts, &segfaults, &refuses, &hangs,
                                                       &pairs, &strict, &forks,     &fussy,   &large};
   count = 10;

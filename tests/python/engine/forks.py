@@ -1,5 +1,5 @@
 # Runs commands of the engine driver one after another, each in forks of this process, which has everything imported.
-"""usage: forks.py FLAVOUR COMMANDS: a JSON list of the driver's arguments. Prints a JSON list: exit code, stdout, stderr.
+"""usage: forks.py FLAVOR COMMANDS: a JSON list of the driver's arguments. Prints a JSON list: exit code, stdout, stderr.
 
 Driver and worker are processes of their own as ever, which share nothing but what they were started with. To start them
 takes ten times as long as to build an engine of one layer.
@@ -18,7 +18,7 @@ import traceback
 from typing import Any
 
 from graft.engine import cli, supervisor, worker
-from graft.engine.flavours import flavour_named, import_flavour
+from graft.engine.flavors import flavor_named, import_flavor
 
 START = subprocess.Popen
 
@@ -64,7 +64,7 @@ def run(arguments: list[str], folder: pathlib.Path) -> list[Any]:
 
 
 def main() -> None:
-    import_flavour(flavour_named(sys.argv[1]))
+    import_flavor(flavor_named(sys.argv[1]))
     supervisor.subprocess.Popen = start_forked  # type: ignore[misc]
     commands = json.loads(pathlib.Path(sys.argv[2]).read_text())
     with tempfile.TemporaryDirectory() as folder:

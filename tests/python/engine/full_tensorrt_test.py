@@ -56,7 +56,7 @@ def setting(tmp_path: pathlib.Path) -> Setting:
 def test_strongly_typed_network_with_profile(setting: Setting, version: str) -> None:
     result = setting.build("--memory", "workspace=1MiB", version=version).result
     assert setting.engine.read_bytes() == b"engine"
-    assert result["tensorrt"] == {"flavour": "full", "module": "tensorrt", "version": version}
+    assert result["tensorrt"] == {"flavor": "full", "module": "tensorrt", "version": version}
     assert result["network"]["inputs"] == [{"name": "x", "dtype": "f16", "shape": [-1, 3]}]
     calls = setting.calls()
     assert "network flags 2" in calls

@@ -71,19 +71,19 @@ def test_every_function_builds_as_native_layers(tmp_path: pathlib.Path, case_mod
         assert network["layer_count"] >= 1
 
 
-@pytest.mark.parametrize("flavour", ["lean", "rtx"])
-def test_registry_creates_clones_serialises_and_refuses(
-    flavour: str,
+@pytest.mark.parametrize("flavor", ["lean", "rtx"])
+def test_registry_creates_clones_serializes_and_refuses(
+    flavor: str,
     request: pytest.FixtureRequest,
     graft_library: pathlib.Path,
     case_models: pathlib.Path,
     compile_library: Callable[..., pathlib.Path],
 ) -> None:
-    request.getfixturevalue(flavour)
+    request.getfixturevalue(flavor)
     bridge = compile_library(ROOT / "tools/plugin_bridge.cpp", "libplugin_bridge.so")
     check = ROOT / "tools/compat_check.py"
     manifest = case_models / "manifest.json"
-    command = [sys.executable, str(check), f"tensorrt_{flavour}", str(graft_library), str(bridge), str(manifest)]
+    command = [sys.executable, str(check), f"tensorrt_{flavor}", str(graft_library), str(bridge), str(manifest)]
     done = subprocess.run(command, env=driver_environment(), capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout.splitlines()[-1])
     found = {(creator["name"], creator["version"]) for creator in answer["creators"]}
@@ -94,24 +94,24 @@ def test_registry_creates_clones_serialises_and_refuses(
         assert len(creator["passed"]) >= 3 * len(creator["fields"])
 
 
-@pytest.mark.parametrize("flavour", ["lean", "rtx"])
+@pytest.mark.parametrize("flavor", ["lean", "rtx"])
 def test_the_check_itself_fails_on_a_careless_plugin(
-    flavour: str,
+    flavor: str,
     request: pytest.FixtureRequest,
     fixture_library: pathlib.Path,
     compile_library: Callable[..., pathlib.Path],
 ) -> None:
-    request.getfixturevalue(flavour)
+    request.getfixturevalue(flavor)
     bridge = compile_library(ROOT / "tools/plugin_bridge.cpp", "libplugin_bridge.so")
     check = ROOT / "tools/compat_check.py"
-    command = [sys.executable, str(check), f"tensorrt_{flavour}", str(fixture_library), str(bridge)]
+    command = [sys.executable, str(check), f"tensorrt_{flavor}", str(fixture_library), str(bridge)]
     done = subprocess.run(command, env=driver_environment(), capture_output=True, text=True, check=True)
     choosy = ("FixtureStrict", "FixtureFussy")
     careless = [c for c in json.loads(done.stdout.splitlines()[-1])["creators"] if c["name"] not in choosy]
     assert len(careless) == 8
     for creator in careless:
         assert any("unknown is refused" in failed for failed in creator["failed"])
-        assert any(passed == "set 0: re-created from its serialised fields" for passed in creator["passed"])
+        assert any(passed == "set 0: re-created from its serialized fields" for passed in creator["passed"])
 
 
 @pytest.mark.usefixtures("rtx")

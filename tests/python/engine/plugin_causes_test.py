@@ -110,16 +110,16 @@ WITH_LIBRARY = [
     (node("two_inputs", STRICT, inputs=2, gain=1.0), "refused", "plugin_inputs", ["2 inputs (f32, f32)", "takes 1"]),
     # A field that the plugin does not have is the lesser fault beside one of a wrong type, or with a wrong value.
     (
-        node("type_and_field", STRICT, gain=2, colour=1),
+        node("type_and_field", STRICT, gain=2, color=1),
         "refused",
         "field_type",
-        ["gain is int, and the plugin takes float32", "it has no field colour", "as a float: 2.0"],
+        ["gain is int, and the plugin takes float32", "it has no field color", "as a float: 2.0"],
     ),
     (
-        node("value_and_field", FUSSY, gain=0.5, colour=1),
+        node("value_and_field", FUSSY, gain=0.5, color=1),
         "refused",
         "field_value",
-        ["it printed: FixtureFussy: gain is 0.5; allowed is 1 and more", "it has no field colour"],
+        ["it printed: FixtureFussy: gain is 0.5; allowed is 1 and more", "it has no field color"],
     ),
     (node("value", FUSSY, gain=0.25), "refused", "field_value", ["it printed: FixtureFussy: gain is 0.25"]),
     # A plugin with defaults is made all the same, from other values than the model has; TensorRT says little or nothing.

@@ -32,13 +32,13 @@ def test_lists_nvidias_plugin_library() -> None:
     assert done.logged() == ""
 
 
-@pytest.mark.parametrize("flavour", ["rtx", "lean"])
+@pytest.mark.parametrize("flavor", ["rtx", "lean"])
 def test_lists_every_creator_with_its_fields(
-    flavour: str, request: pytest.FixtureRequest, fixture_library: pathlib.Path
+    flavor: str, request: pytest.FixtureRequest, fixture_library: pathlib.Path
 ) -> None:
-    request.getfixturevalue(flavour)
-    result = drive("plugins", fixture_library, "--tensorrt", flavour).result
-    assert result["tensorrt"]["flavour"] == flavour
+    request.getfixturevalue(flavor)
+    result = drive("plugins", fixture_library, "--tensorrt", flavor).result
+    assert result["tensorrt"]["flavor"] == flavor
     (library,) = result["plugin_libraries"]
     names = ["FixtureIdentity", "FixtureAbort", "FixtureSegfault", "FixtureRefuse"]
     names += ["FixtureHang", "FixturePair", "FixtureStrict", "FixtureFork", "FixtureFussy", "FixtureLarge"]

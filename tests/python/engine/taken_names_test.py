@@ -52,13 +52,13 @@ print(json.dumps({"loaded": loaded, "creators": found}))
 
 
 def run(
-    flavour: str, taken: list[str], libraries: list[pathlib.Path], *model_and_engine: pathlib.Path, **variables: str
+    flavor: str, taken: list[str], libraries: list[pathlib.Path], *model_and_engine: pathlib.Path, **variables: str
 ) -> dict[str, list[object]]:
     environment = driver_environment() | variables
     if "LD_LIBRARY_PATH" in os.environ:  # where TensorRT-RTX's parser finds its own library
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
     files = [str(path) for path in model_and_engine] or ["", ""]
-    command = [sys.executable, "-c", SCRIPT, f"tensorrt_{flavour}", json.dumps(taken)]
+    command = [sys.executable, "-c", SCRIPT, f"tensorrt_{flavor}", json.dumps(taken)]
     command += [json.dumps([str(library) for library in libraries]), *files]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -74,21 +74,21 @@ def names(answer: dict[str, list[object]], space: str) -> set[str]:
     return {name for found, name, _ in answer["creators"] if found == space}  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("flavour", ["lean", "rtx"])
+@pytest.mark.parametrize("flavor", ["lean", "rtx"])
 def test_all_of_grafts_operators_are_there(
-    flavour: str, request: pytest.FixtureRequest, graft_library: pathlib.Path, stand_ins: pathlib.Path
+    flavor: str, request: pytest.FixtureRequest, graft_library: pathlib.Path, stand_ins: pathlib.Path
 ) -> None:
-    request.getfixturevalue(flavour)
-    answer = run(flavour, TAKEN, [graft_library, stand_ins])
+    request.getfixturevalue(flavor)
+    answer = run(flavor, TAKEN, [graft_library, stand_ins])
     assert answer["loaded"] == [True, False]  # nobody told the second which names are taken
     assert names(answer, "graft") == set(OPERATORS)
 
-    told = run(flavour, TAKEN, [graft_library, stand_ins], GRAFT_LEAVE_OUT=",".join(t.split()[0] for t in TAKEN))
+    told = run(flavor, TAKEN, [graft_library, stand_ins], GRAFT_LEAVE_OUT=",".join(t.split()[0] for t in TAKEN))
     assert told["loaded"] == [True, True]
     assert names(told, "graft") == set(OPERATORS)
     assert names(told, "") >= FREE
 
-    free = run(flavour, [], [graft_library, stand_ins])
+    free = run(flavor, [], [graft_library, stand_ins])
     assert free["loaded"] == [True, True]
     assert names(free, "") >= FREE | {t.split()[0] for t in TAKEN}
 

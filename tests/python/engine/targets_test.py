@@ -1,8 +1,8 @@
-# --target: spelling, and the flavour that "auto" takes for it.
+# --target: spelling, and the flavor that "auto" takes for it.
 from __future__ import annotations
 
 import pytest
-from graft.engine import flavours
+from graft.engine import flavors
 from graft.engine.events import EngineError
 from graft.engine.targets import parse_targets
 
@@ -35,14 +35,14 @@ def test_refusals(text: str) -> None:
 def test_auto(
     monkeypatch: pytest.MonkeyPatch, installed: set[str], targets: list[str], gpu: bool, expected: str
 ) -> None:
-    monkeypatch.setattr(flavours, "is_installed", lambda flavour: flavour.name in installed)
-    assert flavours.choose_flavour("auto", targets, gpu).name == expected
+    monkeypatch.setattr(flavors, "is_installed", lambda flavor: flavor.name in installed)
+    assert flavors.choose_flavor("auto", targets, gpu).name == expected
 
 
 def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flavours, "is_installed", lambda flavour: False)
+    monkeypatch.setattr(flavors, "is_installed", lambda flavor: False)
     for wanted in ("auto", "rtx", "full"):
         with pytest.raises(EngineError) as caught:
-            flavours.choose_flavour(wanted, [], False)
+            flavors.choose_flavor(wanted, [], False)
         assert caught.value.exit_code == 3
         assert "pip install tensorrt" in caught.value.next_step

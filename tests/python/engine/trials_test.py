@@ -52,7 +52,7 @@ def two_outputs(path: pathlib.Path, node: onnx.NodeProto, shape: list[int], k: i
 
 def test_the_first_answer_tells_which_tensorrt_and_which_plugins(fixture_library: pathlib.Path) -> None:
     (ready,) = ask(libraries=(fixture_library,))
-    assert ready["tensorrt"]["flavour"] == "rtx"
+    assert ready["tensorrt"]["flavor"] == "rtx"
     owners = {creator["name"]: creator["library"] for creator in ready["creators"]}
     assert owners["FixtureIdentity"] == str(fixture_library)
     assert owners["ROIAlign_TRT"] == ""  # TensorRT's own
@@ -118,7 +118,7 @@ def test_an_answer_that_a_plugin_wrote_is_not_believed(
       for (int descriptor = 3; descriptor < 64; ++descriptor) (void)!::write(descriptor, line, sizeof line - 1);
       ::_exit(0);
     }"""
-    before = "if (behaviour_ == Behaviour::kAbortInBuild) std::abort();"
+    before = "if (behavior_ == Behavior::kAbortInBuild) std::abort();"
     assert before in text
     source.write_text(text.replace(before, before.replace("std::abort();", forge)))
     forged = models.fixture(tmp_path / "forged.onnx", "FixtureAbort")

@@ -479,7 +479,7 @@ def say(**facts):
 for line in sys.stdin:
     question = json.loads(line)
     if question["action"] == "start":
-        tensorrt = {{"flavour": "rtx", "name": "TensorRT-RTX", "version": "1.7.1.116"}}
+        tensorrt = {{"flavor": "rtx", "name": "TensorRT-RTX", "version": "1.7.1.116"}}
         say(outcome="ready", creators=[], plugin_libraries=[], tensorrt=tensorrt)
         continue
     ops = [node.op_type for node in onnx.load(question["model"]).graph.node]

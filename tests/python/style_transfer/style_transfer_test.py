@@ -104,5 +104,5 @@ def test_demo_paints_the_picture_of_its_readme(tmp_path: Path) -> None:
             assert (tmp_path / f"{name}.engine").stat().st_size > 0
     panels = [read_png(path).astype(int) for path in (tmp_path / "style.png", EXAMPLE / "picture.png")]
     assert panels[0].shape == panels[1].shape
-    # The committed picture has fewer colours, in steps of 8; another processor rounds differently.
+    # The committed picture has fewer colors, in steps of 8; another processor rounds differently.
     assert np.abs(panels[0] - panels[1]).max() <= 8

@@ -398,7 +398,7 @@ double digits_accuracy(const Model& model, runtime::OperatorKernels kernels) {
   return static_cast<double>(right) / static_cast<double>(count);
 }
 
-TEST(CpuEngine, RecognisesDigitsWithOperatorsInside) {
+TEST(CpuEngine, RecognizesDigitsWithOperatorsInside) {
   Model model = read_onnx(golden_folder() / "../../examples/digits/digits.onnx");
   EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::functions), 0.97);
   int replaced = 0;
@@ -414,7 +414,7 @@ TEST(CpuEngine, RecognisesDigitsWithOperatorsInside) {
   EXPECT_GE(digits_accuracy(model, runtime::OperatorKernels::own), 0.97);
 }
 
-TEST(ConstantGraph, IsCalculatedExactly) {
+TEST(ConstantGraph, IsComputedExactly) {
   const Model model = model_of({},
                                "a = Constant<value_ints=[9007199254740993, -1]>()\n"
                                "b = Constant<value=int64(2)>()\n"
@@ -459,13 +459,13 @@ TEST(ConstantGraph, RefusesInputsAndChance) {
       ThrowsMessage<Error>(HasSubstr("RandomNormal")));
 }
 
-TEST(ConstantGraph, RefusesWhatItCannotCalculateExactly) {
+TEST(ConstantGraph, RefusesWhatItCannotComputeExactly) {
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().evaluate_constant_graph(
             model_of({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"}));
       },
-      ThrowsMessage<Error>(HasSubstr("'y' cannot be calculated ahead")));
+      ThrowsMessage<Error>(HasSubstr("'y' cannot be computed ahead")));
 }
 
 }  // namespace

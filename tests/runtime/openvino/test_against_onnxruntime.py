@@ -1,6 +1,6 @@
 # The CPU engine against ONNX Runtime: exported networks, element types, branches and loops, and Graft's own nodes.
 """Graft's nodes get their functions written into the file by `run_model attach`; ONNX Runtime runs those functions, which
-makes it a judge of both ways in which the engine calculates an operator: by the function and by Graft's own kernel."""
+makes it a judge of both ways in which the engine computes an operator: by the function and by Graft's own kernel."""
 
 import json
 import os
@@ -87,7 +87,7 @@ def test_there_are_exports():
 @pytest.mark.parametrize("path", exports, ids=lambda path: path.stem)
 def test_exported_networks(path, tmp_path):
     inputs = random_inputs(path, seed=1)
-    # In f16 the engine calculates in f32 and rounds once, where ONNX Runtime rounds after each of up to 6 nodes.
+    # In f16 the engine computes in f32 and rounds once, where ONNX Runtime rounds after each of up to 6 nodes.
     half = any(value.dtype == np.float16 for value in inputs.values())
     limits = {"rtol": 6e-3, "atol": 6e-3} if half else tolerance
     assert_same(run_graft("functions", path, inputs, tmp_path), run_onnxruntime(path, inputs), **limits)
@@ -145,7 +145,7 @@ IN_F32 = {
 
 
 @pytest.mark.parametrize("op", IN_F32)
-def test_integers_that_the_engine_calculates_in_f32_are_exact_or_refused(op, tmp_path):
+def test_integers_that_the_engine_computes_in_f32_are_exact_or_refused(op, tmp_path):
     others = {f"x{i}": np.array(other, "i4") for i, other in enumerate(IN_F32[op], 1)}
     for x in (SMALL, LARGE):
         inputs = {"x0": x, **others}
@@ -163,7 +163,7 @@ def test_integers_that_the_engine_calculates_in_f32_are_exact_or_refused(op, tmp
         paths = [tmp_path / "model.onnx", tmp_path / "in.npz", tmp_path / "out.npz"]
         done = subprocess.run([runner, "functions", *paths], capture_output=True, text=True)
         assert done.returncode != 0
-        assert "calculates such integers in f32" in done.stderr
+        assert "computes such integers in f32" in done.stderr
 
 
 @pytest.mark.parametrize("opset", [11, 13, 17, 18])

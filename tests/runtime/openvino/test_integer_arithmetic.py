@@ -1,5 +1,5 @@
-# Quantised models on the CPU engine, bit by bit beside whole numbers: NumPy's i64, and ONNX Runtime's ConvInteger.
-"""The reference adds whole numbers in i64 (in f64 below 2^53, which is exact too), rounds the sum to f32, multiplies with
+# Quantized models on the CPU engine, bit by bit beside integers: NumPy's i64, and ONNX Runtime's ConvInteger.
+"""The reference adds integers in i64 (in f64 below 2^53, which is exact too), rounds the sum to f32, multiplies with
 the product of the scales and adds the bias, each in f32. ONNX Runtime gets u8 on both sides: its kernels for u8 and i8
 saturate on some CPUs."""
 
@@ -46,11 +46,11 @@ class Network:
         self.inputs[name] = value
         return name
 
-    def quantised(self, x, scale, zero_point=ZERO, expected=None):
+    def quantized(self, x, scale, zero_point=ZERO, expected=None):
         """The name of real numbers behind DequantizeLinear, and their steps in i64 without the zero point."""
         parameters = [self.constant(scale), self.constant(zero_point)]
         value = self.inputs[x] if expected is None else expected
-        steps = quantise(value, scale, zero_point)
+        steps = quantize(value, scale, zero_point)
         stored = self.node("QuantizeLinear", [x, *parameters], steps.astype(zero_point.dtype))
         steps = steps - int(zero_point)
         real = self.node("DequantizeLinear", [stored, *parameters], steps.astype("f4") * scale)
@@ -85,7 +85,7 @@ class Network:
             np.testing.assert_array_equal(found[name], value, err_msg=f"{name} ({producer})", strict=True)
 
 
-def quantise(x, scale, zero_point):
+def quantize(x, scale, zero_point):
     limits = np.iinfo(zero_point.dtype)
     with np.errstate(invalid="ignore", over="ignore"):
         steps = np.rint(x.astype("f4") / scale)
@@ -158,7 +158,7 @@ def add_convolution(net, axes, channels, outputs, window, kind="random", batch=1
     strides = attributes.setdefault("strides", [1] * axes)
     x = net.input(numbers(random, (batch, channels, *[size] * axes), kind))
     x_scale = F32(random.uniform(0.007, 0.009))
-    x_real, x_steps = net.quantised(x, x_scale, np.int8(0) if symmetric else np.uint8(117))
+    x_real, x_steps = net.quantized(x, x_scale, np.int8(0) if symmetric else np.uint8(117))
     weights = (outputs, channels // group) if not backwards else (channels, outputs // group)
     steps = steps_of(random, (*weights, *[window] * axes), kind)
     axis = 1 if backwards else 0
@@ -262,9 +262,9 @@ def add_matrix_product(net, left, right, kind="random", scaled=None, transposed=
     """`right` is a constant unless both change; `scaled` is its axis with one scale each."""
     random = net.random
     a_scale, b_scale = F32(0.008), F32(0.0077)
-    a_real, a_steps = net.quantised(net.input(numbers(random, left, kind)), a_scale)
+    a_real, a_steps = net.quantized(net.input(numbers(random, left, kind)), a_scale)
     if both_change:
-        b_real, b_steps = net.quantised(net.input(numbers(random, right, kind)), b_scale)
+        b_real, b_steps = net.quantized(net.input(numbers(random, right, kind)), b_scale)
     else:
         b_steps = steps_of(random, right, kind)
         if scaled is not None:
@@ -318,7 +318,7 @@ def test_matrix_product(form, tmp_path):
 
 def test_a_constant_on_the_left(tmp_path):
     net = Network(3)
-    x_real, x_steps = net.quantised(net.input(numbers(net.random, (2, 30, 5), "random")), F32(0.01))
+    x_real, x_steps = net.quantized(net.input(numbers(net.random, (2, 30, 5), "random")), F32(0.01))
     steps = steps_of(net.random, (7, 30), "random")
     scales = net.random.uniform(1e-3, 1e-2, 7).astype("f4")
     sums = steps.astype("i8") @ x_steps
@@ -327,7 +327,7 @@ def test_a_constant_on_the_left(tmp_path):
 
 
 def test_rounding(tmp_path):
-    """Ties, their neighbours in f32, both ends, infinities and NaN, which gives the zero point."""
+    """Ties, their neighbors in f32, both ends, infinities and NaN, which gives the zero point."""
     for zero_point in (np.int8(0), np.uint8(128), np.int8(-5)):
         net = Network(4)
         for scale in (F32(0.0173), F32(1) / 3, F32(3e-5), F32(1000)):
@@ -335,7 +335,7 @@ def test_rounding(tmp_path):
             around = [ties, np.nextafter(ties, F32(np.inf)), np.nextafter(ties, F32(-np.inf))]
             special = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-42, 0, -0.0], "f4")
             x = net.input(np.concatenate([*around, special, net.random.standard_normal(20000).astype("f4")]))
-            net.quantised(x, scale, zero_point)
+            net.quantized(x, scale, zero_point)
         net.check(tmp_path)
 
 
@@ -367,25 +367,25 @@ def test_a_network(tmp_path):
     """Residual addition, pooling and concatenation between DequantizeLinear and QuantizeLinear."""
     net = Network(6)
     scale = F32(0.02)
-    x, steps = net.quantised(net.input(net.random.standard_normal((2, 3, 12, 12)).astype("f4")), scale)
+    x, steps = net.quantized(net.input(net.random.standard_normal((2, 3, 12, 12)).astype("f4")), scale)
     real_0, value_0 = add_block(net, x, steps, scale, 24)
     scale_1 = F32(0.031)
-    a, a_steps = net.quantised(real_0, scale_1, expected=value_0)
+    a, a_steps = net.quantized(real_0, scale_1, expected=value_0)
     real_1, value_1 = add_block(net, a, a_steps, scale_1, 24)
     scale_2 = F32(0.043)
-    b, b_steps = net.quantised(real_1, scale_2, expected=value_1)
+    b, b_steps = net.quantized(real_1, scale_2, expected=value_1)
     added = a_steps.astype("f4") * scale_1 + b_steps.astype("f4") * scale_2
     total = net.node("Add", [a, b], added)
     scale_3 = F32(0.06)
-    c, c_steps = net.quantised(total, scale_3, expected=added)
+    c, c_steps = net.quantized(total, scale_3, expected=added)
     pooled = (c_steps.reshape(2, 24, 6, 2, 6, 2).max(axis=(3, 5))).astype("f4") * scale_3
     pool = net.node("MaxPool", [c], pooled, kernel_shape=[2, 2], strides=[2, 2])
-    d, d_steps = net.quantised(pool, scale_3, expected=pooled)
+    d, d_steps = net.quantized(pool, scale_3, expected=pooled)
     real_2, value_2 = add_block(net, d, d_steps, scale_3, 8)
-    e, e_steps = net.quantised(real_2, scale_3, expected=value_2)
+    e, e_steps = net.quantized(real_2, scale_3, expected=value_2)
     together = np.concatenate([d_steps, e_steps], axis=1)
     both = net.node("Concat", [d, e], together.astype("f4") * scale_3, axis=1)
-    f, f_steps = net.quantised(both, scale_3, expected=together.astype("f4") * scale_3)
+    f, f_steps = net.quantized(both, scale_3, expected=together.astype("f4") * scale_3)
     flat = net.node("Flatten", [f])
     w = steps_of(net.random, (10, f_steps[0].size), "random")
     scales = net.random.uniform(1e-4, 1e-3, 10).astype("f4")
@@ -398,9 +398,9 @@ def test_a_network(tmp_path):
 
 
 def test_weights_that_the_file_holds_in_f32(tmp_path):
-    """As exporters of quantised training write them; in a MatMul behind a Transpose."""
+    """As exporters of quantized training write them; in a MatMul behind a Transpose."""
     net = Network(7)
-    x_real, x_steps = net.quantised(net.input(numbers(net.random, (3, 32), "random")), F32(0.01))
+    x_real, x_steps = net.quantized(net.input(numbers(net.random, (3, 32), "random")), F32(0.01))
     w = net.random.standard_normal((12, 32)).astype("f4")
     scales = (np.abs(w).max(axis=1) / 127).astype("f4")
     steps = np.clip(np.rint(w / scales[:, None]), -128, 127).astype("i8")
@@ -415,8 +415,8 @@ def test_weights_that_the_file_holds_in_f32(tmp_path):
 def test_movements_between(tmp_path):
     """Keys of an attention are transposed behind their DequantizeLinear."""
     net = Network(8)
-    q_real, q_steps = net.quantised(net.input(numbers(net.random, (2, 10, 4, 16), "random")), F32(0.011))
-    k_real, k_steps = net.quantised(net.input(numbers(net.random, (2, 10, 4, 16), "random")), F32(0.012))
+    q_real, q_steps = net.quantized(net.input(numbers(net.random, (2, 10, 4, 16), "random")), F32(0.011))
+    k_real, k_steps = net.quantized(net.input(numbers(net.random, (2, 10, 4, 16), "random")), F32(0.012))
     q = net.node("Transpose", [q_real], perm=[0, 2, 1, 3])
     k = net.node("Transpose", [k_real], perm=[0, 2, 3, 1])
     sums = q_steps.transpose(0, 2, 1, 3) @ k_steps.transpose(0, 2, 3, 1)
@@ -426,7 +426,7 @@ def test_movements_between(tmp_path):
 
 def test_bias_of_whole_numbers(tmp_path):
     net = Network(9)
-    x_real, x_steps = net.quantised(net.input(numbers(net.random, (1, 8, 6, 6), "random")), F32(0.01))
+    x_real, x_steps = net.quantized(net.input(numbers(net.random, (1, 8, 6, 6), "random")), F32(0.01))
     w, scales = steps_of(net.random, (4, 8, 1, 1), "random"), np.array([1e-3, 2e-3, 3e-3, 4e-3], "f4")
     bias, scale = np.array([1000, -70000, 3, 2**24 + 1], "i4"), F32(0.01) * scales
     b = net.node("DequantizeLinear", [net.constant(bias), net.constant(scale)], axis=0)
@@ -442,7 +442,7 @@ def test_inside_a_branch(tmp_path):
     x = net.random.standard_normal((1, 4, 5, 5)).astype("f4")
     net.inputs["truth"] = np.array(True)
     net.inputs["x0"] = net_inside.inputs["x0"] = x
-    x_real, x_steps = net_inside.quantised("x0", F32(0.02))
+    x_real, x_steps = net_inside.quantized("x0", F32(0.02))
     w, scales = steps_of(net.random, (3, 4, 3, 3), "random"), np.array([1e-3, 2e-3, 3e-3], "f4")
     y = net_inside.node("Conv", [x_real, net_inside.weight(w, scales, 0)])
     sums = sum_of_convolution(x_steps, w, [1, 1], [0] * 4, [1, 1], 1)
@@ -469,7 +469,7 @@ def test_scales_in_f16(opset, tmp_path):
     half = np.float16
     scale, scales = half(0.013), np.array([1e-3, 2e-3, 5e-3], half)
     x = net.input((net.random.standard_normal((1, 6, 5, 5))).astype(half))
-    steps = quantise(net.inputs[x], F32(scale), np.int8(0))
+    steps = quantize(net.inputs[x], F32(scale), np.int8(0))
     parameters = [net.constant(scale), net.constant(np.int8(0))]
     stored = net.node("QuantizeLinear", [x, *parameters], steps.astype("i1"))
     x_real = net.node("DequantizeLinear", [stored, *parameters], (steps.astype("f4") * F32(scale)).astype(half))
@@ -500,7 +500,7 @@ def test_inner_tensors_are_there_for_those_who_ask(tmp_path):
 
 
 def test_only_weights(tmp_path):
-    """Without whole numbers on the other side it is a model in f32."""
+    """Without integers on the other side it is a model in f32."""
     net = Network(14)
     x = net.input(net.random.standard_normal((5, 64)).astype("f4"))
     w, scales = steps_of(net.random, (64, 32), "random"), net.random.uniform(1e-3, 1e-2, 32).astype("f4")
@@ -580,7 +580,7 @@ def test_operators_of_graft(form, tmp_path):
     x = np.random.default_rng(5).standard_normal((2, 4, 9, 11)).astype("f4")
     if form == "L2 helper, root":
         x = np.abs(x) + F32(0.2)
-    wide = quantise(x, X_SCALE, ZERO).astype("f4") * X_SCALE
+    wide = quantize(x, X_SCALE, ZERO).astype("f4") * X_SCALE
     names, inputs = operator_model(tmp_path / "wide.onnx", form, "f32", wide)
     attach = [runner, "attach", tmp_path / "wide.onnx", tmp_path / "attached.onnx"]
     subprocess.run(attach, check=True)
@@ -597,9 +597,9 @@ def test_operators_of_graft(form, tmp_path):
 
 
 def test_what_is_left_alone_still_runs(tmp_path):
-    """A scale for each row of the summed axis, and a scale that is calculated."""
+    """A scale for each row of the summed axis, and a scale that is computed."""
     net = Network(15)
-    x_real, x_steps = net.quantised(net.input(numbers(net.random, (3, 20), "random")), F32(0.01))
+    x_real, x_steps = net.quantized(net.input(numbers(net.random, (3, 20), "random")), F32(0.01))
     w, scales = steps_of(net.random, (20, 6), "random"), net.random.uniform(1e-3, 1e-2, 20).astype("f4")
     y = net.node("MatMul", [x_real, net.weight(w, scales, 0)], np.zeros(0))
     net.inputs["s"] = F32([0.02])[0:1].reshape(())
@@ -626,7 +626,7 @@ def test_scales_that_are_not_seen(tmp_path):
     y = net.node("Conv", [x_real, weight], np.zeros(0))
     net.save(tmp_path / "model.onnx")
     found = run_graft("functions", tmp_path / "model.onnx", net.inputs, tmp_path)[y]
-    steps = quantise(net.inputs[x], F32(0.02), np.int8(0))
+    steps = quantize(net.inputs[x], F32(0.02), np.int8(0))
     expected = real(sum_of_convolution(steps, w, [1, 1], [0] * 4, [1, 1], 1), F32(0.02), spread(scales, 2))
     # each of the 288 products is rounded, and each sum
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=288 * 2**-24 * np.abs(expected).max())

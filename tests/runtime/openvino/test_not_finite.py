@@ -177,7 +177,7 @@ def test_rows_that_are_masked(op, tmp_path):
 @pytest.mark.parametrize("narrow", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
 @pytest.mark.parametrize("op", ["Relu", "Exp", "Softmax", "MaxPool", "ReduceMax", "ReduceMin", "Max"])
 def test_between_casts_to_16_bits(op, narrow, tmp_path):
-    """Constants of those types are infinite too. ONNX Runtime calculates the same in f32: few of these in bf16."""
+    """Constants of those types are infinite too. ONNX Runtime computes the same in f32: few of these in bf16."""
     x = np.array([-np.inf, 1, np.nan, 2, np.inf, -3, 0.5, 4], "f4").reshape(1, 1, 2, 4)
     attributes = {"MaxPool": {"kernel_shape": [1, 2]}, "ReduceMax": {"keepdims": 0}, "ReduceMin": {"keepdims": 0}}
     constants = {"axes": np.array([3])} if op.startswith("Reduce") else {}

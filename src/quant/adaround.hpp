@@ -30,12 +30,12 @@ struct Rounded {
 
 /// Nagel et al. 2020, Up or Down? Adaptive Rounding for Post-Training Quantization: for each Conv, Gemm and MatMul of
 /// the main graph that reads int8 weights through DequantizeLinear, || (W - W') x ||^2 over the layer's inputs x in the
-/// quantised network is made small, W being the weights of the layer of the reference that gives the tensor of the same
+/// quantized network is made small, W being the weights of the layer of the reference that gives the tensor of the same
 /// name. Instead of the paper's relaxation, the weight that gains most is rounded to its other side, as long as one
 /// gains, judged by the covariance of the inputs: on the digits network and deep random ones that ended as low as the
 /// relaxation or lower, in a twentieth of the time. The mean of the error is left to correct_bias, which is to follow.
 /// All weights stay within one step of what they were before they were rounded, and within +-127.
-std::vector<Rounded> round_adaptively(const runtime::Engine& engine, Model& quantized, const Model& reference,
-                                      const CalibrationData& data, const RoundOptions& options = {});
+std::vector<Rounded> adaround(const runtime::Engine& engine, Model& quantized, const Model& reference,
+                              const CalibrationData& data, const RoundOptions& options = {});
 
 }  // namespace graft

@@ -1,4 +1,5 @@
-// Pass raise_opset: models of old operator sets come to the one that the functions of Graft's operators are written in.
+// Pass upgrade_opset: models of old operator sets come to the one that the functions of Graft's operators are written
+// in.
 #include <fmt/format.h>
 
 #include "graft/error.hpp"
@@ -8,7 +9,7 @@
 
 namespace graft {
 
-void raise_model_opset(Rewriter& rewriter) {
+void upgrade_model_opset(Rewriter& rewriter) {
   Model& model = rewriter.model();
   const std::int64_t opset = model.graph().opset();
   if (opset == 0 || opset >= working_opset) return;
@@ -18,16 +19,16 @@ void raise_model_opset(Rewriter& rewriter) {
   Model before = model.clone();
   std::vector<RaisedNode> raised;
   try {
-    raised = raise_opset(model);
+    raised = upgrade_opset(model);
   } catch (const Error& error) {
     rewriter.record_undone(whole, replacement, reason, error.what());
     return;
   }
-  // Most operators only took other inputs and attributes. Those that others calculate now are compared, each alone: a
+  // Most operators only took other inputs and attributes. Those that others compute now are compared, each alone: a
   // model with operators that only TensorRT knows cannot be run as a whole.
   std::size_t compared = 0;
   for (const RaisedNode& node : raised) {
-    if (!node.calculated_anew || node.outputs.empty()) continue;
+    if (!node.computed_anew || node.outputs.empty()) continue;
     Rewriter::Verdict verdict = rewriter.prove_values(before, model, node.inputs, node.outputs);
     if (!verdict.proven) {
       model = std::move(before);
@@ -37,7 +38,7 @@ void raise_model_opset(Rewriter& rewriter) {
     ++compared;
   }
   rewriter.record(whole, replacement, reason,
-                  fmt::format("{} took other inputs and attributes, by definition; {} calculated by other "
+                  fmt::format("{} took other inputs and attributes, by definition; {} computed by other "
                               "operators, run before and after",
                               raised.size() - compared, compared));
 }

@@ -1,5 +1,5 @@
-# TensorRT's flavours: which Python modules there are, how to import one, and what its libraries need.
-"""Nothing here imports a TensorRT module except `import_flavour`, which only workers call."""
+# TensorRT's flavors: which Python modules there are, how to import one, and what its libraries need.
+"""Nothing here imports a TensorRT module except `import_flavor`, which only workers call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graft.engine.events import EngineError
 
 
 @dataclass(frozen=True)
-class Flavour:
+class Flavor:
     """One of NVIDIA's TensorRT products, as its Python bindings name it."""
 
     name: str
@@ -28,29 +28,29 @@ class Flavour:
     install: str
 
 
-FLAVOURS: tuple[Flavour, ...] = (
-    Flavour("rtx", "tensorrt_rtx", "tensorrt_rtx_libs", True, "pip install tensorrt-rtx-cu13"),
-    Flavour("full", "tensorrt", "tensorrt_libs", True, "pip install tensorrt"),
-    Flavour("lean", "tensorrt_lean", "tensorrt_lean_libs", False, "pip install tensorrt-lean-cu13"),
+FLAVORS: tuple[Flavor, ...] = (
+    Flavor("rtx", "tensorrt_rtx", "tensorrt_rtx_libs", True, "pip install tensorrt-rtx-cu13"),
+    Flavor("full", "tensorrt", "tensorrt_libs", True, "pip install tensorrt"),
+    Flavor("lean", "tensorrt_lean", "tensorrt_lean_libs", False, "pip install tensorrt-lean-cu13"),
 )
 
 
-def flavour_named(name: str) -> Flavour:
-    return next(f for f in FLAVOURS if f.name == name)
+def flavor_named(name: str) -> Flavor:
+    return next(f for f in FLAVORS if f.name == name)
 
 
-def is_installed(flavour: Flavour) -> bool:
+def is_installed(flavor: Flavor) -> bool:
     """Whether the module can be found; says nothing about whether it imports."""
     try:
-        return importlib.util.find_spec(flavour.module) is not None
+        return importlib.util.find_spec(flavor.module) is not None
     except (ImportError, ValueError):
         return False
 
 
-def libraries_folder(flavour: Flavour) -> pathlib.Path | None:
+def libraries_folder(flavor: Flavor) -> pathlib.Path | None:
     """The folder of the wheel that holds the shared libraries; None for an SDK installation."""
     try:
-        spec = importlib.util.find_spec(flavour.libraries_module)
+        spec = importlib.util.find_spec(flavor.libraries_module)
     except (ImportError, ValueError):
         return None
     if spec is None or not spec.submodule_search_locations:
@@ -58,14 +58,14 @@ def libraries_folder(flavour: Flavour) -> pathlib.Path | None:
     return pathlib.Path(next(iter(spec.submodule_search_locations)))
 
 
-def make_library_links(flavour: Flavour, folder: pathlib.Path) -> bool:
+def make_library_links(flavor: Flavor, folder: pathlib.Path) -> bool:
     """Links `libX.so` in `folder` to each `libX.so.N` of the wheel.
 
     TensorRT's ONNX parser opens the core library by its development name when it meets a plugin, and terminates
     the process if it cannot; the wheels hold only the versioned names. The loader reads LD_LIBRARY_PATH once, when
     a process starts, so the links must exist before the worker does.
     """
-    libraries = libraries_folder(flavour)
+    libraries = libraries_folder(flavor)
     if libraries is None:
         return False
     for library in sorted(libraries.glob("lib*.so.*")):
@@ -75,39 +75,39 @@ def make_library_links(flavour: Flavour, folder: pathlib.Path) -> bool:
     return True
 
 
-def import_flavour(flavour: Flavour) -> ModuleType:
+def import_flavor(flavor: Flavor) -> ModuleType:
     """Imports the bindings; an import that fails is an EngineError with the loader's own words."""
     try:
-        return importlib.import_module(flavour.module)
+        return importlib.import_module(flavor.module)
     except Exception as error:  # a broken installation may raise anything
         raise EngineError(
             "tensorrt_missing",
-            f"the Python module {flavour.module} does not import: {error}",
-            f"Install it with: {flavour.install}",
+            f"the Python module {flavor.module} does not import: {error}",
+            f"Install it with: {flavor.install}",
         ) from error
 
 
-def choose_flavour(wanted: str, targets: list[str], gpu_present: bool) -> Flavour:
-    """The flavour to build with.
+def choose_flavor(wanted: str, targets: list[str], gpu_present: bool) -> Flavor:
+    """The flavor to build with.
 
     auto: RTX where another target than this machine's GPU is asked for, as only RTX can do that; otherwise the full
     TensorRT if it is installed and there is a GPU, which it needs; otherwise RTX, which needs none.
     """
-    rtx, full = flavour_named("rtx"), flavour_named("full")
+    rtx, full = flavor_named("rtx"), flavor_named("full")
     if wanted != "auto":
-        flavour = flavour_named(wanted)
-        if not is_installed(flavour):
+        flavor = flavor_named(wanted)
+        if not is_installed(flavor):
             raise EngineError(
                 "tensorrt_missing",
-                f"--tensorrt {wanted}: the Python module {flavour.module} is not installed",
-                f"Install it with: {flavour.install}",
+                f"--tensorrt {wanted}: the Python module {flavor.module} is not installed",
+                f"Install it with: {flavor.install}",
             )
-        return flavour
+        return flavor
     only_here = all(target == "current" for target in targets)
     preferred = (full, rtx) if only_here and gpu_present else (rtx, full)
-    for flavour in preferred:
-        if is_installed(flavour):
-            return flavour
+    for flavor in preferred:
+        if is_installed(flavor):
+            return flavor
     raise EngineError(
         "tensorrt_missing",
         f"no TensorRT with a builder is installed for {sys.executable} (looked for its modules tensorrt_rtx and tensorrt)",
@@ -152,7 +152,7 @@ def cuda_devices() -> dict[str, Any]:
 
 
 def gpu_seems_present() -> bool:
-    """A guess that touches no driver, good enough to prefer one flavour over another."""
+    """A guess that touches no driver, good enough to prefer one flavor over another."""
     return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
 
 

@@ -1,5 +1,5 @@
 // The covariance of a layer's inputs, from sampled rows, tells what any choice of roundings costs.
-#include "quant/round_adaptively.hpp"
+#include "quant/adaround.hpp"
 
 #include <fmt/format.h>
 
@@ -343,8 +343,8 @@ void round_layers(const runtime::Engine& engine, const std::vector<Task*>& tasks
 
 }  // namespace
 
-std::vector<Rounded> round_adaptively(const runtime::Engine& engine, Model& quantized, const Model& reference,
-                                      const CalibrationData& data, const RoundOptions& options) {
+std::vector<Rounded> adaround(const runtime::Engine& engine, Model& quantized, const Model& reference,
+                              const CalibrationData& data, const RoundOptions& options) {
   std::vector<Task> tasks;
   for (const WeightedLayer& layer : weighted_layers(quantized)) {
     if (layer.dequantize != nullptr) tasks.push_back(make_task(layer, reference, options.memory));
