@@ -14,7 +14,8 @@ python := .deps/venv/bin/python
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo; echo "  GRAFT_CUDA=OFF leaves out CUDA: no compiler installed, no kernels, no plugin library."
-	@echo "  GRAFT_CUDA_ARCHITECTURES='80-real;90' chooses GPUs; by default this machine's, or without one all since sm_75."
+	@echo "  GRAFT_CUDA_ARCHITECTURES='80-real;90' chooses GPUs, 'all' is every one since sm_75; by default this"
+	@echo "  machine's, or without one PTX for sm_90 and later, which compiles fastest."
 
 deps: ## install what the rest needs: Debian packages, and wheels into .deps
 	@tools/setup build engine test

@@ -27,9 +27,11 @@ function(graft_find_nvcc)
   endforeach()
 endfunction()
 
-# The architectures to compile for: what this machine's GPUs are, or enough machine code and PTX for all of them.
+# The architectures to compile for: those that GRAFT_CUDA_ARCHITECTURES names, `all` for enough machine code and PTX for
+# every GPU since Turing. Where it is empty: this machine's GPUs. Where there is none, nothing runs the kernels here: Graft's
+# own are then compiled to PTX alone, which takes a fraction of the time, and an operator library from outside for all GPUs.
 function(graft_choose_architectures result)
-  if(GRAFT_CUDA_ARCHITECTURES)
+  if(GRAFT_CUDA_ARCHITECTURES AND NOT GRAFT_CUDA_ARCHITECTURES STREQUAL "all")
     # Kernels ask the GPU what it can do. PTX of an older architecture, compiled for a newer GPU when it is loaded, would
     # lack what that GPU promises (clusters, bf16 products): below 90 machine code alone is made.
     set(asked "")
@@ -53,7 +55,7 @@ function(graft_choose_architectures result)
   set(own "")
   find_program(GRAFT_NVIDIA_SMI nvidia-smi)
   mark_as_advanced(GRAFT_NVIDIA_SMI)
-  if(GRAFT_NVIDIA_SMI)
+  if(GRAFT_NVIDIA_SMI AND NOT GRAFT_CUDA_ARCHITECTURES STREQUAL "all")
     execute_process(COMMAND "${GRAFT_NVIDIA_SMI}" --query-gpu=compute_cap --format=csv,noheader
                     OUTPUT_VARIABLE capabilities ERROR_QUIET RESULT_VARIABLE failed)
     if(NOT failed)
@@ -69,6 +71,11 @@ function(graft_choose_architectures result)
   endif()
   if(own)
     set(${result} "${own}" PARENT_SCOPE)
+    return()
+  endif()
+
+  if(NOT GRAFT_CUDA_ARCHITECTURES STREQUAL "all" AND PROJECT_NAME STREQUAL "graft")
+    set(${result} "90-virtual" PARENT_SCOPE)
     return()
   endif()
 

@@ -579,6 +579,8 @@ void add_convert(Program& program) {
   command->add_flag("--explain", arguments->explain,
                     "what each pass and rule matched, what it nearly matched, and why not");
   command->add_flag("--no-prove", arguments->no_prove, "rewrite without running anything");
+  command->add_flag("--prove-each", arguments->prove_each,
+                    "prove also the rewrites that differ from a proven one in the values of weights alone");
   command->add_flag(
       "--no-functions", arguments->no_functions,
       "leave out the ONNX functions of Graft's nodes, which go before plugins in TensorRT's own parser: for "

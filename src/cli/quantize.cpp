@@ -10,6 +10,7 @@
 #include "cli/interrupts.hpp"
 #include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
+#include "cli/number_checks.hpp"
 #include "cli/page.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
@@ -40,16 +41,6 @@ void refuse(const std::vector<const CLI::Option*>& options, const std::string& p
     if (option->count() == 0) continue;
     throw Error(fmt::format("{}: it has no meaning with --precision {}", option->get_name(), precision));
   }
-}
-
-/// CLI11's own checks print the largest number that a type holds.
-CLI::Validator at_least(double lowest, const std::string& allowed) {
-  return {[lowest, allowed](const std::string& text) {
-            double value = 0;
-            const bool good = CLI::detail::lexical_cast(text, value) && value >= lowest;
-            return good ? std::string() : fmt::format("found {}, allowed is {}", text, allowed);
-          },
-          "", "at least"};
 }
 
 void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {

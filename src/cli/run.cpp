@@ -7,6 +7,7 @@
 
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
+#include "cli/number_checks.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
 #include "runtime/default_engine.hpp"
@@ -90,7 +91,7 @@ void add_run(Program& program) {
       ->check(CLI::IsMember({"functions", "own"}));
   command->add_option("--threads", arguments->threads, "0 takes every core (0)")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0, "an integer from 0"));
 }
 
 }  // namespace graft::cli

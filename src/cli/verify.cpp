@@ -15,6 +15,7 @@
 #include "cli/dimensions.hpp"
 #include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
+#include "cli/number_checks.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/quantize_page.hpp"
@@ -432,10 +433,14 @@ void warn_of_noise(const Console& console, const Arguments& arguments, const std
               : "the given data are badly conditioned for this network"));
 }
 
-void warn_of_nothing_compared(const Console& console, const Arguments& arguments, const std::string& output) {
+/// Of a tensor that is lost in noise warn_of_noise has the figures.
+template <class Compared>
+void warn_of_nothing_compared(const Console& console, const Arguments& arguments, const Compared& output,
+                              const std::string& name) {
+  const char* why = output.is_lost_in_noise() ? "they differ, and rounding alone changes the reference by as much"
+                                              : "in no run has it an element that is a finite number in both models";
   console.warn(fmt::format(
-      "nothing was compared of output '{}': in no run has it an element that is a finite number in both models; {}",
-      output,
+      "nothing was compared of output '{}': {}; {}", name, why,
       arguments.data.empty() ? "give real inputs with --data, or their numbers with --range" : "give other data"));
 }
 
@@ -454,7 +459,8 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   say(console, result);
   warn_of_noise(console, arguments, tensors_of(result));
   for (const LayerComparison& layer : result.layers) {
-    if (layer.verdict() == Verdict::nothing_compared) warn_of_nothing_compared(console, arguments, layer.reference);
+    if (layer.verdict() == Verdict::nothing_compared)
+      warn_of_nothing_compared(console, arguments, layer, layer.reference);
   }
   const std::string hidden = hidden_difference_text(result);
   if (!hidden.empty()) console.warn(hidden);
@@ -569,7 +575,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
   warn_of_noise(console, arguments, tensors);
   for (const OutputReport& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == Verdict::nothing_compared) {
-      warn_of_nothing_compared(console, arguments, output.reference_name);
+      warn_of_nothing_compared(console, arguments, output, output.reference_name);
     }
   }
   if (!arguments.report.empty()) {
@@ -652,19 +658,19 @@ void add_verify(Program& program) {
                        "relative tolerance (what the type's rounding explains, or what it makes of the "
                        "reference itself)")
           ->type_name("X")
-          ->check(CLI::NonNegativeNumber);
+          ->check(at_least(0, "a number from 0"));
   arguments->absolute_option = command
                                    ->add_option("--atol", arguments->absolute,
                                                 "absolute tolerance (0; 1 for int8 and uint8 that were quantized)")
                                    ->type_name("X")
-                                   ->check(CLI::NonNegativeNumber);
+                                   ->check(at_least(0, "a number from 0"));
   arguments->snr_option =
       command
           ->add_option("--snr", arguments->snr,
                        "least signal to noise ratio of an output in dB, in place of a tolerance of each element (20 "
                        "where the candidate was quantized to 8 bits)")
           ->type_name("DB")
-          ->check(CLI::Number);
+          ->check(at_least(-1000, "a number of decibels"));
   add_report_option(*command, arguments->report, "the candidate, colored by the error of its tensors");
   program.add_operators_option(*command);
   command

@@ -179,7 +179,19 @@ Value* NodeBuilder::add_operator(const Operator& op, std::vector<Value*> inputs)
   return node->output();
 }
 
+void NodeBuilder::check_budget(std::int64_t elements, ElementType type) const {
+  constexpr std::int64_t bits_of_byte = 8;
+  const std::int64_t allowed = std::min(ConstantBudget::largest, budget_.left);
+  if (elements <= allowed * bits_of_byte / static_cast<std::int64_t>(bits_of(type))) return;
+  throw Error(
+      fmt::format("it stands for a constant of {} elements of type {}; allowed are {} bytes, and {} for all such "
+                  "constants of a network",
+                  elements, to_string(type), ConstantBudget::largest, ConstantBudget::all));
+}
+
 Value* NodeBuilder::constant_of(TensorData tensor) {
+  check_budget(static_cast<std::int64_t>(tensor.bytes.size()), ElementType::u8);
+  budget_.left -= static_cast<std::int64_t>(tensor.bytes.size());
   return graph_.add_constant(name_ + ":constant", std::move(tensor));
 }
 
@@ -194,7 +206,7 @@ Value* NodeBuilder::cast(Value* value, ElementType type) {
   if (type == ElementType::i64) {
     if (const auto tensor = value->constant()) {
       if (const auto numbers = tensor->ints())
-        return constant_of(reshaped(TensorData::from_ints(*numbers), tensor->dims));
+        return graph_.add_constant(name_ + ":constant", reshaped(TensorData::from_ints(*numbers), tensor->dims));
     }
   }
   return add("Cast", {value}, {{"to", static_cast<std::int64_t>(type)}});

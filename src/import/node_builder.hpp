@@ -25,15 +25,24 @@ using Ints = std::vector<std::int64_t>;
 /// The same elements under other dims of the same count; throws Error for another count.
 [[nodiscard]] TensorData reshaped(TensorData tensor, Ints dims);
 
+/// Bytes of constants that a reader makes of a few numbers in a file: tables of indices, boxes, cosines. All nodes of a
+/// network share them, so that a small file cannot fill the memory.
+struct ConstantBudget {
+  static constexpr std::int64_t all = std::int64_t{32} << 20U;
+  static constexpr std::int64_t largest = std::int64_t{16} << 20U;  ///< Of one constant.
+  std::int64_t left = all;
+};
+
 /// What one layer or node of the other format becomes. Types and shapes of all results are inferred at once.
 class NodeBuilder {
  public:
   /// `name` is that of the layer: values inside it are called `name:what`. `type` is noted on its nodes.
-  NodeBuilder(Graph& graph, ContentsMap& contents, std::string name, std::string type)
-      : graph_(graph), contents_(contents), name_(std::move(name)), type_(std::move(type)) {}
+  NodeBuilder(Graph& graph, ContentsMap& contents, ConstantBudget& budget, std::string name, std::string type)
+      : graph_(graph), contents_(contents), budget_(budget), name_(std::move(name)), type_(std::move(type)) {}
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] Graph& graph() { return graph_; }
+  [[nodiscard]] ConstantBudget& budget() { return budget_; }
 
   /// The elements of a small integer tensor, also where they are computed from shapes that are known.
   [[nodiscard]] std::optional<Ints> ints_in(const Value* value) const;
@@ -46,6 +55,9 @@ class NodeBuilder {
   /// A node of one of Graft's own operators. Throws Error where the shapes do not suit it.
   Value* add_operator(const Operator& op, std::vector<Value*> inputs);
 
+  /// Throws Error where constants of so many elements are beyond the budget. To be called before many are computed.
+  void check_budget(std::int64_t elements, ElementType type) const;
+  /// A constant that is no weight of the file; it counts against the budget.
   Value* constant_of(TensorData tensor);
   Value* ints_of(const Ints& values);                              ///< i64, one dimension.
   Value* scalar_of(double value, ElementType type);                ///< No dimension.
@@ -60,6 +72,7 @@ class NodeBuilder {
  private:
   Graph& graph_;
   ContentsMap& contents_;
+  ConstantBudget& budget_;
   std::string name_;
   std::string type_;
 };

@@ -476,7 +476,15 @@ Rewriter::Verdict Rewriter::compare_models(const Model& before, const Model& aft
   const Stopwatch stopwatch(report_.proof_seconds);
   try {
     const VerifyReport report = verify_models(engine_, before, after, {.edge_values = true});
-    if (report.equal()) return {true, fmt::format("the whole model was run {} times and agrees", report.runs)};
+    const bool shows_something = std::any_of(report.outputs.begin(), report.outputs.end(), [](const OutputReport& o) {
+      return o.verdict() != graft::Verdict::nothing_compared;
+    });
+    if (report.equal() && shows_something) {
+      return {true, fmt::format("the whole model was run {} times and agrees", report.runs)};
+    }
+    if (report.equal() && !changes_result) {
+      return {false, "the whole model was run, and no output has a number that could be compared"};
+    }
     if (changes_result && report.problems.empty()) {
       std::string text = fmt::format("the result changes, as asked for; the whole model was run {} times", report.runs);
       for (const OutputReport& output : report.outputs) {

@@ -10,15 +10,24 @@
 namespace graft {
 
 std::optional<IndexChoice> choice_of(const Value& value) {
+  const Value* indices = &value;
   const Node* node = value.producer;
   const auto moves = [](const Node& n) {
     return n.is("Cast") || n.is("Identity") || n.is("Reshape") || n.is("Flatten") || n.is("Squeeze") ||
            n.is("Unsqueeze");
   };
-  while (node != nullptr && moves(*node)) node = node->input(0) == nullptr ? nullptr : node->input(0)->producer;
-  const bool chooses = node != nullptr && (node->is("ArgMax") || node->is("ArgMin")) && node->input(0) != nullptr;
-  if (!chooses) return std::nullopt;
-  return IndexChoice{.scores = node->input(0), .axis = node->int_or("axis", 0)};
+  while (node != nullptr && moves(*node)) {
+    indices = node->input(0);
+    node = indices == nullptr ? nullptr : indices->producer;
+  }
+  if (node == nullptr || node->input(0) == nullptr) return std::nullopt;
+  if (node->is("ArgMax") || node->is("ArgMin")) {
+    return IndexChoice{.scores = node->input(0), .axis = node->int_or("axis", 0)};
+  }
+  if (node->is("TopK") && node->outputs.size() > 1 && node->outputs[1] == indices) {
+    return IndexChoice{.scores = node->input(0), .axis = node->int_or("axis", -1)};
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> judge_choice(const IndexChoice& choice, const TensorData& scores,
@@ -31,11 +40,11 @@ std::optional<std::string> judge_choice(const IndexChoice& choice, const TensorD
   const auto found = candidate.ints();
   if (axis < 0 || axis >= rank || !numbers || !expected || !found) return std::nullopt;
   const std::int64_t size = scores.dims[static_cast<std::size_t>(axis)];
-  const bool fits =
-      reference.dims == candidate.dims && size > 0 && std::ssize(*numbers) == std::ssize(*expected) * size;
-  if (!fits) return std::nullopt;
   std::int64_t inner = 1;
   for (std::int64_t i = axis + 1; i < rank; ++i) inner *= scores.dims[static_cast<std::size_t>(i)];
+  const std::int64_t rows = size > 0 ? std::ssize(*numbers) / size : 0;
+  if (reference.dims != candidate.dims || rows == 0 || std::ssize(*expected) % rows != 0) return std::nullopt;
+  const std::int64_t of_row = inner * (std::ssize(*expected) / rows);  // several indices in each row: TopK
 
   std::int64_t excused = 0;
   double widest = 0;
@@ -46,7 +55,7 @@ std::optional<std::string> judge_choice(const IndexChoice& choice, const TensorD
     if (left == right) continue;
     if (std::min(left, right) < 0 || std::max(left, right) >= size) return std::nullopt;
     const auto score = [&](std::int64_t index) {
-      return (*numbers)[static_cast<std::size_t>((i / inner * size + index) * inner + i % inner)];
+      return (*numbers)[static_cast<std::size_t>((i / of_row * size + index) * inner + i % inner)];
     };
     double largest = 0;
     for (std::int64_t index = 0; index < size; ++index) largest = std::max(largest, std::abs(score(index)));
@@ -63,10 +72,9 @@ std::optional<std::string> judge_choice(const IndexChoice& choice, const TensorD
   difference.excess = widest_share / (2 * share);
   constexpr double percent = 100;
   return fmt::format(
-      "an index: at the candidate's, the scores of the reference are up to {:.2g} from the best, {:.2g} % of the "
-      "largest of "
+      "an index: at the candidate's, the scores of the reference are up to {:.2g} from {}, {:.2g} % of the largest of "
       "their row; allowed is {:.2g} %",
-      widest, percent * widest_share, percent * 2 * share);
+      widest, of_row == inner ? "the best" : "those that it chose", percent * widest_share, percent * 2 * share);
 }
 
 }  // namespace graft

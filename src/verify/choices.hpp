@@ -11,7 +11,7 @@
 
 namespace graft {
 
-/// An index that an ArgMax or ArgMin of the main graph gives, perhaps in another shape.
+/// Indices that an ArgMax, an ArgMin or a TopK of the main graph gives, perhaps in another shape.
 struct IndexChoice {
   const Value* scores;  ///< What it is chosen from.
   std::int64_t axis;

@@ -106,7 +106,11 @@ struct LayerComparison {
   [[nodiscard]] Verdict verdict() const {
     if (!equal()) return Verdict::different;
     const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty;
-    return is_vacuous ? Verdict::nothing_compared : Verdict::same;
+    return is_vacuous || (is_output && is_lost_in_noise()) ? Verdict::nothing_compared : Verdict::same;
+  }
+  /// As in OutputReport.
+  [[nodiscard]] bool is_lost_in_noise() const {
+    return equal() && difference.within_noise > 0 && floor && floor->allows_anything();
   }
 };
 

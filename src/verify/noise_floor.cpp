@@ -113,6 +113,15 @@ bool NoiseFloor::says_little() const {
   return has_other_dims_ || has_unlimited_ || share() > much;
 }
 
+bool NoiseFloor::allows_anything() const {
+  constexpr double half = 0.5;
+  if (!deviations_ || factor * share() < half) return false;
+  const auto elements = static_cast<std::int64_t>(unlimited_.size());
+  std::int64_t lost = 0;
+  for (std::int64_t i = 0; i < elements; ++i) lost += factor * at(i) >= half * largest_reference_ ? 1 : 0;
+  return 2 * lost > elements;
+}
+
 std::string NoiseFloor::to_string() const {
   const std::string where = fmt::format("where its arithmetic rounds differently ({} runs) ", runs_);
   if (most_others_ > 0) {

@@ -384,9 +384,9 @@ bool VerifyReport::equal() const {
 
 Verdict VerifyReport::verdict() const {
   if (!equal()) return Verdict::different;
-  const bool lacks_one = std::any_of(outputs.begin(), outputs.end(), [](const OutputReport& output) {
-    return output.verdict() == Verdict::nothing_compared;
-  });
+  const bool lacks_one = outputs.empty() || std::any_of(outputs.begin(), outputs.end(), [](const OutputReport& output) {
+                           return output.verdict() == Verdict::nothing_compared;
+                         });
   return lacks_one ? Verdict::nothing_compared : Verdict::same;
 }
 

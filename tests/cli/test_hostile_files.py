@@ -305,3 +305,34 @@ def test_yaml_that_is_deep_or_expands(attack, tmp_path, text):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.png").write_bytes(png(2, 2))
     check_refused(attack(*quantize(tmp_path, "--data", tmp_path / "images", "--recipe", rules)), "r.yaml")
+
+
+# ---- Constants that readers make of a few numbers
+
+
+def scalar(name, type, field, value):
+    tensor = f"tensor {{ dtype: {type} tensor_shape {{}} {field}: {value} }}"
+    return (
+        f'node {{ name: "{name}" op: "Const" attr {{ key: "dtype" value {{ type: {type} }} }} '
+        f'attr {{ key: "value" value {{ {tensor} }} }} }}\n'
+    )
+
+
+def test_constants_that_nodes_stand_for_share_a_budget(attack, tmp_path):
+    path = tmp_path / "m.pbtxt"
+    text = scalar("a", "DT_FLOAT", "float_val", 0) + scalar("b", "DT_FLOAT", "float_val", 1)
+    text += scalar("n", "DT_INT32", "int_val", 2_000_000)
+    for i in range(200):
+        text += f'node {{ name: "l{i}" op: "LinSpace" input: "a" input: "b" input: "n" attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}\n'
+    path.write_text(text)
+    check_refused(attack("inspect", path), "(LinSpace)", "constant of 2000000 elements")
+
+
+def test_rows_that_are_not_given_are_not_made(attack, tmp_path):
+    path = tmp_path / "m.pbtxt"
+    text = scalar("at", "DT_INT32", "int_val", (1 << 24) - 1) + scalar("x", "DT_FLOAT", "float_val", 1)
+    text += 'node { name: "y" op: "DynamicStitch" input: "at" input: "x" attr { key: "T" value { type: DT_FLOAT } } }\n'
+    path.write_text(text)
+    answer = attack("inspect", path)
+    check_refused(answer, "some rows of the result are not given")
+    assert answer[2] < 100 * MEGABYTE

@@ -465,7 +465,7 @@ BAD = [
     ("- remove: {op: Clip}\n  changes_result: true\n", "needs a `reason`"),
     ("- remove: {op: 're:('}\n", "no regular expression"),
     ("- replace: {op: Clip}\n", "`with` is missing"),
-    ("- replace: {op: Clip}\n  with: L2Normalize\n", "did you mean L2Normalize?"),
+    ("- replace: {op: Clip}\n  with: L2Normalise\n", "did you mean L2Normalize?"),
     ("- replace: {op: Clip}\n  with: Sigmiod\n", "did you mean Sigmoid?"),
     ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axis: [1]}\n", "did you mean axes?"),
     ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axes: channels}\n", 'is "channels"; allowed is ints'),

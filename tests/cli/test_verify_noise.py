@@ -288,3 +288,95 @@ def test_errors_of_a_loop_do_not_all_go_the_same_way(graft, tmp_path):
 
     reference = looped("reference.onnx", 1.1)
     assert graft("verify", reference, looped("wrong.onnx", 1.1 * 1.001), "--json").json["outputs"][0]["mismatched"] > 0
+
+
+def ill_conditioned(path, sign):
+    """Instance normalization of a constant image: what comes out of it is rounding and nothing else."""
+    random = np.random.default_rng(5)
+    weights = {
+        "w": random.standard_normal((8, 3, 3, 3)) * 1e-4,
+        "b": np.full(8, 1000.0),
+        "ones": np.ones(8),
+        "zeros": np.zeros(8),
+        "v": sign * random.standard_normal((4, 8, 3, 3)),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"]),
+        helper.make_node("InstanceNormalization", ["c", "ones", "zeros"], ["n"], epsilon=1e-12),
+        helper.make_node("Conv", ["n", "v"], ["y"], name="last"),
+    ]
+    tensors = [numpy_helper.from_array(np.asarray(values, np.float32), name) for name, values in weights.items()]
+    return save(path, nodes, [("x", [1, 3, SIZE, SIZE])], [("y", [1, 4, SIZE - 4, SIZE - 4])], tensors)
+
+
+def test_what_noise_hides_whole_is_not_called_the_same(graft, tmp_path):
+    reference = ill_conditioned(tmp_path / "a.onnx", 1)
+    for layers in ([], ["--layers"]):
+        negated = graft("verify", reference, ill_conditioned(tmp_path / "b.onnx", -1), "--json", *layers)
+        assert (negated.code, negated.json["equal"]) == (1, False), negated.out
+        assert "rounding alone changes the reference by as much" in negated.err
+        assert graft("verify", reference, reference, *layers).code == 0
+
+
+def random_numbers(path, factor):
+    nodes = [
+        helper.make_node("RandomNormalLike", ["x"], ["r"]),
+        helper.make_node("Mul", ["x", "f"], ["m"]),
+        helper.make_node("Add", ["m", "r"], ["y"]),
+    ]
+    weights = [numpy_helper.from_array(np.asarray(factor, np.float32), "f")]
+    return save(path, nodes, [("x", [1, 64])], [("y", [1, 64])], weights)
+
+
+def test_networks_of_random_numbers_are_not_compared(graft, tmp_path):
+    answer = graft("verify", random_numbers(tmp_path / "a.onnx", 1), random_numbers(tmp_path / "b.onnx", 3))
+    assert answer.code == 1, answer.out
+
+
+def test_networks_without_outputs_are_not_compared(graft, tmp_path):
+    paths = [
+        save(tmp_path / f"{op}.onnx", [helper.make_node(op, ["x"], ["y"])], [("x", [1, 4])], [])
+        for op in ("Relu", "Neg")
+    ]
+    answer = graft("verify", *paths, "--json")
+    assert (answer.code, answer.json["equal"]) == (1, False)
+
+
+@pytest.mark.parametrize("option", ["--rtol", "--atol", "--snr"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "many"])
+def test_limits_that_are_no_numbers_are_refused(graft, tmp_path, option, value):
+    path = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [1, 4])], [("y", [1, 4])])
+    answer = graft("verify", path, path, f"{option}={value}")
+    assert answer.code == 2
+    assert f"{option}: found {value}, allowed is a number" in answer.err
+
+
+def best_three(path, type, seed):
+    """Scores of which many are nearer to each other than f16 tells apart, then the places of the three largest."""
+    scores = 1 + np.random.default_rng(seed).standard_normal((8, 64)) * 1e-4
+    cast = [helper.make_node("Cast", ["s"], ["t"], to=type)] if type != TensorProto.FLOAT else []
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["s"]),
+        *cast,
+        helper.make_node("TopK", ["t" if cast else "s", "k"], ["best", "places"], axis=-1),
+        helper.make_node("Reshape", ["places", "row"], ["y"]),
+    ]
+    weights = [
+        numpy_helper.from_array(scores.astype(np.float32), "w"),
+        numpy_helper.from_array(np.array([3]), "k"),
+        numpy_helper.from_array(np.array([1, -1]), "row"),
+    ]
+    return save(path, nodes, [("x", [2, 8])], [helper.make_tensor_value_info("y", TensorProto.INT64, [1, 6])], weights)
+
+
+def test_places_of_the_largest_are_judged_by_their_scores(graft, tmp_path):
+    """As those of ArgMax: a narrower candidate may choose another place of as good a score, and no other."""
+    reference = best_three(tmp_path / "a.onnx", TensorProto.FLOAT, 0)
+    same = graft("verify", reference, best_three(tmp_path / "b.onnx", TensorProto.FLOAT16, 0), "--seeds", "3")
+    assert same.code == 0, same.out + same.err
+    assert "those that it chose" in " ".join(same.out.split())
+    other = best_three(tmp_path / "c.onnx", TensorProto.FLOAT16, 0)
+    model = onnx.load(other)
+    model.graph.node[2].attribute.append(helper.make_attribute("largest", 0))
+    onnx.save(model, other)
+    assert graft("verify", reference, other, "--seeds", "3").code == 1

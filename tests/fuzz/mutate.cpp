@@ -88,6 +88,7 @@ class Mutation {
     std::vector<const FieldDescriptor*> set;
     reflection.ListFields(message, &set);
     for (const FieldDescriptor* field : set) {
+      if (field->is_map()) sort_by_key(message, reflection, field);
       const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
       for (int i = 0; i < count && i < most_elements; ++i) {
         if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
@@ -100,6 +101,20 @@ class Mutation {
           if (text.size() < 64) texts_.push_back(std::move(text));
         }
       }
+    }
+  }
+
+  /// The entries of a map lie in the order of a hash that differs from run to run. The keys are strings.
+  static void sort_by_key(Message& message, const Reflection& reflection, const FieldDescriptor* field) {
+    const auto key = [&](int i) {
+      const Message& entry = reflection.GetRepeatedMessage(message, field, i);
+      return entry.GetReflection()->GetString(entry, entry.GetDescriptor()->map_key());
+    };
+    const int count = reflection.FieldSize(message, field);
+    for (int to = 0; to < count; ++to) {
+      int lowest = to;
+      for (int i = to + 1; i < count; ++i) lowest = key(i) < key(lowest) ? i : lowest;
+      if (lowest != to) reflection.SwapElements(&message, field, to, lowest);
     }
   }
 

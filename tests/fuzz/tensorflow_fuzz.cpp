@@ -1,4 +1,7 @@
 // Frozen TensorFlow graphs, for the fuzzer and its test.
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include "import/tensorflow/import.hpp"
 #include "tensorflow/graph_def.pb.h"
 #include "tests/fuzz/mutate.hpp"
@@ -12,7 +15,14 @@ std::string mutate(std::string_view bytes, std::uint64_t seed) {
   tensorflow::GraphDef graph;
   if (!graph.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "";
   mutate(graph, seed);
-  return graph.SerializePartialAsString();
+  std::string written;
+  {  // a map is written in the order of a hash otherwise, which differs from run to run
+    google::protobuf::io::StringOutputStream stream(&written);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    graph.SerializePartialToCodedStream(&coded);
+  }
+  return written;
 }
 
 }  // namespace graft::fuzz

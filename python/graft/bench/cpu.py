@@ -30,6 +30,7 @@ class CpuBench:
         self.library = library
         self.models = models
         self.threads = os.cpu_count() or 1
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # it leaves a file in the temporary folder otherwise
         modules = {"eager": "torch", "compiled": "torch", "onnxruntime": "onnxruntime"}
         self.peers = [name for name in peers if importlib.util.find_spec(modules[name])]
         self.missing = sorted({modules[name] for name in peers if name not in self.peers})

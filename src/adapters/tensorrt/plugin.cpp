@@ -174,14 +174,18 @@ std::int32_t Plugin::configurePlugin(const nvinfer1::DynamicPluginTensorDesc* in
       if (Status status = operator_->check(tensors.problem()); !status.ok()) return status;
     } else {
       warn_of_bounds(schema_, *operator_, in, inputs, out, outputs);
+      // Those of the optimum, which TensorRT times with, do occur together.
+      if (Status status = read_range(in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
+          !status.ok()) {
+        return status;
+      }
+      if (Status status = operator_->check(tensors.problem()); !status.ok()) {
+        return {status.code(), "at the profile's optimum: " + status.message()};
+      }
     }
     input_count_ = inputs;
     tactics_.clear();
     if (!schema_.type->timed_variants) return {};
-    if (Status status = read_range(in, inputs, out, outputs, &nvinfer1::DynamicPluginTensorDesc::opt, tensors);
-        !status.ok()) {
-      return status;
-    }
     for (const VariantInfo& variant : operator_->cuda_variants(tensors.problem())) {
       if (variant.fits.ok()) tactics_.push_back(tactic_of(variant.name));
     }

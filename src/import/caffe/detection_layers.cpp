@@ -132,7 +132,7 @@ std::unique_ptr<Graph> suppression_step(LayerConverter& layer, Value* over, Valu
   input("go_on", ElementType::boolean, {});
   Value* before = input("keep", ElementType::f32, *valid->shape);
   ContentsMap contents;
-  NodeBuilder inner(*body, contents, layer.name(), layer.layer().type());
+  NodeBuilder inner(*body, contents, layer.budget(), layer.name(), layer.layer().type());
   Value* is_free = inner.add("Less", {inner.add("MatMul", {over, before}), half});
   Value* after = inner.add("Mul", {inner.cast(is_free, ElementType::f32), valid});
   Value* change =
@@ -418,6 +418,7 @@ Bins bins_of(LayerConverter& layer, Value* rois, std::int64_t axis, std::int64_t
   };
   Value* first = border(starts, "Floor");
   Value* last = border(ends, "Ceil");
+  layer.check_budget(size, ElementType::f32);
   std::vector<float> all(static_cast<std::size_t>(size));
   std::iota(all.begin(), all.end(), 0.F);
   Value* place = layer.constant_of(TensorData::from_floats(all));

@@ -642,7 +642,7 @@ class Importer {
       inputs.push_back(found->second);
       read_.insert(bottom);
     }
-    LayerConverter converter(layer, pieces_, model_.graph(), contents_, inputs);
+    LayerConverter converter(layer, pieces_, model_.graph(), contents_, budget_, inputs);
     try {
       find_converter(layer.type())->convert(converter);
     } catch (const Error& error) {
@@ -662,13 +662,6 @@ class Importer {
       origin_.leave_out(layer.type(), "it copies its input");
     } else {
       ++origin_.operators[layer.type()];
-    }
-    if (layer.type() == "PriorBox") {
-      // A few bytes of text make many boxes.
-      constexpr std::size_t most = std::size_t{16} << 20U;
-      if (const auto boxes = results.at(0)->constant()) prior_bytes_ += boxes->bytes.size();
-      if (prior_bytes_ > most)
-        converter.fail(fmt::format("the prior boxes of the network take more than {} bytes", most));
     }
     for (int i = 0; i < layer.top_size(); ++i) {
       if (static_cast<std::size_t>(i) >= results.size() || results[static_cast<std::size_t>(i)] == nullptr) {
@@ -739,8 +732,8 @@ class Importer {
   std::set<std::string> silenced_;
   std::unordered_set<std::string> names_;
   std::unordered_set<std::string> named_;  // layers of which a node has the name
-  std::size_t prior_bytes_ = 0;
   ContentsMap contents_;
+  ConstantBudget budget_;
   Origin origin_;
   Model model_;
 };

@@ -18,8 +18,8 @@ class LayerConverter : public NodeBuilder {
  public:
   /// `pieces`: of the file of weights.
   LayerConverter(LayerParameter& layer, const Pieces& pieces, Graph& graph, ContentsMap& contents,
-                 std::vector<Value*> inputs)
-      : NodeBuilder(graph, contents, layer.name(), layer.type()),
+                 ConstantBudget& budget, std::vector<Value*> inputs)
+      : NodeBuilder(graph, contents, budget, layer.name(), layer.type()),
         layer_(layer),
         pieces_(pieces),
         inputs_(std::move(inputs)) {}

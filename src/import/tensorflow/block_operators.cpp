@@ -224,12 +224,11 @@ void extract_patches(NodeConverter& node) {
     }
   }
   const std::int64_t outputs = sizes[1] * sizes[2] * channels;
-  constexpr std::int64_t most_weights = std::int64_t{1} << 23;
-  if (outputs > most_weights / std::max<std::int64_t>(outputs, 1)) {
-    node.fail(fmt::format("patches of {} numbers; allowed are {} at most", outputs, 2896));
-  }
+  constexpr std::int64_t most_numbers = 1 << 20;  // the product below does not overflow
+  if (outputs > most_numbers) node.fail(fmt::format("patches of {} numbers; allowed are {}", outputs, most_numbers));
   // weights[(ky * kx + kx) * channels + c][c][ky][kx] = 1
-  std::vector<double> weights(static_cast<std::size_t>(outputs * outputs), 0);
+  node.check_budget(outputs * outputs, ElementType::f32);
+  std::vector<float> weights(static_cast<std::size_t>(outputs * outputs), 0);
   for (std::int64_t k = 0; k < sizes[1] * sizes[2]; ++k) {
     for (std::int64_t c = 0; c < channels; ++c) {
       const std::int64_t at = (((k * channels + c) * channels) + c) * sizes[1] * sizes[2] + k;
@@ -259,8 +258,7 @@ void extract_patches(NodeConverter& node) {
   } else if (padding != "VALID") {
     node.fail(fmt::format("attribute `padding` is {}; allowed are SAME, VALID", padding));
   }
-  Value* filter =
-      node.constant_of(TensorData::from_numbers(ElementType::f32, {outputs, channels, sizes[1], sizes[2]}, weights));
+  Value* filter = node.constant_of(reshaped(TensorData::from_floats(weights), {outputs, channels, sizes[1], sizes[2]}));
   Value* y = node.add("Conv", {node.transpose(images, {0, 3, 1, 2}), filter}, attributes);
   y = node.transpose(y, {0, 2, 3, 1});
   node.give(type == ElementType::f32 ? y : node.cast(y, type));

@@ -71,13 +71,14 @@ constexpr std::array setters = {Setter{"TensorListSetItem", 0, 2, 1}, Setter{"Te
 class LoopConverter {
  public:
   LoopConverter(LoopPlan& plan, NodeConverter& node, const Scope& around, std::vector<Value*> initial,
-                std::map<TensorName, Value*> captured, ContentsMap& contents)
+                std::map<TensorName, Value*> captured, Reading& reading)
       : plan_(plan),
         node_(node),
         around_(around),
         initial_(std::move(initial)),
         captured_(std::move(captured)),
-        contents_(contents) {}
+        contents_(reading.contents),
+        constants_(reading.constants) {}
 
   void run() {
     find_roles();
@@ -271,7 +272,7 @@ class LoopConverter {
   /// False where the shapes of the variables had to be opened; the body is to be built again then.
   bool fill_body(Node& loop) {
     Graph& graph = add_graph(loop, "body");
-    NodeBuilder builder(graph, contents_, node_.name() + ":body", node_.op());
+    NodeBuilder builder(graph, contents_, constants_, node_.name() + ":body", node_.op());
     Value* turn = graph.add_input(graph.unique_name(node_.name() + ":turn"));
     Value* going = graph.add_input(graph.unique_name(node_.name() + ":going"));
     turn->type = ElementType::i64;
@@ -388,6 +389,7 @@ class LoopConverter {
   std::vector<Value*> initial_;
   std::map<TensorName, Value*> captured_;
   ContentsMap& contents_;
+  ConstantBudget& constants_;
   std::vector<Role> roles_;
   std::vector<std::optional<Shape>> shapes_;  ///< Of the carried variables.
   Value* trip_ = nullptr;                     ///< The number of turns, where it is fixed before the first.
@@ -401,7 +403,7 @@ void Scope::convert_loop(const NodeDef& node, NodeConverter& converter) {
   for (const TensorName& name : plan.initial) initial.push_back(try_value(name));
   std::map<TensorName, Value*> captured;
   for (const TensorName& name : plan.captures) captured.emplace(name, try_value(name));
-  LoopConverter(plan, converter, *this, std::move(initial), std::move(captured), reading_.contents).run();
+  LoopConverter(plan, converter, *this, std::move(initial), std::move(captured), reading_).run();
 }
 
 void Scope::convert_branches(const NodeDef& node, NodeConverter& converter) {
@@ -425,7 +427,8 @@ void Scope::convert_branches(const NodeDef& node, NodeConverter& converter) {
   for (const bool side : {true, false}) {
     Graph& graph = add_graph(*branch, side ? "then_branch" : "else_branch");
     const auto results = (side ? plan.when_true : plan.when_false)->convert(graph, arguments);
-    NodeBuilder builder(graph, reading_.contents, node.name() + (side ? ":then" : ":else"), node.op());
+    NodeBuilder builder(graph, reading_.contents, reading_.constants, node.name() + (side ? ":then" : ":else"),
+                        node.op());
     for (std::size_t i = 0; i < count; ++i) {
       if (results[i] == nullptr) converter.fail(fmt::format("a branch has no result {} that Graft keeps", i));
       add_result(builder, results[i]);

@@ -76,6 +76,7 @@ void one_hot(NodeConverter& node) {
   const std::int64_t given = node.int_or("axis", -1);
   const std::int64_t axis = given < 0 ? given + rank + 1 : given;
   if (axis < 0 || axis > rank) node.fail(fmt::format("attribute `axis` is {}; allowed are -1 to {}", given, rank));
+  node.check_budget(depth, ElementType::i64);
   Ints dims(static_cast<std::size_t>(rank - axis + 1), 1);
   dims[0] = depth;
   Value* numbers = node.constant_of(reshaped(TensorData::from_ints(iota(depth)), dims));
@@ -211,6 +212,7 @@ void stitch(NodeConverter& node) {
     if (place < 0 || place >= most) node.fail(fmt::format("place {}; allowed are 0 to {}", place, most - 1));
     rows = std::max(rows, place + 1);
   }
+  if (rows > static_cast<std::int64_t>(places.size())) node.fail("some rows of the result are not given");
   Ints source(static_cast<std::size_t>(rows), -1);
   for (std::size_t i = 0; i < places.size(); ++i)
     source[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);

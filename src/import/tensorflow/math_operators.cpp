@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -332,8 +333,9 @@ void even_steps(NodeConverter& node) {
   constexpr std::int64_t most = 1 << 24;
   if (count < 1 || count > most) node.fail(fmt::format("{} numbers; allowed are 1 to {}", count, most));
   const ElementType type = node.type(0);
-  std::vector<double> parts;
-  for (std::int64_t i = 0; i < count; ++i) parts.push_back(static_cast<double>(i));
+  node.check_budget(count, ElementType::f64);
+  std::vector<double> parts(static_cast<std::size_t>(count));
+  std::iota(parts.begin(), parts.end(), 0.0);
   Value* steps = node.constant_of(TensorData::from_numbers(type, {count}, parts));
   Value* length = node.add("Sub", {node.input(1), node.input(0)});
   Value* step =

@@ -183,20 +183,24 @@ void real_spectrum(NodeConverter& node) {
     x = node.add("Pad", {x, node.ints_of(pads)});
   }
   const std::int64_t bins = length / 2 + 1;
-  std::vector<double> cosines(static_cast<std::size_t>(length * bins));
-  std::vector<double> sines(cosines.size());
-  for (std::int64_t n = 0; n < length; ++n) {
-    for (std::int64_t k = 0; k < bins; ++k) {
-      const double angle = -2 * std::numbers::pi * static_cast<double>((n * k) % length) / static_cast<double>(length);
-      cosines[static_cast<std::size_t>(n * bins + k)] = std::cos(angle);
-      sines[static_cast<std::size_t>(n * bins + k)] = std::sin(angle);
+  node.check_budget(2 * length * bins, ElementType::f32);
+  const auto product = [&](double (*wave)(double)) {
+    std::vector<float> factors;
+    factors.reserve(static_cast<std::size_t>(length * bins));
+    for (std::int64_t n = 0; n < length; ++n) {
+      for (std::int64_t k = 0; k < bins; ++k) {
+        const double angle =
+            -2 * std::numbers::pi * static_cast<double>((n * k) % length) / static_cast<double>(length);
+        factors.push_back(static_cast<float>(wave(angle)));
+      }
     }
-  }
-  const auto product = [&](const std::vector<double>& factors) {
-    Value* weights = node.constant_of(TensorData::from_numbers(ElementType::f32, {length, bins}, factors));
+    Value* weights = node.constant_of(reshaped(TensorData::from_floats(factors), {length, bins}));
     return node.add("Unsqueeze", {node.add("MatMul", {x, weights}), node.ints_of({-1})});
   };
-  node.give(node.add("Concat", {product(cosines), product(sines)}, {{"axis", std::int64_t{-1}}}));
+  node.give(node.add("Concat", {product([](double angle) { return std::cos(angle); }), product([](double angle) {
+                                  return std::sin(angle);
+                                })},
+                     {{"axis", std::int64_t{-1}}}));
 }
 
 Value* part_of(NodeConverter& node, std::int64_t i) {

@@ -33,8 +33,9 @@ const OperatorEntry* find_converter(std::string_view op) {
   return nullptr;
 }
 
-NodeConverter::NodeConverter(const NodeDef& node, Graph& graph, ContentsMap& contents, std::vector<Value*> inputs)
-    : NodeBuilder(graph, contents, node.name(), node.op()), node_(node), inputs_(std::move(inputs)) {}
+NodeConverter::NodeConverter(const NodeDef& node, Graph& graph, ContentsMap& contents, ConstantBudget& budget,
+                             std::vector<Value*> inputs)
+    : NodeBuilder(graph, contents, budget, node.name(), node.op()), node_(node), inputs_(std::move(inputs)) {}
 
 const std::string& NodeConverter::op() const { return node_.op(); }
 

@@ -17,7 +17,8 @@ class NodeDef;
 
 class NodeConverter : public NodeBuilder {
  public:
-  NodeConverter(const NodeDef& node, Graph& graph, ContentsMap& contents, std::vector<Value*> inputs);
+  NodeConverter(const NodeDef& node, Graph& graph, ContentsMap& contents, ConstantBudget& budget,
+                std::vector<Value*> inputs);
 
   [[nodiscard]] const std::string& op() const;
 

@@ -39,11 +39,11 @@ struct Reading {
   std::unordered_set<const NodeDef*> needed = {};                ///< Nodes in all scopes.
   Origin origin = {};
   // Functions and loops in one another could grow without end, and constants of one number stand for any size.
-  std::size_t room_for_calls = std::size_t{4} << 20U;         ///< Bytes of functions that are inlined.
-  std::int64_t room_for_constants = std::int64_t{16} << 20U;  ///< Bytes beyond those in the file.
-  std::size_t room_for_searches = 1 << 20;                    ///< Nodes seen on the way to a Switch.
-  std::size_t room_for_plans = 1 << 16;                       ///< Nodes in all scopes.
-  std::size_t room_for_conversions = 1 << 17;                 ///< A loop's condition is converted twice.
+  std::size_t room_for_calls = std::size_t{4} << 20U;  ///< Bytes of functions that are inlined.
+  ConstantBudget constants = {};
+  std::size_t room_for_searches = 1 << 20;     ///< Nodes seen on the way to a Switch.
+  std::size_t room_for_plans = 1 << 16;        ///< Nodes in all scopes.
+  std::size_t room_for_conversions = 1 << 17;  ///< A loop's condition is converted twice.
 };
 
 class Scope;

@@ -104,7 +104,7 @@ void Scope::convert(NodeDef& node) {
   inputs.reserve(names.size());
   for (const TensorName& name : names) inputs.push_back(may_lack_inputs ? try_value(name) : value_of(name, node));
   refuse_complex(node);
-  NodeConverter converter(node, *graph_, reading_.contents, inputs);
+  NodeConverter converter(node, *graph_, reading_.contents, reading_.constants, inputs);
   try {
     if (is_loop) {
       convert_loop(node, converter);
@@ -157,10 +157,10 @@ Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
   if (found == node.mutable_attr()->end() || !found->second.has_tensor()) converter.fail("it has no attribute `value`");
   Constant read;
   if (depth_ == 0) {
-    read = read_constant(*found->second.mutable_tensor(), reading_.pieces, reading_.room_for_constants);
+    read = read_constant(*found->second.mutable_tensor(), reading_.pieces, reading_.constants.left);
   } else {  // may be wanted again: the condition of a loop stands before it and inside
     TensorProto copy = found->second.tensor();
-    read = read_constant(copy, reading_.pieces, reading_.room_for_constants);
+    read = read_constant(copy, reading_.pieces, reading_.constants.left);
   }
   if (read.is_filled) {
     return converter.add("Expand", {converter.constant_of(std::move(read.tensor)), converter.ints_of(read.dims)});

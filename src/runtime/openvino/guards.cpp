@@ -87,6 +87,7 @@ constexpr std::int64_t exact_in_f32 = 1 << 24;
 struct Guard {
   std::string node;  ///< "'gather' (GatherND)".
   bool by_index = false;
+  bool divides = false;  ///< By the third of its tensors.
 };
 
 std::string describe(const ov::Node& node) {
@@ -164,6 +165,8 @@ class GuardNode : public ov::op::Op {
   bool evaluate(ov::TensorVector& outputs, const ov::TensorVector& inputs) const override {
     if (guard_.by_index) {
       check_indices(numbers_of<std::int32_t>(inputs[0]), numbers_of<std::int32_t>(inputs[1]));
+    } else if (guard_.divides && has_zero(inputs[2])) {
+      fail("a division of integers by zero");
     } else if (!std::all_of(inputs.begin(), inputs.end(), exact)) {
       fail("the CPU engine computes such integers in f32, where those beyond 2^24 are rounded");
     }
@@ -184,6 +187,11 @@ class GuardNode : public ov::op::Op {
                       : fmt::format("an index lies outside of the tensor: {}, allowed is {} to {}", indices[i], -limit,
                                     limit - 1));
     }
+  }
+
+  static bool has_zero(const ov::Tensor& integers) {
+    const std::span<const std::int32_t> numbers = numbers_of<std::int32_t>(integers);
+    return std::find(numbers.begin(), numbers.end(), 0) != numbers.end();
   }
 
   static bool exact(const ov::Tensor& integers) {
@@ -211,7 +219,7 @@ Out guarded(const ov::OutputVector& tensors, Guard guard) {
 
 void guard_index(ov::Node& node) {
   const Out indices = node.input_value(1);
-  node.input(1).replace_source_output(guarded({indices, limits_of(node)}, {describe(node), true}));
+  node.input(1).replace_source_output(guarded({indices, limits_of(node)}, {.node = describe(node), .by_index = true}));
 }
 
 bool has_guarded_indices(const ov::Node& node) {
@@ -241,7 +249,9 @@ void guard_size(ov::Node& node) {
   const bool is_reduction = ov::is_type<ov::op::util::ArithmeticReduction>(&node);
   const std::size_t terms = is_reduction ? 1 : node.get_input_size();
   for (std::size_t i = 0; i < terms; ++i) tensors.push_back(node.input_value(i));
-  const Out checked = guarded(tensors, {describe(node), false});
+  const bool divides = ov::is_type<ov::op::v1::Divide>(&node) || ov::is_type<ov::op::v1::Mod>(&node) ||
+                       ov::is_type<ov::op::v1::FloorMod>(&node);
+  const Out checked = guarded(tensors, {.node = describe(node), .divides = divides});
   for (ov::Input<ov::Node> reader : readers) reader.replace_source_output(checked);
 }
 

@@ -191,6 +191,15 @@ TEST(ConfigurePlugin, BoundsNeedNotBeSizesThatOccur) {
   EXPECT_NE(made.plugin.configurePlugin(&wrong, 1, &sizes, 1), 0) << "sizes that are known are checked";
 }
 
+TEST(ConfigurePlugin, TheOptimumHasToRun) {
+  Log log;
+  Made<LeakyReLU> made;
+  DynamicPluginTensorDesc in{desc({-1, 3}), dims({1, 3}), dims({8, 3}), dims({2, 3})};
+  DynamicPluginTensorDesc out{desc({-1, 3}), dims({1, 3}), dims({8, 3}), dims({3, 3})};
+  EXPECT_NE(made.plugin.configurePlugin(&in, 1, &out, 1), 0);
+  EXPECT_THAT(log.errors, Contains(HasSubstr("at the profile's optimum")));
+}
+
 TEST(OnShapeChange, WorksAnewOnlyWhereSomethingButAddressesChanged) {
   Made<Counted> made;
   const PluginTensorDesc small = desc({2, 3});
