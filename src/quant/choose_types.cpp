@@ -38,6 +38,13 @@ struct KeptNode {
 };
 using KeptNodes = std::map<std::string, KeptNode, std::less<>>;
 
+constexpr double worth_looking_at = 3;  ///< Decibels.
+
+/// Whether the order of its numbers decides what it gives, so that rounding shows in no figure of a tensor before it.
+bool chooses(const Node& node) {
+  return node.is("TopK") || node.is("ArgMax") || node.is("ArgMin") || node.is("NonMaxSuppression");
+}
+
 /// What a node loses of the signal, in decibels.
 struct NodeLoss {
   const Node* node;
@@ -391,6 +398,10 @@ class Chooser {
     std::vector<NodeLoss> losses;
     for (const Node* node : graph().nodes()) {
       const auto own = decibels_of.find(key_of(*node));
+      if (chooses(*node)) {
+        if (!kept.contains(key_of(*node))) losses.push_back({node, worth_looking_at});
+        continue;
+      }
       if (works_in_any_type(*node)) continue;
       // All of them, and not the first alone: behind it there is nothing left to lose, but it would be lost there too.
       if (has_f32_output(*node) && !node->is("Cast") && handles_what_vanishes(*node)) {
@@ -441,6 +452,7 @@ class Chooser {
       const auto& [node, lost_db, vanishes] = losing[i];
       const std::string lost =
           vanishes ? fmt::format("handles numbers that are too small for {}", graft::to_string(options_.precision))
+          : chooses(*node)       ? std::string("chooses by the order of numbers that rounding changes")
           : lost_db > perfect_db ? "breaks"
                                  : fmt::format("loses {:.0f} dB", lost_db);
       for (const Node* member : region(*node, steps)) {
@@ -457,7 +469,6 @@ class Chooser {
   /// found by halving.
   bool improve(std::vector<OutputFigures>& outputs) {
     constexpr std::size_t furthest = 3;
-    constexpr double worth_looking_at = 3;
     const Score before = score_of(outputs);
     std::vector<NodeLoss> losing = losses(kept_);
     std::erase_if(losing, [](const NodeLoss& loss) { return loss.lost_db < worth_looking_at; });

@@ -652,3 +652,19 @@ def test_a_limit_that_nothing_meets_takes_as_many_trials_for_any_network(graft, 
     result = quantize(graft, model, tmp_path / "o.onnx", "--limit", "200", code=1)
     assert result["met"] is False
     assert result["trials"] <= 8
+
+
+def test_scores_that_a_node_chooses_by_stay_in_f32(graft, tmp_path):
+    """f16 has few numbers just below 1, so the order of such scores is lost, and with it which boxes come out."""
+    nodes = [
+        helper.make_node("Add", ["s", "far"], ["logits"]),
+        helper.make_node("Sigmoid", ["logits"], ["scores"], name="scores"),
+        helper.make_node("TopK", ["scores", "k"], ["best", "places"], name="choose"),
+        helper.make_node("Gather", ["boxes", "places"], ["y"], axis=0),
+    ]
+    weights = [numpy_helper.from_array(np.float32(7), "far"), numpy_helper.from_array(np.array([10]), "k")]
+    model = save(tmp_path / "m.onnx", nodes, [("s", [50]), ("boxes", [50, 4])], [("y", [10, 4])], weights)
+    answer = graft("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "f16", "--json")
+    assert answer.code == 0, answer.out + answer.err
+    kept = {node["node"]: node for node in answer.json["nodes"] if node["why"] == "loss"}
+    assert {"scores", "choose"} <= kept.keys(), kept
