@@ -11,13 +11,14 @@ import pathlib
 import re
 import selectors
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from graft.engine.files import which
 
 # Where a build and an installation have it, from the folder that holds the package.
 BESIDE_PACKAGE = ("../bin/graft", "../../../bin/graft", "../build/bin/graft")
@@ -47,7 +48,7 @@ def find_program() -> str:
         path = os.path.normpath(folder / relative)
         if os.access(path, os.X_OK):
             return path
-    found = shutil.which("graft")
+    found = which("graft")
     if found is None:
         raise Error("the program graft is not found: put it on PATH, or set GRAFT_BIN to it", "missing_tool")
     return found

@@ -41,13 +41,14 @@ bool is_harmful(char32_t code) {
     char32_t first;
     char32_t last;
   };
-  constexpr std::array<Range, 7> ranges{{{0x00, 0x08},
+  constexpr std::array<Range, 8> ranges{{{0x00, 0x08},
                                          {0x0B, 0x1F},
                                          {0x7F, 0x9F},
                                          {0x061C, 0x061C},
-                                         {0x200E, 0x200F},
+                                         {0x200B, 0x200F},
                                          {0x2028, 0x202E},
-                                         {0x2066, 0x2069}}};
+                                         {0x2060, 0x2069},
+                                         {0xFEFF, 0xFEFF}}};
   for (const Range& range : ranges) {
     if (code >= range.first && code <= range.last) return true;
   }

@@ -9,10 +9,10 @@ import pytest
 from conftest import DIGITS, PROGRAM, save
 from onnx import helper
 
-HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff]")
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\udc80-\udcff]")
 # Colors, the bar of progress, the terminal's ends of lines.
 OURS = re.compile(r"\x1b\[(?:1|2|3[123]|0)m|\r\x1b\[K|\r(?=\n)")
-CODES = "\x1b]0;owned\x07\x1b[2J\x1b[31m\x9b31m\u202egpj.exe\u2066\u200f\r\x7f"
+CODES = "\x1b]0;owned\x07\x1b[2J\x1b[31m\x9b31m\u202egpj.exe\u2066\u200f\u200b\ufeff\r\x7f"
 
 
 def named(text):

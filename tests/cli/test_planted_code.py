@@ -1,10 +1,12 @@
 # Python files in the working directory, named like modules that Graft's children import: none of them runs.
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 from conftest import DIGITS, DIGITS_SHAPES, PLUGIN_LIBRARY, PROGRAM, needs_plugin_library
+from graft.engine.files import which
 
 COMMANDS = {
     "doctor": ["doctor"],
@@ -28,6 +30,9 @@ def planted(tmp_path):
     scripts += [folder / f"{module}.py" for module in modules]
     for script in scripts:
         script.write_text(f"open({str(folder / 'ran')!r}, 'a').write(__name__ + '\\n')\nraise SystemExit(9)\n")
+    for program in ("ldd", "nvidia-smi"):
+        (folder / program).write_text(f"#!/bin/sh\necho {program} >>'{folder}/ran'\nexit 9\n")
+        (folder / program).chmod(0o755)
     return folder
 
 
@@ -35,7 +40,7 @@ def planted(tmp_path):
 @pytest.mark.parametrize("path", ["as it is", "with empty entries"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_nothing_of_the_working_directory_runs(graft, planted, command, path):
-    names = ("PYTHONPATH", "LD_LIBRARY_PATH")
+    names = ("PYTHONPATH", "LD_LIBRARY_PATH", "PATH")
     environment = {name: os.environ.get(name, "") for name in names}
     if path == "with empty entries":
         environment = {name: f":{value}::" for name, value in environment.items()}
@@ -55,3 +60,13 @@ def test_no_library_of_the_working_directory_is_loaded(graft, tmp_path):
         (tmp_path / name).write_bytes(b"no library")
     answer = graft("ops", cwd=tmp_path)
     assert answer.code == 0, answer.err
+
+
+def test_no_program_of_the_working_directory_is_found(planted, monkeypatch):
+    monkeypatch.chdir(planted)
+    monkeypatch.setenv("PATH", f":.:{os.environ['PATH']}")
+    assert shutil.which("ldd") == "ldd", "the planted one comes first by itself"
+    assert os.path.isabs(which("ldd"))
+    assert which("nvidia-smi") != "nvidia-smi"
+    monkeypatch.setenv("PATH", ":")
+    assert which("ldd") is None

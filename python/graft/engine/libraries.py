@@ -7,13 +7,13 @@ import os
 import pathlib
 import platform
 import re
-import shutil
 import struct
 import subprocess
 from dataclasses import dataclass
 from typing import Any
 
 from graft.engine.events import EngineError
+from graft.engine.files import which
 
 # TensorRT finds a library's creators through the first of these; the second is the list of V2 plugins alone, which
 # TensorRT-RTX and TensorRT 11 do not read.
@@ -190,7 +190,7 @@ def text_at(data: bytes, offset: int) -> str:
 
 def dependencies(path: pathlib.Path) -> dict[str, str | None]:
     """Of all the libraries that it needs, direct or not: where the loader finds each; None where it does not."""
-    tool = shutil.which("ldd")
+    tool = which("ldd")
     if tool is None:
         return {}
     done = subprocess.run([tool, str(path)], capture_output=True, text=True, check=False)
