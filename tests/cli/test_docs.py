@@ -1,8 +1,22 @@
-# The generated pages: up to date, and about every operator and command.
+# The generated pages: up to date, about every operator and command, with examples that run.
+import re
 import subprocess
 import sys
 
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime as ort
+import pytest
 from conftest import PROGRAM, SOURCE
+
+LONGEST_PAGE = 160  # lines
+PAGES = [page for page in sorted((SOURCE / "docs" / "ops").glob("*.md")) if "```python\n" in page.read_text()]
+
+
+def code(page, before):
+    """The block of code that follows a line with these words."""
+    return re.search(rf"{before}[^\n]*\n\n```\w*\n(.*?)\n```\n", page.read_text(), re.DOTALL).group(1)
 
 
 def test_committed_pages_are_what_the_program_says():
@@ -19,3 +33,32 @@ def test_each_operator_has_a_page(graft):
     index = (SOURCE / "docs" / "ops" / "README.md").read_text()
     for op in graft("ops", "--json").json["operators"]:
         assert f"[{op['name']}](" in index
+
+
+def test_operator_pages_are_short(graft):
+    assert len(PAGES) == len(graft("ops", "--json").json["operators"])
+    for page in PAGES:
+        assert len(page.read_text().splitlines()) <= LONGEST_PAGE, page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples_of_an_operator_page_are_one_model_that_runs(graft, page, tmp_path):
+    subprocess.run([sys.executable, "-c", code(page, "In Python")], cwd=tmp_path, check=True)
+    model = onnx.load(tmp_path / "example.onnx")
+    onnx.checker.check_model(model)
+    assert onnx.parser.parse_model(code(page, "In ONNX's text form")) == model
+
+    random = np.random.default_rng(0)
+    inputs = {
+        value.name: random.random([d.dim_value for d in value.type.tensor_type.shape.dim], np.float32)
+        for value in model.graph.input
+    }
+    np.savez(tmp_path / "inputs.npz", **inputs)
+    ran = graft("run", tmp_path / "example.onnx", "-i", tmp_path / "inputs.npz", "-o", tmp_path / "found.npz")
+    assert ran.code == 0, ran.err
+    converted = graft("convert", tmp_path / "example.onnx", "-o", tmp_path / "converted.onnx", "--plugins", "always")
+    assert converted.code == 0, converted.err
+    found = np.load(tmp_path / "found.npz")["y"]
+    (expected,) = ort.InferenceSession(tmp_path / "converted.onnx").run(["y"], inputs)
+    assert list(found.shape) == [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

@@ -14,6 +14,7 @@
 #include "ops/instance_norm/instance_norm.hpp"
 #include "ops/l2_normalize/l2_normalize.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
+#include "page_examples.hpp"
 #include "stub_interfaces.hpp"
 
 namespace graft::tensorrt {
@@ -58,6 +59,7 @@ struct Layer final : nvinfer1::StubVLayer {
   void setName(const char* given) noexcept override { name = given; }
   const char* getName() const noexcept override { return name.c_str(); }
   int32_t getNbInputs() const noexcept override { return static_cast<int32_t>(inputs.size()); }
+  nvinfer1::ITensor* getOutput(int32_t /*index*/) const noexcept override { return inputs[0]; }
   nvinfer1::ITensor* getInput(int32_t index) const noexcept override { return inputs[static_cast<std::size_t>(index)]; }
 
   std::string name;
@@ -163,6 +165,14 @@ TEST_F(AddLayer, TakesWeightsAsInputsOrAsAttributes) {
   add_layer<InstanceNorm>(network_, {&x_}, {.scales = {1, 2}, .bias = {3, 4}});
   EXPECT_THAT(numbers<float>(last().fields.at("scales")), ElementsAre(1, 2));
   EXPECT_THAT(numbers<float>(last().fields.at("bias")), ElementsAre(3, 4));
+}
+
+TEST_F(AddLayer, TakesTheExamplesOfTheOperatorPages) {
+  load();
+  add_page_examples(network_, &x_);
+  ASSERT_EQ(behind_.layers.size(), page_example_count);
+  EXPECT_EQ(behind_.layers.front().name, "Convolution");
+  EXPECT_THAT(numbers<std::int64_t>(behind_.layers.front().fields.at("pad")), ElementsAre(1, 1));
 }
 
 TEST_F(AddLayer, SaysToLoadTheLibraryWhereTheCreatorIsMissing) {
