@@ -66,7 +66,7 @@ void add_input_shapes(CLI::App& command, ModelArguments& arguments) {
   command
       .add_option(
           "--input", arguments.shapes,
-          "shape of an input, in place of the file's, NAME:1x3x224x224 with ? for an dynamic dimension; once for each")
+          "shape of an input, in place of the file's, NAME:1x3x224x224 with ? for a dynamic dimension; once for each")
       ->type_name("SHAPE");
 }
 

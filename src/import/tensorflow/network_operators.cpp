@@ -229,7 +229,7 @@ void convolution(NodeConverter& node) { node.give(convolved(node)); }
 
 void depthwise_convolution(NodeConverter& node) { node.give(depthwise_convolved(node)); }
 
-/// `base` times `factor` and `summand`: what a network computes of an dynamic dimension.
+/// `base` times `factor` and `summand`: what a network computes of a dynamic dimension.
 struct Linear {
   std::optional<Dim> base;  ///< Nothing of a constant.
   std::int64_t factor = 0;
