@@ -20,8 +20,9 @@
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graph/mapped_file.hpp"
-#include "graph/operator_forms.hpp"
+#include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 
 namespace graft {
 namespace {
@@ -401,7 +402,12 @@ class Reader {
         result.domain = onnx_domain;
         return result;
       }
-      std::vector<std::string> known = result.domain.empty() ? standard_operator_names() : std::vector<std::string>{};
+      std::vector<std::string> known;
+      if (result.domain.empty()) {
+        for (const OperatorSchema* schema : all_schemas()) {
+          if (schema->removed == 0) known.emplace_back(schema->name);
+        }
+      }
       known.insert(known.end(), ours.begin(), ours.end());
       fail(node, fmt::format("there is no operator {}{} Graft's are {}; ONNX's go by their own names; another domain's "
                              "are written domain::Operator",
@@ -414,7 +420,7 @@ class Reader {
 
   /// Names and types of the attributes that a node of the operator gets.
   void check_attributes(const RuleOperator& with, const std::vector<std::pair<std::string, RuleValue>>& given) const {
-    const OperatorSchema* form = with.domain.empty() ? find_operator_form(with.op_type) : nullptr;
+    const OperatorSchema* form = with.domain.empty() ? find_schema(with.op_type, newest_opset) : nullptr;
     for (const auto& [name, value] : given) {
       std::optional<AttributeType> type;
       if (with.graft != nullptr) {

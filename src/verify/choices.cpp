@@ -7,15 +7,15 @@
 #include <cmath>
 #include <cstddef>
 
+#include "graph/schema.hpp"
+
 namespace graft {
 
 std::optional<IndexChoice> choice_of(const Value& value) {
   const Node* node = value.producer;
-  const auto moves = [](const Node& n) {
-    return n.is("Cast") || n.is("Identity") || n.is("Reshape") || n.is("Flatten") || n.is("Squeeze") ||
-           n.is("Unsqueeze");
-  };
-  while (node != nullptr && moves(*node)) node = node->input(0) == nullptr ? nullptr : node->input(0)->producer;
+  // A view keeps the place of each index, by which its scores are found.
+  const auto keeps_places = [](const Node& n) { return has_trait(n, trait::view) || n.is("Cast"); };
+  while (node != nullptr && keeps_places(*node)) node = node->input(0) == nullptr ? nullptr : node->input(0)->producer;
   const bool chooses = node != nullptr && (node->is("ArgMax") || node->is("ArgMin")) && node->input(0) != nullptr;
   if (!chooses) return std::nullopt;
   return IndexChoice{.scores = node->input(0), .axis = node->int_or("axis", 0)};

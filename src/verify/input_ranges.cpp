@@ -13,17 +13,16 @@
 #include <vector>
 
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 
 namespace graft {
 namespace {
 
 constexpr double largest_of_image = 255;
 
-bool moves(const Node& node) {
-  static constexpr std::array<std::string_view, 12> names{"Cast",      "Identity", "Transpose", "Reshape",
-                                                          "Unsqueeze", "Squeeze",  "Slice",     "Split",
-                                                          "Gather",    "Resize",   "Pad",       "Concat"};
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+/// Gives the numbers of an input on: in another type, another size, or with others around them.
+bool gives_on(const Node& node) {
+  return has_trait(node, trait::moves_data) || is_any_of(node, {"Cast", "Pad", "Resize"});
 }
 
 /// All elements of a constant, of which there are few.
@@ -129,7 +128,7 @@ std::optional<InputRange> range_of_index(const Model& model, const Value& input)
                            .highest = static_cast<double>(*rows - 1),
                            .why = fmt::format("{} takes one of {} rows by it", describe(node), *rows)};
       }
-      if (is_index || !moves(node) || (use.index != 0 && !node.is("Concat"))) continue;
+      if (is_index || !gives_on(node) || (use.index != 0 && !node.is("Concat"))) continue;
       for (const Value* output : node.outputs) {
         if (output != nullptr) waiting.push_back(output);
       }
@@ -160,7 +159,7 @@ InputRanges infer_input_ranges(const Model& model) {
           ranges.emplace(input->name, std::move(*range));
           break;
         }
-        if (!moves(node) || (use.index != 0 && !node.is("Concat"))) continue;
+        if (!gives_on(node) || (use.index != 0 && !node.is("Concat"))) continue;
         for (const Value* output : node.outputs) {
           if (output != nullptr) waiting.push_back(output);
         }

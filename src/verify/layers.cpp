@@ -15,6 +15,7 @@
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 #include "verify/ends.hpp"
 #include "verify/node_differences.hpp"
 #include "verify/partial_runs.hpp"
@@ -49,8 +50,7 @@ bool tells_apart(const TensorRange& range) {
 
 /// Shapes that the elements of a value had on their way, without having been changed.
 void collect_shapes(const Value* value, std::vector<std::vector<std::int64_t>>& shapes) {
-  static const std::set<std::string_view> moving{"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity"};
-  while (value->producer != nullptr && value->producer->domain.empty() && moving.contains(value->producer->op_type)) {
+  while (value->producer != nullptr && has_trait(*value->producer, trait::rearranges)) {
     value = value->producer->input(0);
     if (value == nullptr || !value->shape) return;
     std::vector<std::int64_t> dims;
