@@ -91,11 +91,11 @@ std::optional<InputRange> range_before(const Value& input, const Node& node, std
   return std::nullopt;
 }
 
-/// How many rows a Gather has to choose from; nothing where the file does not say it.
-std::optional<std::int64_t> rows_of(const Node& gather) {
-  const Value* table = gather.input(0);
+/// How many rows there are to choose from along the axis; nothing where the file does not say it.
+std::optional<std::int64_t> rows_of(const Node& node) {
+  const Value* table = node.input(0);
   if (table == nullptr) return std::nullopt;
-  const std::int64_t axis = gather.int_or("axis", 0);
+  const std::int64_t axis = node.int_or("axis", 0);
   const auto place = [axis](std::size_t rank) {
     return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
   };
@@ -121,7 +121,7 @@ std::optional<InputRange> range_of_index(const Model& model, const Value& input)
     for (const auto& use : value->uses) {
       const Node& node = *use.node;
       if (node.graph != &model.graph()) continue;
-      const bool is_index = node.is("Gather") && use.index == 1;
+      const bool is_index = has_trait(node, trait::indexes_axis) && use.index == 1;
       const auto rows = is_index ? rows_of(node) : std::nullopt;
       if (rows && *rows > 0 && (!range || static_cast<double>(*rows - 1) < range->highest)) {
         range = InputRange{.lowest = 0,

@@ -437,6 +437,14 @@ TEST(InputRanges, AnIndexReachesTheWholeTable) {
   EXPECT_FALSE(verify_models(default_engine(), reference, candidate, {.ranges = ranges}).equal());
 }
 
+TEST(InputRanges, AnIndexOfSingleElementsReachesTheWholeTable) {
+  const Model model = model_of({{"ids", ElementType::i64, {16, 4}}, {"table", ElementType::f32, {30000, 4}}},
+                               "y = GatherElements<axis=0>(table, ids)", {"y"});
+  const InputRanges ranges = infer_input_ranges(model);
+  ASSERT_TRUE(ranges.contains("ids"));
+  EXPECT_EQ(ranges.at("ids").highest, 29999);
+}
+
 TEST(InputRanges, OfAnIndexAreNarrowedWhereTheModelDoesNotRun) {
   const Model model = model_of({{"ids", ElementType::i64, {4}}, {"table", ElementType::f32, {3, 2}}},
                                "first = Gather(table, ids)\none = Constant<value_ints=[1]>()\nnext = Add(ids, one)\n"
