@@ -56,11 +56,11 @@ def seeds(name: str) -> dict[str, bytes]:
 def dictionary(name: str) -> str:
     """Words of the format for libFuzzer: names of operators, layers and attributes, from the sources of the reader."""
     sources = {
-        "onnx": ["src/graph/shape_rules.cpp", "src/graph/schema.inc"],
+        "onnx": ["src/graph/schema.inc"],
         "tensorflow": sorted(str(path) for path in (ROOT / "src/import/tensorflow").glob("*.cpp")),
         "caffe": sorted(str(path) for path in (ROOT / "src/import/caffe").glob("*.[cp]*")),
         "npz": ["src/io/npy.cpp"],
-        "yaml": ["src/passes/rule_file.cpp", "src/quant/image_recipe.cpp"],
+        "yaml": ["src/passes/rule_file.cpp", "src/passes/rule_yaml.cpp", "src/quant/image_recipe.cpp"],
         "cache": ["src/quant/calibration_cache.cpp"],
         "image": [],
         "plugin": [],
