@@ -228,6 +228,8 @@ class Chooser {
     });
   }
 
+  /// Whether a number counts something: made an integer before, or made one by a reader. A set of its own: what rounds
+  /// to integers of any size, or counts.
   [[nodiscard]] static bool is_counted(const Value& value) {
     const Node* maker = value.producer;
     const bool made = maker != nullptr && (is_any_of(*maker, {"Cast", "Ceil", "Floor", "Range", "Round"}));

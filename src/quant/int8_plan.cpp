@@ -173,8 +173,8 @@ class Planner {
     }
     const std::vector<std::size_t> given = activations_of(node);
     if (given.empty() || !is_f32(node.output())) return {};
-    if (is_any_of(node, {"Conv", "Gemm", "MatMul"})) return weighted_form(node);
     if (node.is("ConvTranspose")) return refused("TensorRT-RTX computes ConvTranspose in f32 in any case");
+    if (has_trait(node, trait::weighted)) return weighted_form(node);
     if (is_data_movement(node) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
     if (is_any_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
       return {What::adds, {}, std::nullopt, false};
