@@ -50,6 +50,7 @@ docs: build ## write docs/ops from the operators' definitions
 
 docs-check: build
 	@$(python) tools/generate_docs.py --check
+	@$(python) tools/make_schema.py --check
 
 lint: build-all ## clang-format, clang-tidy, shellcheck, ruff
 	@tools/setup lint

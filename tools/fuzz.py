@@ -56,11 +56,11 @@ def seeds(name: str) -> dict[str, bytes]:
 def dictionary(name: str) -> str:
     """Words of the format for libFuzzer: names of operators, layers and attributes, from the sources of the reader."""
     sources = {
-        "onnx": ["src/graph/shape_rules.cpp", "src/graph/standard_operators.cpp"],
+        "onnx": ["src/graph/schema.inc"],
         "tensorflow": sorted(str(path) for path in (ROOT / "src/import/tensorflow").glob("*.cpp")),
         "caffe": sorted(str(path) for path in (ROOT / "src/import/caffe").glob("*.[cp]*")),
         "npz": ["src/io/npy.cpp"],
-        "yaml": ["src/passes/rule_file.cpp", "src/quant/image_recipe.cpp"],
+        "yaml": ["src/passes/rule_file.cpp", "src/passes/rule_yaml.cpp", "src/quant/image_recipe.cpp"],
         "cache": ["src/quant/calibration_cache.cpp"],
         "image": [],
         "plugin": [],
@@ -68,6 +68,8 @@ def dictionary(name: str) -> str:
     words = set()
     for source in sources[name]:
         words.update(re.findall(r'"([A-Za-z][A-Za-z0-9_]{2,30})"', (ROOT / source).read_text()))
+        if source.endswith(".inc"):
+            words.update(re.findall(r"\b([A-Za-z_]{3,40})[: \"]", (ROOT / source).read_text()))
         if source.endswith(".proto"):
             words.update(re.findall(r"\b([a-z_0-9]{3,40}) = \d+", (ROOT / source).read_text()))
     return "".join(f'"{word}"\n' for word in sorted(words))

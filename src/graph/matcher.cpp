@@ -15,6 +15,7 @@
 
 #include "graph/lexer.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 #include "graph/standard_operators.hpp"
 
 namespace graft {
@@ -273,12 +274,6 @@ class PatternParser {
 
 // ---- Search
 
-bool is_commutative(std::string_view op_type) {
-  static constexpr std::array<std::string_view, 9> names{"Add", "Mul", "Max", "Min",  "Sum",
-                                                         "And", "Or",  "Xor", "Equal"};
-  return std::find(names.begin(), names.end(), op_type) != names.end();
-}
-
 /// Passes its first input on unchanged.
 bool is_transparent(const Node& node) {
   if (!node.domain.empty() || node.input(0) == nullptr) return false;
@@ -451,8 +446,8 @@ class Search {
     }
     matched_.push_back(&node);
     const Continuation done = [&] { return next(node); };
-    const bool both_orders =
-        call.domain.empty() && is_commutative(call.op_type) && call.arguments.size() == 2 && slots.size() == 2;
+    const bool both_orders = call.domain.empty() && (traits_of(call.op_type) & trait::commutative) != 0 &&
+                             call.arguments.size() == 2 && slots.size() == 2;
     const bool found =
         arguments(call, node, slots, 0, false, done) || (both_orders && arguments(call, node, slots, 0, true, done));
     if (!found) {

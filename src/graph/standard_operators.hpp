@@ -1,4 +1,4 @@
-// What Graft has to know of ONNX's own operators beside names and defaults (see operator_node.hpp).
+// What Graft has to know of ONNX's own operators besides their schemas (schema.hpp) and defaults (operator_node.hpp).
 #pragma once
 
 #include <cstddef>

@@ -17,6 +17,7 @@
 
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
+#include "graph/schema.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/passes.hpp"
 #include "passes/proven_shapes.hpp"
@@ -31,9 +32,11 @@ constexpr std::int64_t allowed_growth = 1 << 20;
 /// Results that are computed in one run.
 constexpr std::int64_t bytes_at_once = 1 << 26;
 
-constexpr std::array<std::string_view, 10> left_alone = {
-    "RandomNormal", "RandomNormalLike", "RandomUniform",  "RandomUniformLike", "Multinomial",
-    "Bernoulli",    "Dropout",          "QuantizeLinear", "DequantizeLinear",  "DynamicQuantizeLinear"};
+/// Random results are no constants, Dropout's neither in training; TensorRT finds int8 by the nodes that scale
+/// integers.
+bool is_left_alone(const Node& node) {
+  return has_trait(node, trait::random | trait::scales_integers) || node.is("Dropout");
+}
 
 /// Nothing where a dimension is not known, or the product exceeds 64 bits.
 std::optional<std::int64_t> bytes_of(const Value& value) {
@@ -127,8 +130,7 @@ class ConstantRegion {
   [[nodiscard]] bool can_fold(const Node& node) const {
     if (!node.domain.empty() || node.inputs.empty() || !node.subgraphs().empty() || node.is("Constant")) return false;
     if (may_trap(node) || may_lose_nan(node)) return false;
-    const bool is_left_alone = std::find(left_alone.begin(), left_alone.end(), node.op_type) != left_alone.end();
-    if (is_left_alone && !is_bias_of_32_bits(node)) return false;
+    if (is_left_alone(node) && !is_bias_of_32_bits(node)) return false;
     std::int64_t source_bytes = 0;
     for (const Value* input : node.inputs) {
       if (input == nullptr) continue;

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/schema.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
@@ -61,15 +62,13 @@ std::optional<Padding> padding_of(const Node& pad, std::string& why_not) {
 
 /// Nothing below zero can come out of what makes this value.
 bool is_not_negative(const Value& value) {
-  constexpr std::array<std::string_view, 6> not_below_zero = {"Relu", "Sigmoid", "Softmax",
-                                                              "Exp",  "Abs",     "HardSigmoid"};
   const Node* node = value.producer;
-  if (node == nullptr || !node->domain.empty()) return false;
+  if (node == nullptr) return false;
   if (node->is("Clip")) {
     const auto least = node->input(1) == nullptr ? std::nullopt : node->input(1)->constant();
     return least && least->scalar().value_or(-1) >= 0;
   }
-  return std::find(not_below_zero.begin(), not_below_zero.end(), node->op_type) != not_below_zero.end();
+  return has_trait(*node, trait::not_negative);
 }
 
 /// Why the layer cannot pad by itself; empty where it can.

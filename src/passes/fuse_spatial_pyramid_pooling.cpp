@@ -20,6 +20,7 @@
 
 #include "graft/registry.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 #include "ops/spatial_pyramid_pooling/bins.hpp"
 #include "passes/fuse.hpp"
 #include "passes/passes.hpp"
@@ -148,7 +149,7 @@ const Node* pool_behind(const Value* value, bool& by_cells) {
   by_cells = false;
   while (value != nullptr && value->producer != nullptr) {
     const Node& node = *value->producer;
-    const bool only_reshapes = node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Identity");
+    const bool only_reshapes = has_trait(node, trait::view);
     const bool moves_channels =
         !by_cells && node.is("Transpose") && node.ints("perm") == std::vector<std::int64_t>{0, 2, 3, 1};
     if (!only_reshapes && !moves_channels) return &node;

@@ -16,6 +16,7 @@
 
 #include "graph/model.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 #include "graph/standard_operators.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
@@ -23,10 +24,10 @@
 namespace graft {
 namespace {
 
-// Two of them give different results, or are what a rewrite of numbers must not join.
-constexpr std::array<std::string_view, 8> differ_each_time = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
-                                                              "RandomUniformLike", "Multinomial",      "Bernoulli",
-                                                              "Dropout",           "Constant"};
+/// Two nodes of the operator give different results, or are what a rewrite of numbers must not join.
+bool is_kept_apart(const Node& node) {
+  return (traits_of(node.op_type) & trait::random) != 0 || node.op_type == "Dropout" || node.op_type == "Constant";
+}
 
 /// Larger constants are compared by their place in memory.
 constexpr std::size_t most_bytes = 1 << 12;
@@ -62,8 +63,7 @@ class Determinism {
   explicit Determinism(const Model& model) : model_(model) {}
 
   [[nodiscard]] bool holds_for(const Node& node) {
-    if (std::find(differ_each_time.begin(), differ_each_time.end(), node.op_type) != differ_each_time.end())
-      return false;
+    if (is_kept_apart(node)) return false;
     const auto function = model_.functions.find({node.domain, node.op_type, node.overload});
     if (function != model_.functions.end()) return holds_for(function->second);
     return find_operator_for(node) || (node.domain.empty() && first_version(node.op_type) > 0);

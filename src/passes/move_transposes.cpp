@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/schema.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
@@ -22,26 +23,6 @@ namespace graft {
 namespace {
 
 using Permutation = std::vector<std::int64_t>;
-
-// One input, each element by itself.
-constexpr std::array<std::string_view, 36> unary = {
-    "Abs",         "Acos",       "Asin",     "Atan",  "Cast",      "Ceil",    "Clip",
-    "Cos",         "Dropout",    "Elu",      "Erf",   "Exp",       "Floor",   "HardSwish",
-    "HardSigmoid", "Identity",   "IsInf",    "IsNaN", "LeakyRelu", "Log",     "Neg",
-    "Not",         "Reciprocal", "Relu",     "Round", "Selu",      "Sigmoid", "Sign",
-    "Sin",         "Softplus",   "Softsign", "Sqrt",  "Tan",       "Tanh",    "ThresholdedRelu",
-    "Gelu"};
-// Several inputs that broadcast to each other.
-constexpr std::array<std::string_view, 18> broadcasting = {
-    "Add",  "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max",
-    "Mean", "Min", "Mul", "Or",    "Pow",     "PRelu",          "Sub",  "Sum",         "Where"};
-constexpr std::array<std::string_view, 7> reductions = {"ReduceL2",   "ReduceMax", "ReduceMean",     "ReduceMin",
-                                                        "ReduceProd", "ReduceSum", "ReduceSumSquare"};
-
-template <std::size_t count>
-bool is_one_of(const Node& node, const std::array<std::string_view, count>& names) {
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
-}
 
 Permutation inverse(const Permutation& permutation) {
   Permutation result(permutation.size());
@@ -301,10 +282,10 @@ std::optional<Move> move_of(const Node& node) {
     if (!permutation) permutation = transposition_of(input);
   }
   if (!permutation) return std::nullopt;
-  if (is_one_of(node, broadcasting)) return move_elementwise(node, *permutation);
+  if (has_trait(node, trait::broadcasting)) return move_elementwise(node, *permutation);
   if (node.is("Concat")) return move_concat(node, *permutation);
   if (transposition_of(node.input(0)) != permutation) return std::nullopt;
-  if (is_one_of(node, unary)) {
+  if (has_trait(node, trait::elementwise)) {
     Move move;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       move.inputs.push_back(keep(i == 0 ? node.input(0)->producer->input(0) : node.input(i)));
@@ -313,7 +294,7 @@ std::optional<Move> move_of(const Node& node) {
     move.outputs = {*permutation};
     return move;
   }
-  if (is_one_of(node, reductions)) return move_reduction(node, *permutation);
+  if (has_trait(node, trait::reduction)) return move_reduction(node, *permutation);
   if (node.is("Squeeze")) return move_squeeze(node, *permutation);
   if (node.is("Pad")) return move_pad(node, *permutation);
   if (node.is("Slice")) return move_slice(node, *permutation);

@@ -15,6 +15,7 @@
 
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
+#include "graph/schema.hpp"
 #include "passes/fuse.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/engine.hpp"
@@ -25,13 +26,9 @@ namespace {
 
 constexpr std::size_t most_nodes = 256;          // of one movement; longer ones are no padding
 constexpr std::int64_t most_elements = 1 << 24;  // of x or y in a run
-constexpr std::array<std::string_view, 15> movers = {"Concat",   "DepthToSpace", "Expand", "Flatten",   "Gather",
-                                                     "GatherND", "Identity",     "Pad",    "Reshape",   "Slice",
-                                                     "Split",    "Squeeze",      "Tile",   "Transpose", "Unsqueeze"};
 
-bool is_mover(const Node& node) {
-  return node.domain.empty() && std::find(movers.begin(), movers.end(), node.op_type) != movers.end();
-}
+/// Also what fills in a constant: a run on numbered elements tells it from the others.
+bool is_mover(const Node& node) { return has_trait(node, trait::moves_data) || node.is("Pad"); }
 
 /// A constant tensor, or one whose elements are all the same whatever its shape turns out to be.
 bool is_filling(const Value& value) {
@@ -119,7 +116,7 @@ void use_f32(Model& region, ElementType type) {
 bool moves_blindly(const Value& x, const std::vector<Node*>& nodes) {
   std::unordered_set<const Value*> data{&x};
   for (const Node* node : nodes) {
-    if (node->is("Shape") || node->is("Size")) continue;
+    if (has_trait(*node, trait::reads_shape)) continue;
     const auto is_data = [&](const Value* value) { return value != nullptr && data.contains(value); };
     if (std::none_of(node->inputs.begin(), node->inputs.end(), is_data)) continue;
     if (!is_mover(*node)) return false;

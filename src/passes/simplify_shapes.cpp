@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/schema.hpp"
 #include "passes/passes.hpp"
 #include "passes/proven_shapes.hpp"
 #include "passes/rewriter.hpp"
@@ -26,7 +27,7 @@ using Numbers = std::vector<std::int64_t>;
 bool only_reshapes(const Value* value) {
   if (value == nullptr || value->producer == nullptr || value->producer->graph != value->graph) return false;
   const Node& node = *value->producer;
-  return node.is("Reshape") || node.is("Flatten") || node.is("Squeeze") || node.is("Unsqueeze");
+  return has_trait(node, trait::view) && !node.is("Identity");  // remove_identities takes those
 }
 
 bool is_computed(const Value* value) { return value != nullptr && !value->constant(); }

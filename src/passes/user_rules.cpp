@@ -14,8 +14,9 @@
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
-#include "graph/operator_forms.hpp"
+#include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 #include "passes/fuse.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
@@ -352,7 +353,7 @@ class RuleRun {
       most = plan.with.graft->input_count();
       outputs = plan.with.graft->output_count();
     } else if (const OperatorSchema* form =
-                   plan.with.domain.empty() ? find_operator_form(plan.with.op_type) : nullptr) {
+                   plan.with.domain.empty() ? find_schema(plan.with.op_type, newest_opset) : nullptr) {
       fewest = form->fewest_inputs;
       most = form->most_inputs;
       outputs = form->most_outputs;
@@ -410,7 +411,7 @@ class RuleRun {
   void plan_attributes(const Region& region, const Match* match, Plan& plan) {
     std::vector<std::pair<std::string, RuleValue>> given = evaluated_attributes(region, match);
     if (plan.with.graft == nullptr) {
-      const OperatorSchema* form = plan.with.domain.empty() ? find_operator_form(plan.with.op_type) : nullptr;
+      const OperatorSchema* form = plan.with.domain.empty() ? find_schema(plan.with.op_type, newest_opset) : nullptr;
       for (const auto& [name, value] : given) {
         plan.attributes[name] = typed(value, name, form == nullptr ? std::nullopt : form->attribute_type(name));
       }
@@ -534,7 +535,7 @@ class RuleRun {
                        region.name));
     }
     const Node& node = *region.nodes.front();
-    const OperatorSchema* form = node.domain.empty() ? find_operator_form(node.op_type) : nullptr;
+    const OperatorSchema* form = node.domain.empty() ? find_schema(node.op_type, newest_opset) : nullptr;
     std::map<std::string, AttributeValue> values;
     std::string text = node.op_type;
     for (const auto& [name, value] : evaluated_attributes(region, nullptr)) {

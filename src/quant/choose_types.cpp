@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graph/schema.hpp"
 #include "quant/node_patterns.hpp"
 #include "verify/compare.hpp"
 #include "verify/ends.hpp"
@@ -23,10 +24,6 @@ namespace {
 
 /// Models that are run at most while looking for what loses.
 constexpr std::size_t most_trials = 48;
-
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
-}
 
 bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
 
@@ -231,16 +228,18 @@ class Chooser {
     if (found == nullptr || found->range.highest.value_or(0) > largest() || value.output_count != 0) return false;
     return std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
       if (use.node->graph != &graph()) return false;
-      if (is_one_of(*use.node, {"Exp", "LogSoftmax", "Relu", "Sigmoid", "Softmax", "Tanh"})) return true;
+      if (is_any_of(*use.node, {"Exp", "LogSoftmax", "Relu", "Sigmoid", "Softmax", "Tanh"})) return true;
       const bool gives_on = use.node->is("Add") || use.node->is("Where") || use.node->is("Max") ||
                             (works_in_any_type(*use.node) && has_f32_output(*use.node));
       return gives_on && may_be_minus_infinity(*use.node->output());
     });
   }
 
+  /// Whether a number counts something: made an integer before, or made one by a reader. A set of its own: what rounds
+  /// to integers of any size, or counts.
   [[nodiscard]] static bool is_counted(const Value& value) {
     const Node* maker = value.producer;
-    const bool made = maker != nullptr && (is_one_of(*maker, {"Cast", "Ceil", "Floor", "Range", "Round"}));
+    const bool made = maker != nullptr && (is_any_of(*maker, {"Cast", "Ceil", "Floor", "Range", "Round"}));
     return made || std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) {
              return use.node->is("Cast") && use.node->output()->type && is_integer(*use.node->output()->type);
            });
@@ -286,7 +285,7 @@ class Chooser {
     const auto constant = [&](const std::vector<std::int64_t>& ints) {
       return graph.add_constant(node.output()->name + "/axes", TensorData::from_ints(ints));
     };
-    if (is_one_of(node, {"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum"})) {
+    if (is_any_of(node, {"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum"})) {
       Value* axes = node.input(1);
       if (const auto given = node.ints("axes")) axes = constant(*given);
       if (axes == nullptr && node.int_or("noop_with_empty_axes", 0) != 0) return nullptr;

@@ -12,14 +12,11 @@
 
 #include "graft/error.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 #include "quant/typed.hpp"
 
 namespace graft {
 namespace {
-
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
-}
 
 bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
 
@@ -39,9 +36,11 @@ std::vector<std::size_t> activations_of(const Node& node) {
   return found;
 }
 
-/// One number in, one number out, each by itself; constants beside it are for channels or for all.
+/// One number in, one number out, each by itself; constants beside it are for channels or for all. A set of its own:
+/// what TensorRT makes part of the kernel before it, which BatchNormalization is too, and not every elementwise
+/// operator.
 bool is_pointwise(const Node& node) {
-  return is_one_of(node, {"Abs",       "Add",         "BatchNormalization",
+  return is_any_of(node, {"Abs",       "Add",         "BatchNormalization",
                           "Celu",      "Clip",        "Div",
                           "Elu",       "Erf",         "Exp",
                           "Gelu",      "HardSigmoid", "HardSwish",
@@ -55,8 +54,8 @@ bool is_pointwise(const Node& node) {
 
 /// What TensorRT makes part of the kernel that gives the sums, with one input and before int8 is stored.
 bool is_activation_function(const Node& node) {
-  return is_one_of(node, {"Clip", "LeakyRelu", "PRelu", "Relu"}) ||
-         (is_one_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
+  return is_any_of(node, {"Clip", "LeakyRelu", "PRelu", "Relu"}) ||
+         (is_any_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
 }
 
 bool pads_with_elements_or_zeros(const Node& node) {
@@ -71,8 +70,9 @@ bool is_data_movement(const Node& node) {
   if (node.is("MaxPool")) return node.outputs.size() == 1;
   if (node.is("Resize")) return node.string_or("mode", "nearest") == "nearest";
   if (node.is("Pad")) return pads_with_elements_or_zeros(node);
-  return is_one_of(node, {"Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice",
-                          "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"});
+  // TensorRT has these as layers that no int8 of ours was tried with.
+  const bool untried = is_any_of(node, {"Compress", "GatherElements", "GatherND", "ReverseSequence"});
+  return has_trait(node, trait::moves_data) && !untried;
 }
 
 /// Operators of Graft whose results are elements of what they read, so that one scale is right for both.
@@ -173,10 +173,10 @@ class Planner {
     }
     const std::vector<std::size_t> given = activations_of(node);
     if (given.empty() || !is_f32(node.output())) return {};
-    if (is_one_of(node, {"Conv", "Gemm", "MatMul"})) return weighted_form(node);
     if (node.is("ConvTranspose")) return refused("TensorRT-RTX computes ConvTranspose in f32 in any case");
+    if (has_trait(node, trait::weighted)) return weighted_form(node);
     if (is_data_movement(node) || is_between_int8(node)) return {What::moves, {}, std::nullopt, true};
-    if (is_one_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
+    if (is_any_of(node, {"Add", "Sum"}) && given.size() == 2 && node.inputs.size() == 2) {
       return {What::adds, {}, std::nullopt, false};
     }
     if (node.is("AveragePool") || is_mean_of_its_own(node)) return {What::averages, {}, std::nullopt, false};
@@ -185,14 +185,14 @@ class Planner {
 
   /// Where others read the same in f32 there is nothing to be gained: TensorRT-RTX stores it in f32.
   [[nodiscard]] static bool is_mean_of_its_own(const Node& node) {
-    return is_one_of(node, {"GlobalAveragePool", "ReduceMean"}) && node.input(0)->uses.size() == 1 &&
+    return is_any_of(node, {"GlobalAveragePool", "ReduceMean"}) && node.input(0)->uses.size() == 1 &&
            node.input(0)->output_count == 0;
   }
 
   /// Behind what gives int8 itself an activation function has no sums to be part of.
   [[nodiscard]] bool is_between_int8(const Node& node) const {
     const Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
-    if (!is_one_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;
+    if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;
     const What before = forms_.at(maker).what;
     return before == What::graft || before == What::moves;
   }

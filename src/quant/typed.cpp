@@ -17,8 +17,8 @@
 #include "graph/operator_calls.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
+#include "graph/schema.hpp"
 #include "graph/shape_inference.hpp"
-#include "quant/type_constraints.hpp"
 
 namespace graft {
 namespace {
@@ -27,18 +27,7 @@ namespace {
 constexpr std::int64_t bf16_opset = 22;
 constexpr std::int64_t ir_of_bf16_opset = 10;
 
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
-}
-
 bool is_f32(const Value* value) { return value != nullptr && value->type == ElementType::f32; }
-
-/// They give elements on as they are.
-bool only_moves(const Node& node) {
-  return is_one_of(node,
-                   {"Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity",
-                    "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"});
-}
 
 /// Sizes, which are f32 in ONNX and in no other type.
 bool is_size(const Node& node, std::size_t input) { return node.is("Resize") && input != 0; }
@@ -89,13 +78,13 @@ ConstantFit fit(const TensorData& tensor, ElementType narrow) {
 
 /// Where a number that is too large only has to be larger than all others.
 bool may_saturate(const Node& node, double number) {
-  if (is_one_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
+  if (is_any_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
   constexpr double stands_for_infinity = 1e8;
   return node.is("Mul") && std::abs(number) >= stands_for_infinity;
 }
 
 /// Where a number that is too small only has to be something.
-bool may_grow(const Node& node) { return is_one_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}); }
+bool may_grow(const Node& node) { return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}); }
 
 /// What a node does with each port, and what was decided.
 struct Plan {
@@ -178,7 +167,7 @@ class Typing {
         return "QuantizeLinear reads it, with which it becomes int8";
       }
     }
-    if (is_one_of(node, {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})) return "it stays as it is";
+    if (has_trait(node, trait::scales_integers)) return "it stays as it is";
     return std::nullopt;
   }
 
@@ -222,25 +211,27 @@ class Typing {
       if (!plan.outputs[0]) plan.type = NodeType::none;
       return plan;
     }
-    const LowPrecisionSupport* form = find_narrow_form(node.op_type);
-    if (form == nullptr) return kept(fmt::format("ONNX has {} in f32 only", node.op_type));
-    const std::int64_t since = narrow_ == ElementType::f16 ? form->f16_since : form->bf16_since;
+    const OperatorSchema* schema = find_schema(node.op_type);
+    if (schema == nullptr || !schema->has_low_precision())
+      return kept(fmt::format("ONNX has {} in f32 only", node.op_type));
+    const std::int64_t since = narrow_ == ElementType::f16 ? schema->f16_since : schema->bf16_since;
     if (since == 0) return kept(fmt::format("ONNX has no {} {}", narrow_name(narrow_), node.op_type));
     if (graph().opset() < since) {
       return kept(fmt::format("ONNX has {} in {} from operator set {} on; the model is in {}", node.op_type,
                               narrow_name(narrow_), since, graph().opset()));
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      plan.inputs.push_back(is_f32(node.inputs[i]) && form->takes_input(i) && !is_size(node, i));
+      plan.inputs.push_back(is_f32(node.inputs[i]) && schema->has_low_precision_input(i) && !is_size(node, i));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      plan.outputs.push_back(is_f32(node.outputs[i]) && form->gives_output(i));
+      plan.outputs.push_back(is_f32(node.outputs[i]) && schema->has_low_precision_output(i));
     }
     const auto is_set = [](bool port) { return port; };
     if (std::none_of(plan.inputs.begin(), plan.inputs.end(), is_set)) {
       return kept(fmt::format("{} takes f32 only", node.op_type));
     }
-    plan.flexible = only_moves(node) || std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
+    plan.flexible =
+        has_trait(node, trait::moves_data) || std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
     return plan;
   }
 
@@ -277,7 +268,7 @@ class Typing {
     const Plan& plan = found->second;
     if (use.node->is("Cast") || plan.type == NodeType::none) return Side::either;
     if (plan.type == NodeType::kept || !plan.inputs.at(use.index)) return Side::f32;
-    if (plan.flexible && !only_moves(*use.node)) return Side::either;
+    if (plan.flexible && !has_trait(*use.node, trait::moves_data)) return Side::either;
     return plan.type == NodeType::follows ? Side::f32 : Side::narrow;
   }
 
@@ -466,8 +457,8 @@ class Typing {
 std::int64_t opset_of_bf16(const Model& model) {
   std::int64_t needed = working_opset;
   for (const Node* node : std::as_const(model).graph().nodes()) {
-    const LowPrecisionSupport* form = node->domain.empty() ? find_narrow_form(node->op_type) : nullptr;
-    if (form != nullptr && form->bf16_since <= bf16_opset) needed = std::max(needed, form->bf16_since);
+    const OperatorSchema* schema = node->domain.empty() ? find_schema(node->op_type) : nullptr;
+    if (schema != nullptr && schema->bf16_since <= bf16_opset) needed = std::max(needed, schema->bf16_since);
   }
   return needed;
 }
@@ -487,7 +478,7 @@ const std::string& key_of(const Node& node) {
 }
 
 bool works_in_any_type(const Node& node) {
-  return only_moves(node) || is_one_of(node, {"Cast", "Constant", "ConstantOfShape"}) ||
+  return has_trait(node, trait::moves_data) || is_any_of(node, {"Cast", "Constant", "ConstantOfShape"}) ||
          std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
 }
 

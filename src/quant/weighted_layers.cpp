@@ -7,6 +7,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "graph/schema.hpp"
+
 namespace graft {
 namespace {
 
@@ -41,10 +43,6 @@ Node* find_add(const WeightedLayer& layer) {
   if (!layer.node->is("MatMul") || add == nullptr || !add->is("Add")) return nullptr;
   const Value* other = add->input(0) == &product ? add->input(1) : add->input(0);
   return numbers_per_channel(layer, other) ? add : nullptr;
-}
-
-bool is_one_of(const Node& node, const auto& names) {
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
 }
 
 /// It fills in zeros, and leaves the channels, axis 1, alone.
@@ -86,8 +84,8 @@ bool WeightedLayer::owns_weights() const {
 }
 
 std::optional<WeightedLayer> find_weighted_layer(Node& node) {
-  const bool has_form = node.is("Conv") || node.is("ConvTranspose") || node.is("Gemm") || node.is("MatMul");
-  if (!has_form || node.input(0) == nullptr || node.input(1) == nullptr || node.output() == nullptr) {
+  if (!has_trait(node, trait::weighted) || node.input(0) == nullptr || node.input(1) == nullptr ||
+      node.output() == nullptr) {
     return std::nullopt;
   }
   WeightedLayer layer;
@@ -123,16 +121,16 @@ Node* only_reader(const Value& value) {
 }
 
 bool lets_factors_through(const Node& node, bool has_planes) {
-  constexpr std::array<std::string_view, 4> each_element = {"Relu", "LeakyRelu", "Identity", "Dropout"};
-  constexpr std::array<std::string_view, 4> pools = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"};
+  // Sets of their own: of all elementwise operators and pools, those for which f(c x) = c f(x) for every c > 0.
   const bool has_one_output =
       std::all_of(node.outputs.begin() + 1, node.outputs.end(), [](const Value* value) { return value == nullptr; });
   if (!has_one_output) return false;
-  if (is_one_of(node, each_element)) {
+  if (is_any_of(node, {"Relu", "LeakyRelu", "Identity", "Dropout"})) {
     const bool trains = node.is("Dropout") && node.input(2) != nullptr;
     return !trains && (!node.is("LeakyRelu") || node.float_or("alpha", 0) >= 0);
   }
-  return has_planes && (is_one_of(node, pools) || (node.is("Pad") && pads_with_zeros(node)));
+  return has_planes && (is_any_of(node, {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"}) ||
+                        (node.is("Pad") && pads_with_zeros(node)));
 }
 
 std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const Value* constant) {

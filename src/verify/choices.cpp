@@ -7,16 +7,16 @@
 #include <cmath>
 #include <cstddef>
 
+#include "graph/schema.hpp"
+
 namespace graft {
 
 std::optional<IndexChoice> choice_of(const Value& value) {
   const Value* indices = &value;
   const Node* node = value.producer;
-  const auto moves = [](const Node& n) {
-    return n.is("Cast") || n.is("Identity") || n.is("Reshape") || n.is("Flatten") || n.is("Squeeze") ||
-           n.is("Unsqueeze");
-  };
-  while (node != nullptr && moves(*node)) {
+  // A view keeps the place of each index, by which its scores are found.
+  const auto keeps_places = [](const Node& n) { return has_trait(n, trait::view) || n.is("Cast"); };
+  while (node != nullptr && keeps_places(*node)) {
     indices = node->input(0);
     node = indices == nullptr ? nullptr : indices->producer;
   }

@@ -12,6 +12,7 @@
 
 #include "graft/error.hpp"
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 #include "verify/noise_floor.hpp"
 #include "verify/pieces.hpp"
 #include "verify/slice_maxima.hpp"
@@ -21,9 +22,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double decibels = 10;
-constexpr std::array<std::string_view, 4> rounding_operators = {"QuantizeLinear", "DynamicQuantizeLinear",
-                                                                "QLinearConv", "QLinearMatMul"};
-
 std::vector<std::int64_t> index_of(std::int64_t position, const std::vector<std::int64_t>& dims) {
   std::vector<std::int64_t> index(dims.size());
   for (std::size_t axis = dims.size(); axis-- > 0;) {
@@ -285,17 +283,10 @@ Tolerance of_epsilons(ElementType type, bool quantized, double in_f32, double of
           .by_slice = wide};
 }
 
-template <std::size_t n>
-bool is_one_of(const Node& node, const std::array<std::string_view, n>& names) {
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
-}
-
-/// The value whose elements this one has, perhaps in another shape or order.
-const Value* before_movements(const Value& value) {
-  constexpr std::array<std::string_view, 6> moving = {"Identity", "Reshape", "Transpose",
-                                                      "Flatten",  "Squeeze", "Unsqueeze"};
+/// The first value, going up through input 0 of nodes with one of these traits, that none of them made.
+const Value* before_all(const Value& value, Traits traits) {
   const Value* at = &value;
-  while (at->producer != nullptr && is_one_of(*at->producer, moving) && at->producer->input(0) != nullptr) {
+  while (at->producer != nullptr && has_trait(*at->producer, traits) && at->producer->input(0) != nullptr) {
     at = at->producer->input(0);
   }
   return at;
@@ -376,13 +367,13 @@ Tolerance Tolerance::of_rewrite(ElementType type, bool quantized) { return of_ep
 Tolerance Tolerance::of_network(ElementType type, bool quantized) { return of_epsilons(type, quantized, 1024, 256); }
 
 bool is_quantized(const Value& value) {
-  const Node* node = before_movements(value)->producer;
-  return node != nullptr && (is_one_of(*node, rounding_operators) || find_operator_for(*node));
+  const Node* node = before_all(value, trait::moves_data)->producer;
+  return node != nullptr && (has_trait(*node, trait::quantizes) || find_operator_for(*node));
 }
 
 bool quantizes(const Model& model) {
   bool found = false;
-  model.graph().for_each_node([&](const Node& node) { found = found || is_one_of(node, rounding_operators); });
+  model.graph().for_each_node([&](const Node& node) { found = found || has_trait(node, trait::quantizes); });
   return found;
 }
 
@@ -394,10 +385,10 @@ ElementType rounding_type(const NarrowTypes& narrow, const Value& value, Element
 }
 
 const Value* mean_of(const Value& value) {
-  constexpr std::array<std::string_view, 2> means = {"ReduceMean", "GlobalAveragePool"};
-  const Node* node = before_movements(value)->producer;
-  if (node == nullptr || !is_one_of(*node, means) || node->input(0) == nullptr) return nullptr;
-  return before_movements(*node->input(0));
+  const Node* node = before_all(value, trait::rearranges)->producer;
+  if (node == nullptr || !is_any_of(*node, {"ReduceMean", "GlobalAveragePool"}) || node->input(0) == nullptr)
+    return nullptr;
+  return before_all(*node->input(0), trait::rearranges);
 }
 
 double largest_finite(const TensorData& tensor) {

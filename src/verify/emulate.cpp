@@ -15,6 +15,7 @@
 #include "graph/functions.hpp"
 #include "graph/operator_calls.hpp"
 #include "graph/opset.hpp"
+#include "graph/schema.hpp"
 #include "graph/shape_inference.hpp"
 #include "verify/compare.hpp"
 #include "verify/match_tensors.hpp"
@@ -109,13 +110,6 @@ void for_each_rounded(const TensorData& tensor, Precision precision, F&& f) {
     for_each_number(tensor,
                     [&](auto number) { f(static_cast<double>(number), round_to_bf16(static_cast<float>(number))); });
   }
-}
-
-/// Nodes that only move elements: what was rounded before them still is.
-bool only_moves(const Node& node) {
-  static const std::set<std::string_view> moving{"Concat", "Expand", "Flatten", "Gather",    "Identity", "Reshape",
-                                                 "Slice",  "Split",  "Squeeze", "Transpose", "Unsqueeze"};
-  return node.domain.empty() && moving.contains(node.op_type);
 }
 
 /// Sizes, which are f32 in ONNX and in no other type.
@@ -224,7 +218,7 @@ std::vector<Value*> tensors_to_round(const Graph& graph) {
     if (graph.parent() == nullptr && is_f32(*input) && !input->initializer) tensors.push_back(input);
   }
   for (const Node* node : graph.nodes()) {
-    if (only_moves(*node)) continue;
+    if (has_trait(*node, trait::moves_data)) continue;  // what was rounded before it was moved still is
     for (Value* output : node->outputs) {
       if (output != nullptr && is_f32(*output) && !output->constant()) tensors.push_back(output);
     }

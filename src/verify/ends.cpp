@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graph/schema.hpp"
 #include "verify/pieces.hpp"
 
 namespace graft {
@@ -37,8 +38,8 @@ std::vector<std::optional<std::int64_t>> constant_sizes(const Value& shape) {
   }
   const Node* node = shape.producer;
   if (node == nullptr) return {std::nullopt};
-  const bool moves = node->is("Unsqueeze") || node->is("Cast") || node->is("Identity");
-  if (moves && node->input(0) != nullptr) return constant_sizes(*node->input(0));
+  const bool gives_on = has_trait(*node, trait::view) || node->is("Cast");
+  if (gives_on && node->input(0) != nullptr) return constant_sizes(*node->input(0));
   if (!node->is("Concat")) return {std::nullopt};
   std::vector<std::optional<std::int64_t>> sizes;
   for (const Value* part : node->inputs) {

@@ -13,17 +13,16 @@
 #include <vector>
 
 #include "graph/operator_node.hpp"
+#include "graph/schema.hpp"
 
 namespace graft {
 namespace {
 
 constexpr double largest_of_image = 255;
 
-bool moves(const Node& node) {
-  static constexpr std::array<std::string_view, 12> names{"Cast",      "Identity", "Transpose", "Reshape",
-                                                          "Unsqueeze", "Squeeze",  "Slice",     "Split",
-                                                          "Gather",    "Resize",   "Pad",       "Concat"};
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
+/// Gives the numbers of an input on: in another type, another size, or with others around them.
+bool gives_on(const Node& node) {
+  return has_trait(node, trait::moves_data) || is_any_of(node, {"Cast", "Pad", "Resize"});
 }
 
 /// All elements of a constant, of which there are few.
@@ -92,11 +91,11 @@ std::optional<InputRange> range_before(const Value& input, const Node& node, std
   return std::nullopt;
 }
 
-/// How many rows a Gather has to choose from; nothing where the file does not say it.
-std::optional<std::int64_t> rows_of(const Node& gather) {
-  const Value* table = gather.input(0);
+/// How many rows there are to choose from along the axis; nothing where the file does not say it.
+std::optional<std::int64_t> rows_of(const Node& node) {
+  const Value* table = node.input(0);
   if (table == nullptr) return std::nullopt;
-  const std::int64_t axis = gather.int_or("axis", 0);
+  const std::int64_t axis = node.int_or("axis", 0);
   const auto place = [axis](std::size_t rank) {
     return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
   };
@@ -122,14 +121,14 @@ std::optional<InputRange> range_of_index(const Model& model, const Value& input)
     for (const auto& use : value->uses) {
       const Node& node = *use.node;
       if (node.graph != &model.graph()) continue;
-      const bool is_index = node.is("Gather") && use.index == 1;
+      const bool is_index = has_trait(node, trait::indexes_axis) && use.index == 1;
       const auto rows = is_index ? rows_of(node) : std::nullopt;
       if (rows && *rows > 0 && (!range || static_cast<double>(*rows - 1) < range->highest)) {
         range = InputRange{.lowest = 0,
                            .highest = static_cast<double>(*rows - 1),
                            .why = fmt::format("{} takes one of {} rows by it", describe(node), *rows)};
       }
-      if (is_index || !moves(node) || (use.index != 0 && !node.is("Concat"))) continue;
+      if (is_index || !gives_on(node) || (use.index != 0 && !node.is("Concat"))) continue;
       for (const Value* output : node.outputs) {
         if (output != nullptr) waiting.push_back(output);
       }
@@ -160,7 +159,7 @@ InputRanges infer_input_ranges(const Model& model) {
           ranges.emplace(input->name, std::move(*range));
           break;
         }
-        if (!moves(node) || (use.index != 0 && !node.is("Concat"))) continue;
+        if (!gives_on(node) || (use.index != 0 && !node.is("Concat"))) continue;
         for (const Value* output : node.outputs) {
           if (output != nullptr) waiting.push_back(output);
         }

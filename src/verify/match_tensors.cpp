@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "graph/origin_note.hpp"
+#include "graph/schema.hpp"
 #include "verify/pieces.hpp"
 
 namespace graft {
@@ -58,10 +59,6 @@ std::size_t weights_of(const Node& node) {
     hash = hash * factor + std::hash<std::string_view>()(constant->bytes.view());
   }
   return tells ? hash : 0;
-}
-
-bool is_commutative(const Node& node) {
-  return node.is("Add") || node.is("Mul") || node.is("Max") || node.is("Min") || node.is("Sum") || node.is("Mean");
 }
 
 }  // namespace
@@ -186,7 +183,7 @@ void TensorMatcher::match_inputs_of_equal_nodes() {
   for (auto node = backwards.rbegin(); node != backwards.rend(); ++node) {
     const Value* output = (*node)->output();
     const Value* partner = output == nullptr ? nullptr : reference_of(*output);
-    if (partner == nullptr || partner->producer == nullptr || is_commutative(**node)) continue;
+    if (partner == nullptr || partner->producer == nullptr || has_trait(**node, trait::commutative)) continue;
     const Node& other = *partner->producer;
     if (other.op_type != (*node)->op_type || other.domain != (*node)->domain ||
         other.inputs.size() != (*node)->inputs.size())

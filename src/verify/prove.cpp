@@ -108,7 +108,8 @@ std::vector<double> numbers_of(const Model& model) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// Each element by itself. Then an infinity stays where it is, where a mean would spread it.
+/// Each element by itself. Then an infinity stays where it is, where a mean would spread it. A set of its own: of all
+/// elementwise operators, arithmetic, comparisons and logic alone.
 bool is_element_by_element(const Model& model) {
   static const std::set<std::string_view> element_by_element{
       "Abs",      "Add",   "And",   "Cast", "Clip",        "Constant", "Div", "Equal", "Greater", "GreaterOrEqual",

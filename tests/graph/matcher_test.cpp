@@ -64,6 +64,14 @@ TEST(Matcher, TriesBothOrdersOfCommutativeOperators) {
   EXPECT_NE(reason(fixed, l2), "");
 }
 
+TEST(Matcher, TriesBothOrdersOfMeanAndOfBits) {
+  Model mean = make_model({{"a"}, {"b"}}, "p = Relu(a)\ny = Mean(b, p)", {"y"});
+  EXPECT_TRUE(match_output(mean, "y = Mean(Relu(u), v)"));
+  Model bits =
+      make_model({{"a", ElementType::i32}, {"b", ElementType::i32}}, "p = BitwiseNot(a)\ny = BitwiseXor(b, p)", {"y"});
+  EXPECT_TRUE(match_output(bits, "y = BitwiseXor(BitwiseNot(u), v)"));
+}
+
 TEST(Matcher, BacktracksThroughNestedCommutativeOperators) {
   Model model = make_model({{"a"}, {"b"}}, "p = Add(a, b)\nq = Mul(b, p)\ny = Add(q, a)", {"y"});
   const auto found = match_output(model, "y = Add(u, Mul(Add(u, v), v))");

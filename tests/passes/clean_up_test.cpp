@@ -281,6 +281,21 @@ TEST(RemoveIdentities, OutputsKeepTheirNames) {
   EXPECT_EQ(count_of(model, "Identity"), 1U);  // an output cannot be an input
 }
 
+/// Every elementwise operator and every reduction lets a transposition through, not only the common ones.
+TEST(MoveTransposes, PassRareOperators) {
+  for (const std::string node : {"Mish(t)", "Asinh(t)", "Celu(t)", "Mod<fmod=1>(t, c)",
+                                 "ReduceL1<axes=[1], keepdims=1>(t)", "ReduceLogSumExp<axes=[1], keepdims=1>(t)"}) {
+    SCOPED_TRACE(node);
+    Model model = make_model(image,
+                             "a = Exp(x)\nc = Constant<value=float(2.5)>()\n"
+                             "t = Transpose<perm=[0, 2, 3, 1]>(a)\nr = " +
+                                 node + "\ny = Transpose<perm=[0, 3, 1, 2]>(r)\n",
+                             {"y"});
+    convert_and_verify(model);
+    EXPECT_EQ(count_of(model, "Transpose"), 0U);
+  }
+}
+
 TEST(MoveTransposes, TwoInARowBecomeOneAndTheNextNodePassesIt) {
   Model model = make_model(image,
                            "a = Exp(x)\n"

@@ -247,6 +247,7 @@ TEST(FoldPads, AnAverageThatCountsTheZeros) {
 TEST(FoldPads, AMaximumWithNumbersThatAreNotNegative) {
   const std::string pool = "y = MaxPool<kernel_shape=[2, 3]>(h)";
   EXPECT_EQ(count_of(converted(image, padded("b = Relu(x)\n", "0.0", pool)).model, "Pad"), 0U);
+  EXPECT_EQ(count_of(converted(image, padded("b = Softplus(x)\n", "0.0", pool)).model, "Pad"), 0U);
   const auto negative = converted(image, padded("b = Neg(x)\n", "0.0", pool));
   EXPECT_EQ(count_of(negative.model, "Pad"), 1U);
   EXPECT_THAT(reasons(negative.report), HasSubstr("can be larger than the numbers beside it"));

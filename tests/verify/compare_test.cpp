@@ -195,5 +195,20 @@ TEST(NarrowTypes, AreThoseOfWhatAValueIsComputedFrom) {
   EXPECT_EQ(type_of("n", ElementType::i64), ElementType::i64);
 }
 
+/// What was rounded to integers still is after it was moved: a tie may be off by one there too.
+TEST(IsQuantized, AfterMovements) {
+  const auto after = [](const std::string& movement) {
+    const Model model = graft_test::model_of(
+        {{"x", ElementType::f32, {1, 4, 2, 2}}},
+        "s = Constant<value=float(0.1)>()\nz = Constant<value=int8(0)>()\nq = QuantizeLinear(x, s, z)\ny = " + movement,
+        {"y"});
+    return is_quantized(*model.graph().find_local("y"));
+  };
+  EXPECT_TRUE(after("Transpose(q)"));
+  EXPECT_TRUE(after("DepthToSpace<blocksize=2>(q)"));
+  EXPECT_TRUE(after("Concat<axis=1>(q, q)"));
+  EXPECT_FALSE(after("DequantizeLinear(q, s, z)"));
+}
+
 }  // namespace
 }  // namespace graft

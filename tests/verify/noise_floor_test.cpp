@@ -411,6 +411,8 @@ TEST(InputRanges, AreInferredWhereTheGraphShowsThem) {
   EXPECT_EQ(range("c = Constant<value=float(127.5)>()\nt = Transpose<perm=[0, 2, 3, 1]>(x)\ny = Div(t, c)"), 255);
   EXPECT_EQ(range("c = Constant<value=float(0.003921569)>()\ny = Mul(x, c)"), 255);
   EXPECT_EQ(range("c = Constant<value=float([103.9, 116.8, 123.7])>()\ny = Sub(x, c)"), 255);
+  EXPECT_EQ(range("f = Flatten(x)\nc = Constant<value=float(255.0)>()\ny = Div(f, c)"), 255);
+  EXPECT_EQ(range("s = SpaceToDepth<blocksize=2>(x)\nc = Constant<value=float(255.0)>()\ny = Div(s, c)"), 255);
   EXPECT_EQ(range("y = Cast<to=uint8>(x)"), 255);
   EXPECT_EQ(range("c = Constant<value=float(255.0)>()\ny = Mul(x, c)"), 1);
   EXPECT_EQ(range("c = Constant<value=float(2.0)>()\ny = Div(x, c)"), 0);
@@ -433,6 +435,14 @@ TEST(InputRanges, AnIndexReachesTheWholeTable) {
   EXPECT_EQ(ranges.at("ids").highest, 29999);
   EXPECT_THAT(ranges.at("ids").why, HasSubstr("one of 30000 rows"));
   EXPECT_FALSE(verify_models(default_engine(), reference, candidate, {.ranges = ranges}).equal());
+}
+
+TEST(InputRanges, AnIndexOfSingleElementsReachesTheWholeTable) {
+  const Model model = model_of({{"ids", ElementType::i64, {16, 4}}, {"table", ElementType::f32, {30000, 4}}},
+                               "y = GatherElements<axis=0>(table, ids)", {"y"});
+  const InputRanges ranges = infer_input_ranges(model);
+  ASSERT_TRUE(ranges.contains("ids"));
+  EXPECT_EQ(ranges.at("ids").highest, 29999);
 }
 
 TEST(InputRanges, OfAnIndexAreNarrowedWhereTheModelDoesNotRun) {

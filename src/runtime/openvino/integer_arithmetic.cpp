@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/schema.hpp"
 #include "graph/shape_inference.hpp"
 #include "runtime/openvino/prepare.hpp"
 
@@ -270,8 +271,7 @@ class IntegerArithmetic {
     model_.graph().for_each_node([&](Node& node) {
       if (node.is("DequantizeLinear")) dequantize.push_back(&node);
       if (node.is("QuantizeLinear")) quantize.push_back(&node);
-      if (node.is("Conv") || node.is("ConvTranspose") || node.is("MatMul") || node.is("Gemm"))
-        products.push_back(&node);
+      if (has_trait(node, trait::weighted)) products.push_back(&node);
     });
     for (Node* node : dequantize) read(*node);
     for (Node* node : products) rewrite_product(*node);
@@ -320,13 +320,9 @@ class IntegerArithmetic {
     return value->producer == nullptr ? nullptr : find_moved(*value->producer, *value);
   }
 
-  /// A node that only moves elements moves integers just so.
+  /// A node that rearranges elements rearranges integers in the same way.
   Operand* find_moved(Node& node, Value& value) {
-    static constexpr std::array<std::string_view, 6> movements{"Flatten", "Identity",  "Reshape",
-                                                               "Squeeze", "Transpose", "Unsqueeze"};
-    if (!node.domain.empty() || std::find(movements.begin(), movements.end(), node.op_type) == movements.end()) {
-      return nullptr;
-    }
+    if (!has_trait(node, trait::rearranges)) return nullptr;
     const Operand* source = find(node.input(0));
     if (source == nullptr || (!source->scales.single() && !node.is("Transpose"))) return nullptr;
     Operand moved = *source;

@@ -27,6 +27,7 @@
 #include <utility>
 
 #include "graph/check_operators.hpp"
+#include "graph/schema.hpp"
 #include "runtime/openvino/element_types.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_nodes.hpp"
@@ -392,10 +393,8 @@ TensorMap compute(const Model& model) {
     throw Error(Error::Kind::internal,
                 model.source + ": a constant graph has no inputs; found " + joined(declared_inputs(model)));
   }
-  static const std::set<std::string_view> random{"RandomNormal",      "RandomNormalLike", "RandomUniform",
-                                                 "RandomUniformLike", "Bernoulli",        "Multinomial"};
   model.graph().for_each_node([&](const Node& node) {
-    if (node.domain.empty() && random.contains(node.op_type)) {
+    if (has_trait(node, trait::random)) {
       throw Error(model.source + ": " + describe(node) + " gives other numbers each time, so it is no constant");
     }
   });

@@ -13,6 +13,7 @@
 #include "graph/operator_calls.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
+#include "graph/schema.hpp"
 #include "graph/shape_inference.hpp"
 #include "runtime/openvino/guards.hpp"
 #include "runtime/openvino/integer_arithmetic.hpp"
@@ -76,20 +77,13 @@ void raise_what_is_misread(Model& model) {
   if (opset != model.graph().opset()) upgrade_opset(model, opset);
 }
 
-/// Nodes that only move elements: what was rounded before them still is.
-bool only_moves(const Node& node) {
-  static constexpr std::array<std::string_view, 11> names{"Concat",   "Expand",    "Flatten",  "Gather",
-                                                          "Identity", "Reshape",   "Slice",    "Split",
-                                                          "Squeeze",  "Transpose", "Unsqueeze"};
-  return node.domain.empty() && std::find(names.begin(), names.end(), node.op_type) != names.end();
-}
-
 /// The plugin holds f16 and bf16 as f32, so a node of our own rounds behind each that makes one.
 void round_narrow_types(Model& model) {
   infer_shapes(model);
   std::set<Graph*> changed;
   model.graph().for_each_node([&](Node& node) {
-    if (node.domain == engine_domain || only_moves(node)) return;
+    // What was rounded before it was moved still is.
+    if (node.domain == engine_domain || has_trait(node, trait::moves_data)) return;
     const std::vector<Value*> outputs = node.outputs;
     for (Value* output : outputs) {
       if (output == nullptr || (output->type != ElementType::f16 && output->type != ElementType::bf16)) continue;

@@ -132,6 +132,7 @@ class NoiseNode : public ov::op::Op {
   mutable std::uint64_t evaluations_ = 0;  ///< In this draw.
 };
 
+/// The operators here are OpenVINO's, which the table of ONNX's operators (graph/schema.hpp) does not know.
 bool is_one_of(const ov::Node& node, const std::set<std::string_view>& names) {
   return names.contains(node.get_type_info().name);
 }

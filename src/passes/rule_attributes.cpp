@@ -1,0 +1,59 @@
+// Checks names, types and ranges of attributes against the schemas of ONNX and the operators of Graft.
+#include "passes/rule_attributes.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/schema.hpp"
+#include "passes/rule_text.hpp"
+
+namespace graft {
+namespace {
+
+[[noreturn]] void fail_attribute(const RuleOperator& with, const std::string& name, const Place& place,
+                                 const std::vector<std::string>& known) {
+  const std::string meant = did_you_mean(name, known);
+  throw Error(fmt::format("{}: {} has no attribute `{}`{} Its attributes are {}", place.to_string(), with.to_string(),
+                          name, meant.empty() ? "." : meant, joined(known)));
+}
+
+}  // namespace
+
+void check_attributes(const RuleOperator& with, const std::vector<std::pair<std::string, RuleValue>>& given) {
+  const OperatorSchema* form = with.domain.empty() ? find_schema(with.op_type, newest_opset) : nullptr;
+  for (const auto& [name, value] : given) {
+    std::optional<AttributeType> type;
+    if (with.graft != nullptr) {
+      const AttributeInfo* info = with.graft->find_attribute(name);
+      std::vector<std::string> known;
+      for (const AttributeInfo& attribute : with.graft->attributes) known.emplace_back(attribute.name);
+      if (info == nullptr) fail_attribute(with, name, value.place, known);
+      type = info->type;
+    } else if (form != nullptr) {
+      if (!form->has_attribute(name)) fail_attribute(with, name, value.place, form->attribute_names());
+      type = form->attribute_type(name);
+      if (!type) {
+        throw Error(fmt::format("{}: attribute `{}` of {} is neither number nor text; a rule cannot give it",
+                                value.place.to_string(), name, with.to_string()));
+      }
+    } else {
+      continue;
+    }
+    if (value.is_expression()) continue;
+    const auto attribute = to_attribute(value, *type);
+    if (!attribute) {
+      throw Error(fmt::format("{}: attribute `{}` of {} is {}; allowed is {}", value.place.to_string(), name,
+                              with.to_string(), value.to_string(), to_string(*type)));
+    }
+    if (with.graft == nullptr) continue;
+    if (const Status status = check_attribute(*with.graft->find_attribute(name), *attribute); !status.ok()) {
+      throw Error(fmt::format("{}: {}: {}", value.place.to_string(), with.to_string(), status.message()));
+    }
+  }
+}
+
+}  // namespace graft

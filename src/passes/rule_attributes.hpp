@@ -1,0 +1,17 @@
+// Whether an operator takes the attributes that a rule gives it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "passes/rule_file.hpp"
+
+namespace graft {
+
+/// Throws Error naming the place for an attribute that the operator does not have, of another type or out of range.
+/// What is an expression is checked when it has a value; of operators that are neither ONNX's nor Graft's nothing is
+/// known.
+void check_attributes(const RuleOperator& with, const std::vector<std::pair<std::string, RuleValue>>& given);
+
+}  // namespace graft

@@ -1,0 +1,187 @@
+// Evaluates the expressions that rules give attributes by: arithmetic over what was matched.
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+#include <functional>
+#include <string_view>
+
+#include "graft/error.hpp"
+#include "passes/rule_file.hpp"
+#include "passes/rule_text.hpp"
+
+namespace graft {
+namespace {
+
+struct Numbers {
+  std::vector<double> values;
+  bool is_list = false;
+  bool is_integer = false;
+};
+
+class Expression {
+ public:
+  Expression(std::string_view text, const Place& place,
+             const std::function<std::optional<RuleValue::Data>(const std::string&)>& value_of)
+      : text_(text), place_(place), value_of_(value_of) {}
+
+  RuleValue::Data run() {
+    skip_spaces();
+    // A name alone may stand for anything, a text as well.
+    const std::size_t start = position_;
+    if (accept('@')) {
+      const std::string name = read_name();
+      if (position_ == text_.size()) return find(name);
+      position_ = start;
+    }
+    const Numbers result = sum();
+    if (position_ != text_.size()) fail("an operator is missing");
+    if (result.is_integer) {
+      std::vector<std::int64_t> integers;
+      for (const double value : result.values) integers.push_back(static_cast<std::int64_t>(value));
+      if (!result.is_list) return integers.at(0);
+      return integers;
+    }
+    if (!result.is_list) return result.values.at(0);
+    return result.values;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw Error(fmt::format("{}: `{}`, column {}: {}", place_.to_string(), text_, position_ + 1, message));
+  }
+  void skip_spaces() {
+    while (position_ < text_.size() && text_[position_] == ' ') ++position_;
+  }
+  bool accept(char c) {
+    if (position_ >= text_.size() || text_[position_] != c) return false;
+    ++position_;
+    if (c != '@') skip_spaces();
+    return true;
+  }
+  std::string read_name() {
+    const std::size_t start = position_;
+    while (position_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[position_])) != 0 || text_[position_] == '_')) {
+      ++position_;
+    }
+    if (position_ == start) fail("a name is missing");
+    std::string name(text_.substr(start, position_ - start));
+    skip_spaces();
+    return name;
+  }
+  RuleValue::Data find(const std::string& name) const {
+    auto data = value_of_(name);
+    if (!data) throw Error(fmt::format("{}: nothing is called @{} here", place_.to_string(), name));
+    return *std::move(data);
+  }
+
+  Numbers combine(const Numbers& a, const Numbers& b, char how) const {
+    if (a.is_list && b.is_list && a.values.size() != b.values.size()) {
+      fail(fmt::format("lists of {} and {} elements", a.values.size(), b.values.size()));
+    }
+    Numbers result{{}, a.is_list || b.is_list, a.is_integer && b.is_integer && how != '/'};
+    const std::size_t count = a.is_list ? a.values.size() : b.values.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const double x = a.is_list ? a.values[i] : a.values[0];
+      const double y = b.is_list ? b.values[i] : b.values[0];
+      result.values.push_back(how == '+' ? x + y : how == '-' ? x - y : how == '*' ? x * y : x / y);
+    }
+    return result;
+  }
+
+  Numbers sum() {
+    if (++depth_ > 50) fail("parentheses nested deeper than 50");
+    Numbers result = product();
+    while (true) {
+      if (accept('+')) {
+        result = combine(result, product(), '+');
+      } else if (accept('-')) {
+        result = combine(result, product(), '-');
+      } else {
+        --depth_;
+        return result;
+      }
+    }
+  }
+
+  Numbers product() {
+    Numbers result = factor();
+    while (true) {
+      if (accept('*')) {
+        result = combine(result, factor(), '*');
+      } else if (accept('/')) {
+        result = combine(result, factor(), '/');
+      } else {
+        return result;
+      }
+    }
+  }
+
+  Numbers factor() {
+    bool negated = false;
+    while (accept('-')) negated = !negated;
+    Numbers result;
+    if (accept('(')) {
+      result = sum();
+      if (!accept(')')) fail("`)` is missing");
+    } else if (accept('@')) {
+      result = to_numbers(find(read_name()));
+    } else if (position_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[position_])) != 0) {
+      const std::string name = read_name();
+      if (name != "sqrt" || !accept('(')) fail("the only function is sqrt(...)");
+      result = sum();
+      if (!accept(')')) fail("`)` is missing");
+      result.is_integer = false;
+      for (double& value : result.values) value = std::sqrt(value);
+    } else {
+      result = number();
+    }
+    if (negated) {
+      for (double& value : result.values) value = -value;
+    }
+    return result;
+  }
+
+  Numbers to_numbers(const RuleValue::Data& data) const {
+    if (const auto* integer = std::get_if<std::int64_t>(&data)) return {{static_cast<double>(*integer)}, false, true};
+    if (const auto* value = std::get_if<double>(&data)) return {{*value}, false, false};
+    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&data)) {
+      return {std::vector<double>(integers->begin(), integers->end()), true, true};
+    }
+    if (const auto* values = std::get_if<std::vector<double>>(&data)) return {*values, true, false};
+    fail("a text is no number");
+  }
+
+  Numbers number() {
+    const std::size_t start = position_;
+    const auto at = [&](std::size_t i) { return i < text_.size() ? text_[i] : '\0'; };
+    while (std::isdigit(static_cast<unsigned char>(at(position_))) != 0 || at(position_) == '.' ||
+           (position_ > start && (at(position_) == 'e' || at(position_) == 'E')) ||
+           (position_ > start && (at(position_) == '-' || at(position_) == '+') &&
+            (at(position_ - 1) == 'e' || at(position_ - 1) == 'E'))) {
+      ++position_;
+    }
+    const std::string text(text_.substr(start, position_ - start));
+    const auto value = to_number(text);
+    if (!value) fail("a number, @name or `(` is missing");
+    skip_spaces();
+    return {{*value}, false, to_integer(text).has_value()};
+  }
+
+  std::string_view text_;
+  const Place& place_;
+  const std::function<std::optional<RuleValue::Data>(const std::string&)>& value_of_;
+  std::size_t position_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+RuleValue evaluate(const RuleValue& expression,
+                   const std::function<std::optional<RuleValue::Data>(const std::string&)>& value_of) {
+  if (!expression.is_expression()) return expression;
+  return {expression.place, Expression(std::get<std::string>(expression.data), expression.place, value_of).run()};
+}
+
+}  // namespace graft

@@ -1,0 +1,18 @@
+// What the readers of rules share: numbers in texts, and lists of names in messages.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace graft {
+
+/// Nothing where the text is no decimal integer of 64 bits.
+[[nodiscard]] std::optional<std::int64_t> to_integer(const std::string& text);
+/// Nothing where the text is no decimal number; ".inf" and "inf" are infinite, as YAML writes it.
+[[nodiscard]] std::optional<double> to_number(const std::string& text);
+/// "a, b, c", or "none".
+[[nodiscard]] std::string joined(const std::vector<std::string>& names);
+
+}  // namespace graft

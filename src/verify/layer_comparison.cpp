@@ -1,0 +1,286 @@
+// Compares the pairs of tensors of both models, in groups that memory holds, and says what is wrong where it is known.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/schema.hpp"
+#include "verify/layer_state.hpp"
+
+namespace graft {
+namespace {
+
+/// Shapes that the elements of a value had on their way, without having been changed.
+void collect_shapes(const Value* value, std::vector<std::vector<std::int64_t>>& shapes) {
+  while (value->producer != nullptr && has_trait(*value->producer, trait::rearranges)) {
+    value = value->producer->input(0);
+    if (value == nullptr || !value->shape) return;
+    std::vector<std::int64_t> dims;
+    for (const Dim& dim : *value->shape) {
+      if (!dim.is_constant()) return;
+      dims.push_back(dim.value());
+    }
+    if (std::find(shapes.begin(), shapes.end(), dims) == shapes.end()) shapes.push_back(std::move(dims));
+  }
+}
+
+class PairComparison {
+ public:
+  explicit PairComparison(LayerState& state) : state_(state) {}
+
+  void run(std::size_t run, const TensorMap& inputs, const TensorMap& renamed) {
+    std::size_t next = 0;
+    while (next < state_.rows.size()) {
+      state_.tell("comparing tensors", next, state_.rows.size());
+      const std::size_t begin = next;
+      std::int64_t bytes = 0;
+      std::vector<const Value*> left;
+      std::vector<const Value*> right;
+      const auto size = [&](const LayerRow& row) {
+        return state_.reference.bytes_of(*row.match.reference) + state_.candidate.bytes_of(*row.match.candidate);
+      };
+      while (next < state_.rows.size() && (left.empty() || bytes + size(state_.rows[next]) <= state_.options.memory)) {
+        bytes += size(state_.rows[next]);
+        left.push_back(state_.rows[next].match.reference);
+        right.push_back(state_.rows[next].match.candidate);
+        ++next;
+      }
+      const TensorMap expected = state_.reference.run_what_can_be(left, inputs, state_.refused_by_reference);
+      const TensorMap found = run_candidate(right, renamed);
+      std::vector<Compared> all;
+      for (std::size_t i = begin; i < next; ++i) {
+        if (is_refused(i)) {
+          all.emplace_back();
+          continue;
+        }
+        all.push_back(compare_row(i, expected.at(state_.rows[i].match.reference->name),
+                                  found.at(state_.rows[i].match.candidate->name)));
+      }
+      measure_floors(begin, all, inputs);
+      for (std::size_t i = begin; i < next; ++i) {
+        if (is_refused(i)) continue;
+        keep(i, run, std::move(all[i - begin]), expected.at(state_.rows[i].match.reference->name),
+             found.at(state_.rows[i].match.candidate->name));
+      }
+    }
+  }
+
+ private:
+  /// Whether one of both models does not run where this tensor is returned.
+  [[nodiscard]] bool is_refused(std::size_t index) {
+    const auto reference = state_.refused_by_reference.find(state_.rows[index].match.reference);
+    const auto candidate = state_.refused_by_candidate.find(state_.rows[index].match.candidate);
+    std::string& why = state_.report.layers[index].not_compared;
+    if (reference != state_.refused_by_reference.end())
+      why = "the reference does not run where it is returned: " + reference->second;
+    if (candidate != state_.refused_by_candidate.end())
+      why = "the candidate does not run where it is returned: " + candidate->second;
+    return !why.empty();
+  }
+
+  [[nodiscard]] TensorMap run_candidate(const std::vector<const Value*>& outputs, const TensorMap& inputs) {
+    try {
+      return state_.candidate.run_what_can_be(outputs, inputs, state_.refused_by_candidate);
+    } catch (const Error& error) {
+      if (error.kind() == Error::Kind::internal) throw;
+      throw CandidateFails{error.what()};
+    }
+  }
+
+  [[nodiscard]] Tolerance tolerance_for(const LayerRow& row, ElementType reference, ElementType candidate) const {
+    const bool is_output = row.match.reference->is_output() || row.match.candidate->is_output();
+    const auto snr = is_output ? state_.options.snr_db : std::nullopt;
+    if (const auto given = given_tolerance(state_.options.relative, state_.options.absolute, snr, reference))
+      return *given;
+    const Tolerance usual = state_.usual_tolerance(row, reference, candidate);
+    if (!is_output || !state_.quantized) return usual;
+    return output_tolerance(reference, candidate, true,
+                            is_quantized(*row.match.reference) || is_quantized(*row.match.candidate));
+  }
+
+  [[nodiscard]] std::string why_tolerance(const LayerRow& row, ElementType own) const {
+    if (state_.options.relative || state_.options.absolute) return "";
+    return graft::why_tolerance(own, rounding_type(state_.reference_narrow, *row.match.reference, own),
+                                rounding_type(state_.candidate_narrow, *row.match.candidate, own), state_.quantized);
+  }
+
+  /// Rewrites put tensors of their own into the order that they need. One that is called as before has to be as before.
+  [[nodiscard]] static bool may_be_in_other_order(const TensorMatch& match, const TensorData& reference,
+                                                  const TensorData& candidate) {
+    return reference.dims != candidate.dims || match.how == MatchedBy::origin || match.how == MatchedBy::values;
+  }
+
+  /// A tensor in one run.
+  struct Compared {
+    Tolerance tolerance;
+    Difference difference;
+    std::optional<Rearrangement> layout;
+    TensorData arranged;  ///< The reference, in the candidate's order where `is_arranged`.
+    bool is_arranged = false;
+    std::optional<NoiseFloor> floor;
+  };
+
+  [[nodiscard]] Compared compare_row(std::size_t index, const TensorData& reference,
+                                     const TensorData& candidate) const {
+    const LayerRow& row = state_.rows[index];
+    Compared compared;
+    compared.tolerance = tolerance_for(row, reference.type, candidate.type);
+    compared.arranged = reference;
+    compared.difference = compare(reference, candidate, compared.tolerance);
+    if (compared.difference.equal()) return compared;
+    std::vector<std::vector<std::int64_t>> shapes;
+    collect_shapes(row.match.reference, shapes);
+    collect_shapes(row.match.candidate, shapes);
+    auto layout =
+        find_rearrangement(reference, candidate, state_.usual_tolerance(row, reference.type, candidate.type), shapes);
+    const bool expected = may_be_in_other_order(row.match, reference, candidate);
+    if (!layout && expected) layout = nearest_transposition(reference, candidate);
+    // Rewrites move transpositions. Where the numbers are too far off to tell, the dimensions do.
+    if (!layout && expected) layout = transposition_between(reference.dims, candidate.dims);
+    if (layout && layout->is_known() && expected) {
+      compared.arranged = rearrange(reference, *layout);
+      compared.is_arranged = true;
+      compared.difference = compare(compared.arranged, candidate, compared.tolerance);
+    }
+    compared.layout = std::move(layout);
+    return compared;
+  }
+
+  /// Of the tensors from `begin` on that are further off than their tolerance for the first time.
+  void measure_floors(std::size_t begin, std::vector<Compared>& all, const TensorMap& inputs) const {
+    std::vector<std::size_t> doubtful;
+    std::vector<const Value*> values;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Value* value = state_.rows[begin + i].match.reference;
+      const bool is_known = all[i].difference.equal() || state_.report.layers[begin + i].failed_runs != 0;
+      if (is_known || !state_.may_have_floor(all[i].tolerance)) continue;
+      doubtful.push_back(i);
+      values.push_back(value);
+      all[i].floor.emplace(all[i].tolerance);
+    }
+    if (doubtful.empty()) return;
+    state_.reference.run_noisy(values, inputs, [&](const TensorMap& moved) {
+      for (const std::size_t i : doubtful) {
+        add_to(*all[i].floor, all[i].arranged, moved.at(state_.rows[begin + i].match.reference->name),
+               all[i].is_arranged ? all[i].layout : std::nullopt);
+      }
+    });
+    for (const std::size_t i : doubtful) {
+      if (all[i].floor->runs() == 0) all[i].floor.reset();
+    }
+  }
+
+  static void add_to(NoiseFloor& floor, const TensorData& arranged, const TensorData& moved,
+                     const std::optional<Rearrangement>& layout) {
+    const bool is_same_size = moved.element_count() == arranged.element_count();
+    floor.add(arranged, layout && is_same_size ? rearrange(moved, *layout) : moved);
+  }
+
+  void keep(std::size_t index, std::size_t run, Compared compared, const TensorData& reference,
+            const TensorData& candidate) {
+    LayerRow& row = state_.rows[index];
+    LayerComparison& layer = state_.report.layers[index];
+    const TensorRange reference_range = range_of(reference);
+    const TensorRange candidate_range = range_of(candidate);
+    row.reference_nan = reference_range.nan;
+    row.candidate_nan = candidate_range.nan;
+    Difference& difference = compared.difference;
+    if (compared.floor) {
+      difference = compare(compared.arranged, candidate, compared.tolerance, &*compared.floor);
+      if (difference.equal() && !compared.is_arranged) compared.layout.reset();
+    }
+    if (!difference.equal()) ++layer.failed_runs;
+    layer.compared += difference.finite;
+    const auto badness = [](const Difference& d) {
+      return std::tuple(d.incomparable.empty() ? 0 : 1, d.mismatched != 0, d.within_noise != 0, d.excess);
+    };
+    if (run != 0 && badness(difference) <= badness(layer.difference)) return;
+    row.is_arranged = compared.is_arranged;
+    row.has_other_dims = reference.dims != candidate.dims;
+    layer.worst_run = run;
+    layer.tolerance = compared.tolerance;
+    layer.why_tolerance = why_tolerance(row, candidate.type);
+    layer.reference_type = text_of(reference);
+    layer.candidate_type = text_of(candidate);
+    layer.reference_range = reference_range;
+    layer.candidate_range = candidate_range;
+    layer.layout = std::move(compared.layout);
+    layer.floor = std::move(compared.floor);
+    if (difference.incomparable.empty() && is_real(reference.type) && compared.arranged.dims == candidate.dims) {
+      layer.error = error_figures(compared.arranged, candidate);
+    }
+    if (state_.options.emulated) {
+      const auto scale = state_.scales.find(layer.candidate);
+      layer.rounding =
+          rounding_effect(reference, *state_.options.emulated, scale == state_.scales.end() ? 1 : scale->second);
+    }
+    if (run == 0 && !(difference.selection && difference.equal())) check_output(row, reference, candidate);
+    layer.difference = std::move(difference);
+    layer.diagnosis = layer.equal() && !layer.layout ? "" : diagnose(layer, compared.arranged, candidate);
+  }
+
+  /// What calls the candidate reads its outputs as those of the reference: in another type or other dimensions they are
+  /// not the same, unless it gives its inputs in another order too.
+  void check_output(const LayerRow& row, const TensorData& reference, const TensorData& candidate) {
+    if (!row.match.reference->is_output() || !row.match.candidate->is_output()) return;
+    const bool is_exchanged = state_.inputs_are_exchanged && exchanged_output(reference.dims, candidate.dims);
+    if (reference.type == candidate.type && (reference.dims == candidate.dims || is_exchanged)) return;
+    state_.report.problems.push_back(fmt::format("output '{}' is {} in the reference and {} in the candidate",
+                                                 row.match.reference->name, text_of(reference), text_of(candidate)));
+  }
+
+  static std::string diagnose(const LayerComparison& layer, const TensorData& reference, const TensorData& candidate) {
+    std::vector<std::string> found;
+    if (layer.layout) found.push_back(layer.layout->text);
+    const auto more = [&](std::int64_t in_candidate, std::int64_t in_reference, std::string_view what) {
+      if (in_candidate > in_reference)
+        found.push_back(fmt::format("{} {} in the candidate, {} in the reference", in_candidate, what, in_reference));
+    };
+    more(layer.candidate_range.nan, layer.reference_range.nan, "NaN");
+    more(layer.candidate_range.infinite, layer.reference_range.infinite, "infinite");
+    if (!layer.difference.equal() && !layer.layout) {
+      if (auto scale = find_scale(reference, candidate, layer.tolerance)) found.push_back(std::move(*scale));
+      if (layer.candidate_range.lowest && layer.candidate_range.largest() == 0 && layer.reference_range.largest() > 0)
+        found.emplace_back("all 0 in the candidate");
+    }
+    return fmt::format("{}", fmt::join(found, "; "));
+  }
+
+  LayerState& state_;
+};
+
+}  // namespace
+
+void compare_pairs(LayerState& state, std::size_t run, const TensorMap& inputs, const TensorMap& renamed) {
+  PairComparison(state).run(run, inputs, renamed);
+}
+
+void measure_losses(LayerState& state) {
+  state.report.weakest.reset();
+  constexpr double half = 6;  // decibels
+  double most = half;
+  for (std::size_t i = 0; i < state.rows.size(); ++i) {
+    LayerComparison& layer = state.report.layers[i];
+    layer.snr_lost_db.reset();
+    std::optional<double> before;
+    bool all_known = !state.rows[i].candidate_region.inputs.empty();
+    for (const Value* input : state.rows[i].candidate_region.inputs) {
+      const auto row = state.rows_by_candidate.find(input);
+      const auto snr =
+          row == state.rows_by_candidate.end() ? std::nullopt : state.report.layers[row->second].error.snr_db;
+      all_known = all_known && snr.has_value();
+      if (snr) before = std::min(before.value_or(*snr), *snr);
+    }
+    if (!all_known || !layer.error.snr_db) continue;
+    layer.snr_lost_db = *before - *layer.error.snr_db;
+    if (*layer.snr_lost_db > most) {
+      most = *layer.snr_lost_db;
+      state.report.weakest = i;
+    }
+  }
+}
+
+}  // namespace graft

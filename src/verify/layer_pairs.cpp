@@ -1,0 +1,164 @@
+// Which tensors of both models are the same: by their places, their names, and what is left over by its numbers.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/operator_node.hpp"
+#include "verify/layer_state.hpp"
+
+namespace graft {
+namespace {
+
+bool is_close(double a, double b, double scale) {
+  constexpr double relative = 1e-4;
+  return std::abs(a - b) <= relative * scale;
+}
+
+/// The same numbers, in whatever order, as far as sums tell.
+bool same_numbers(const TensorRange& a, const TensorRange& b) {
+  if (a.count != b.count || a.nan != b.nan || a.infinite != b.infinite || !a.lowest || !b.lowest) return false;
+  const double largest = std::max(a.largest(), b.largest());
+  return is_close(*a.lowest, *b.lowest, largest) && is_close(*a.highest, *b.highest, largest) &&
+         is_close(a.squares, b.squares, std::max(a.squares, b.squares)) &&
+         is_close(a.sum, b.sum, std::sqrt(a.squares * static_cast<double>(a.count)));
+}
+
+/// Numbers that are all the same, or few, are found in many places.
+bool tells_apart(const TensorRange& range) {
+  constexpr std::int64_t few = 4;
+  return range.count >= few && range.lowest && *range.lowest != *range.highest;
+}
+
+class LayerPairing {
+ public:
+  explicit LayerPairing(LayerState& state) : state_(state) {}
+
+  void run(const TensorMap& inputs, const TensorMap& renamed, bool trust_names) {
+    for (const IoPair& pair : state_.inputs) {
+      const auto found = inputs.find(pair.reference->name);
+      if (found == inputs.end()) {
+        throw Error(fmt::format("{}: input '{}' is missing", state_.reference.model().source, pair.reference->name));
+      }
+      const auto order = order_of_input(*pair.candidate, found->second.dims);
+      state_.inputs_are_exchanged = state_.inputs_are_exchanged || order.has_value();
+      state_.report.inputs.push_back(fmt::format(
+          "{}: {}{}", pair.reference->name, text_of(found->second),
+          order ? fmt::format(", in the candidate [{}]", fmt::join(order->final_dims, ", ")) : std::string()));
+      state_.matcher.add(*pair.reference, *pair.candidate, MatchedBy::input);
+    }
+    state_.reference.infer(inputs);
+    state_.candidate.infer(renamed);
+    state_.reference_narrow = narrow_types(state_.reference.model());
+    state_.candidate_narrow = narrow_types(state_.candidate.model());
+    std::vector<std::string> alone;
+    for (const IoPair& pair :
+         pair_io(all_outputs(state_.reference.model()), all_outputs(state_.candidate.model()), "output", alone)) {
+      if (pair.reference->producer == nullptr || pair.candidate->producer == nullptr) continue;
+      if (state_.matcher.candidate_of(*pair.reference) != nullptr ||
+          state_.matcher.reference_of(*pair.candidate) != nullptr)
+        continue;
+      const bool by_name = pair.reference->name == pair.candidate->name;
+      state_.matcher.add(*pair.reference, *pair.candidate, by_name ? MatchedBy::name : MatchedBy::output);
+    }
+    state_.matcher.match(trust_names);
+    state_.reference.measure_sizes(tensors_of(state_.reference.model()), inputs);
+    state_.candidate.measure_sizes(tensors_of(state_.candidate.model()), renamed);
+    match_values(inputs, renamed);
+    find_unmatched_outputs();
+    state_.report.reference_tensors = tensors_of(state_.reference.model()).size();
+    state_.report.candidate_tensors = tensors_of(state_.candidate.model()).size();
+    for (const TensorMatch& match : state_.matcher.matches()) {
+      if (match.how != MatchedBy::input) add_row(match);
+    }
+  }
+
+ private:
+  /// An output of one may be a tensor inside the other.
+  void find_unmatched_outputs() {
+    for (const Value* output : state_.reference.model().graph().outputs()) {
+      if (output->producer != nullptr && !output->constant() && state_.matcher.candidate_of(*output) == nullptr)
+        state_.report.problems.push_back(fmt::format("the candidate has no output '{}'", output->name));
+    }
+    for (const Value* output : state_.candidate.model().graph().outputs()) {
+      if (output->producer != nullptr && !output->constant() && state_.matcher.reference_of(*output) == nullptr)
+        state_.report.problems.push_back(fmt::format("the reference has no output '{}'", output->name));
+    }
+  }
+
+  /// What is left over on both sides is paired by its numbers, as long as those are right.
+  void match_values(const TensorMap& inputs, const TensorMap& renamed) {
+    const std::vector<const Value*> left = state_.matcher.unmatched_of_reference();
+    const std::vector<const Value*> right = state_.matcher.unmatched_of_candidate();
+    if (left.empty() || right.empty()) return;
+    const auto expected = state_.reference.ranges(left, inputs, state_.options.memory, tell_of("reference"),
+                                                  &state_.refused_by_reference);
+    const auto found = candidate_ranges(right, renamed);
+    for (const Value* tensor : right) {
+      const auto range = found.find(tensor);
+      if (range == found.end() || !tells_apart(range->second)) continue;
+      for (const Value* other : left) {
+        const auto numbers = expected.find(other);
+        if (numbers == expected.end() || state_.matcher.candidate_of(*other) != nullptr) continue;
+        if (!same_numbers(numbers->second, range->second)) continue;
+        state_.matcher.add(*other, *tensor, MatchedBy::values);
+        break;
+      }
+    }
+  }
+
+  [[nodiscard]] std::unordered_map<const Value*, TensorRange> candidate_ranges(const std::vector<const Value*>& values,
+                                                                               const TensorMap& inputs) {
+    try {
+      return state_.candidate.ranges(values, inputs, state_.options.memory, tell_of("candidate"),
+                                     &state_.refused_by_candidate);
+    } catch (const Error& error) {
+      if (error.kind() == Error::Kind::internal) throw;
+      throw CandidateFails{error.what()};
+    }
+  }
+
+  void add_row(const TensorMatch& match) {
+    LayerRow& row = state_.rows.emplace_back();
+    row.match = match;
+    state_.rows_by_candidate.emplace(match.candidate, state_.rows.size() - 1);
+    LayerComparison& layer = state_.report.layers.emplace_back();
+    layer.reference = match.reference->name;
+    layer.candidate = match.candidate->name;
+    layer.matched_by = match.how;
+    const Node& node = computing_node(*match.candidate->producer);
+    const OperatorMatch graft_operator = find_operator_for(node);
+    layer.op = graft_operator ? std::string(graft_operator.type->name) : node.op_type;
+    layer.reference_node = describe(*match.reference->producer);
+    layer.candidate_node = describe(node);
+    layer.is_always_empty = is_always_empty(*match.reference);
+    layer.is_output = match.candidate->is_output() || match.reference->is_output();
+    row.reference_region = region_before(
+        {match.reference}, [&](const Value& value) { return state_.matcher.candidate_of(value) != nullptr; });
+    row.candidate_region = region_before(
+        {match.candidate}, [&](const Value& value) { return state_.matcher.reference_of(value) != nullptr; });
+    for (const Node* node : row.reference_region.nodes) layer.reference_nodes.push_back(describe(*node));
+    for (const Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(describe(*node));
+  }
+
+  [[nodiscard]] std::function<void(std::size_t, std::size_t)> tell_of(std::string which) const {
+    return [this, which = std::move(which)](std::size_t done, std::size_t total) {
+      state_.tell(fmt::format("pairing tensors of the {} by their numbers", which), done, total);
+    };
+  }
+
+  LayerState& state_;
+};
+
+}  // namespace
+
+void pair_layers(LayerState& state, const TensorMap& inputs, const TensorMap& renamed, bool trust_names) {
+  LayerPairing(state).run(inputs, renamed, trust_names);
+}
+
+}  // namespace graft
