@@ -5,6 +5,9 @@ include(GoogleTest)
 
 # Builds the test programs and what they need, without the rest: a sanitizer run asks for no more.
 add_custom_target(graft_unit_tests)
+if(TARGET graft_engine_worker)
+  add_dependencies(graft_unit_tests graft_engine_worker)
+endif()
 
 # The one limit of time, which ends what hangs: twenty times what the longest test takes. Nothing inside a test is
 # limited by the clock, so that a slow machine fails nothing.
@@ -15,6 +18,7 @@ set(GRAFT_TEST_ENVIRONMENT
   "GRAFT_BIN=${GRAFT_OUTPUT_DIR}/bin/graft"
   "GRAFT_PLUGIN_LIBRARY=${GRAFT_OUTPUT_DIR}/lib/libgraft_plugins.so"
   "GRAFT_GOLDEN_DIR=${GRAFT_GOLDEN_DIR}"
+  "GRAFT_ENGINE_WORKER=${graft_engine_worker}"
   "GRAFT_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
   "GRAFT_BUILD_DIR=${PROJECT_BINARY_DIR}"
   "GRAFT_PYTHON=${GRAFT_PYTHON}"
