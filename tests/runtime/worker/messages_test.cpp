@@ -99,7 +99,7 @@ TEST(Connections, messages_and_descriptors_arrive) {
   auto [sent, other] = Connection::make_sockets();
   Connection here(std::move(left));
   Connection there(std::move(right));
-  const std::string large(std::size_t{3} << 26U, 'x');  // more than one step of receive
+  const std::string large((std::size_t{1} << 26U) + 1, 'x');  // more than one step of receive
   std::thread sender([&] {
     EXPECT_TRUE(here.send(1, "", sent.get()));
     EXPECT_TRUE(here.send(2, large));
