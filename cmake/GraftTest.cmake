@@ -5,6 +5,9 @@ include(GoogleTest)
 
 # Builds the test programs and what they need, without the rest: a sanitizer run asks for no more.
 add_custom_target(graft_unit_tests)
+if(TARGET graft_engine_worker)
+  add_dependencies(graft_unit_tests graft_engine_worker)
+endif()
 
 # The one limit of time, which ends what hangs: twenty times what the longest test takes. Nothing inside a test is
 # limited by the clock, so that a slow machine fails nothing.
@@ -15,6 +18,7 @@ set(GRAFT_TEST_ENVIRONMENT
   "GRAFT_BIN=${GRAFT_OUTPUT_DIR}/bin/graft"
   "GRAFT_PLUGIN_LIBRARY=${GRAFT_OUTPUT_DIR}/lib/libgraft_plugins.so"
   "GRAFT_GOLDEN_DIR=${GRAFT_GOLDEN_DIR}"
+  "GRAFT_ENGINE_WORKER=${graft_engine_worker}"
   "GRAFT_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
   "GRAFT_BUILD_DIR=${PROJECT_BINARY_DIR}"
   "GRAFT_PYTHON=${GRAFT_PYTHON}"
@@ -23,13 +27,19 @@ set(GRAFT_TEST_ENVIRONMENT
   "LD_LIBRARY_PATH=${GRAFT_DEPS_DIR}/lib-rtx"
   "UBSAN_OPTIONS=print_stacktrace=1")
 
-# graft_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [LONG <test>...])
+# graft_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [LONG <test>...]
+#                [REPETITIVE <test>...])
 #
 # LONG names tests that take more than half a minute: they start first, since one that starts last has a core for itself.
+# REPETITIVE names those that go the same way through the code hundreds of times: with sanitizers, which have seen it then,
+# they are labeled `large`.
 # A GoogleTest program in <build>/tests, each of its tests one ctest test. It is listed when ctest runs, not when it is
 # linked, so that a program which needs a GPU can be built where there is none.
 function(graft_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LIBRARIES;LABELS;LONG")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LIBRARIES;LABELS;LONG;REPETITIVE")
+  if(NOT GRAFT_SANITIZE)
+    set(ARG_REPETITIVE "")
+  endif()
   graft_add_executable(${name} SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES} graft_test_support GTest::gtest_main
                        GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
@@ -47,6 +57,9 @@ foreach(test IN LISTS @name@_TESTS)
 endforeach()
 foreach(test IN ITEMS @ARG_LONG@)
   set_tests_properties("@name@.${test}" PROPERTIES COST 100)
+endforeach()
+foreach(test IN ITEMS @ARG_REPETITIVE@)
+  set_tests_properties("@name@.${test}" PROPERTIES LABELS large)
 endforeach()
 ]=])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <thread>
 
+#include "core/descriptor.hpp"
 #include "graft/error.hpp"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
@@ -29,27 +30,6 @@ constexpr int poll_milliseconds = 100;
 constexpr std::chrono::seconds patience{5};
 /// With what still comes through the outputs of a child that has ended.
 constexpr std::chrono::seconds afterwards{1};
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  ~Descriptor() { close(); }
-  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    close();
-    descriptor_ = std::exchange(other.descriptor_, -1);
-    return *this;
-  }
-  [[nodiscard]] int get() const { return descriptor_; }
-  void close() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = -1;
-  }
-
- private:
-  int descriptor_ = -1;
-};
 
 /// The reading end of a pipe, and the text of its last, unfinished line.
 struct Stream {

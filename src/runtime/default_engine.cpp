@@ -4,7 +4,12 @@
 #if GRAFT_WITH_OPENVINO
 #include "runtime/openvino/openvino_engine.hpp"
 #else
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
 #include "runtime/null/null_engine.hpp"
+#include "runtime/worker/worker_engine.hpp"
 #endif
 
 namespace graft::runtime {
@@ -13,7 +18,11 @@ const Engine& default_engine() {
 #if GRAFT_WITH_OPENVINO
   return openvino_engine();
 #else
-  return null_engine();
+  static const std::unique_ptr<Engine> worker = [] {
+    const char* const program = std::getenv("GRAFT_ENGINE_WORKER");
+    return program != nullptr && std::string_view(program) != "" ? make_worker_engine(program) : nullptr;
+  }();
+  return worker ? *worker : null_engine();
 #endif
 }
 

@@ -183,7 +183,7 @@ NpyArray numbers(std::vector<std::int64_t> shape, float scale) {
     values[i] = scale * static_cast<float>(i) * std::sin(static_cast<float>(i));
   }
   array.data.resize(values.size() * sizeof(float));
-  std::memcpy(array.data.data(), values.data(), array.data.size());
+  if (!values.empty()) std::memcpy(array.data.data(), values.data(), array.data.size());
   return array;
 }
 

@@ -1,0 +1,21 @@
+# Where the worker program is that runs OpenVINO in a process of its own (src/runtime/worker), for the tests' environment.
+#
+# A build with OpenVINO has it. One without, such as those with sanitizers, which OpenVINO in the same process would defeat,
+# builds it in a tree of its own, optimized and without sanitizers, as GRAFT_ENGINE_WORKER=ON asks. That tree lies beside
+# this one, as deep as the release preset's: the compiler cache, which goes by relative paths, then has its objects.
+set(graft_engine_worker "")
+if(GRAFT_WITH_OPENVINO)
+  set(graft_engine_worker "${PROJECT_BINARY_DIR}/libexec/graft_engine_worker")
+elseif(GRAFT_ENGINE_WORKER)
+  include(ExternalProject)
+  set(graft_engine_worker "${PROJECT_BINARY_DIR}-worker/libexec/graft_engine_worker")
+  ExternalProject_Add(graft_engine_worker
+    SOURCE_DIR "${PROJECT_SOURCE_DIR}"
+    BINARY_DIR "${PROJECT_BINARY_DIR}-worker"
+    CMAKE_ARGS -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DGRAFT_DEPS_DIR=${GRAFT_DEPS_DIR}
+               -DGRAFT_CUDA=OFF -DGRAFT_OPENVINO=ON -DGRAFT_TESTS=OFF -DGRAFT_INSTALL=OFF
+    BUILD_COMMAND "${CMAKE_COMMAND}" --build <BINARY_DIR> --target graft_engine_worker
+    BUILD_ALWAYS ON
+    BUILD_BYPRODUCTS "${graft_engine_worker}"
+    INSTALL_COMMAND "")
+endif()

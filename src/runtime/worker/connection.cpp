@@ -1,0 +1,127 @@
+// Sends and receives whole messages with sendmsg and recvmsg.
+#include "runtime/worker/connection.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <system_error>
+
+#include "graft/error.hpp"
+
+namespace graft::runtime {
+namespace {
+
+/// Both ends run on one machine, so numbers are in its byte order.
+struct Header {
+  std::uint32_t magic = 0;
+  std::uint32_t kind = 0;
+  std::uint64_t size = 0;
+};
+constexpr std::uint32_t expected_magic = 0x54465247;  // "GRFT"
+
+/// Room for the control message that carries one descriptor.
+union Control {
+  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
+  ::cmsghdr alignment;
+};
+
+::msghdr message_of(::iovec& part) {
+  ::msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  return message;
+}
+
+bool send_all(int socket, std::string_view bytes, int attached) {
+  while (!bytes.empty()) {
+    ::iovec part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};  // it is only read
+    ::msghdr message = message_of(part);
+    Control control{};
+    if (attached >= 0) {
+      message.msg_control = control.bytes.data();
+      message.msg_controllen = control.bytes.size();
+      ::cmsghdr* const header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof(int));
+      std::memcpy(CMSG_DATA(header), &attached, sizeof(int));
+    }
+    const ::ssize_t count = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    attached = -1;  // it went with the first bytes
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+bool receive_all(int socket, std::span<char> bytes, Descriptor& attached) {
+  while (!bytes.empty()) {
+    ::iovec part{.iov_base = bytes.data(), .iov_len = bytes.size()};
+    ::msghdr message = message_of(part);
+    Control control{};
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = control.bytes.size();
+    const ::ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    const ::cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int))) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+      attached = Descriptor(descriptor);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::pair<Descriptor, Descriptor> Connection::make_sockets() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw Error(Error::Kind::internal, fmt::format("no socket: {}", std::generic_category().message(errno)));
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+bool Connection::send(std::uint32_t kind, std::string_view body, int attached) {
+  if (body.size() > largest_body) {
+    throw Error(Error::Kind::internal, fmt::format("a message to the worker takes {} bytes; allowed are at most {}",
+                                                   body.size(), largest_body));
+  }
+  const Header header{.magic = expected_magic, .kind = kind, .size = body.size()};
+  std::array<char, sizeof(Header)> bytes{};
+  std::memcpy(bytes.data(), &header, sizeof(Header));
+  return send_all(socket_.get(), {bytes.data(), bytes.size()}, attached) && send_all(socket_.get(), body, -1);
+}
+
+std::optional<Message> Connection::receive() {
+  Message message;
+  std::array<char, sizeof(Header)> bytes{};
+  if (!receive_all(socket_.get(), bytes, message.attached)) return std::nullopt;
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof(Header));
+  if (header.magic != expected_magic) throw Error(Error::Kind::internal, "these bytes are no message of Graft's");
+  if (header.size > largest_body) {
+    throw Error(Error::Kind::internal,
+                fmt::format("a message declares {} bytes; allowed are at most {}", header.size, largest_body));
+  }
+  message.kind = header.kind;
+  constexpr std::uint64_t step = std::uint64_t{1} << 26U;
+  while (message.body.size() < header.size) {
+    const std::size_t begin = message.body.size();
+    message.body.resize(begin + static_cast<std::size_t>(std::min(step, header.size - begin)));
+    if (!receive_all(socket_.get(), std::span(message.body).subspan(begin), message.attached)) return std::nullopt;
+  }
+  return message;
+}
+
+}  // namespace graft::runtime

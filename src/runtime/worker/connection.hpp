@@ -1,0 +1,43 @@
+// Messages between Graft and a worker, over a Unix socket.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/descriptor.hpp"
+
+namespace graft::runtime {
+
+struct Message {
+  std::uint32_t kind = 0;
+  std::string body;
+  Descriptor attached;  ///< A descriptor that was sent along; for most messages there is none.
+};
+
+/// One end of a connection. A socket rather than pipes: it carries descriptors, and writing to a peer that is gone is
+/// an error instead of a signal.
+class Connection {
+ public:
+  /// A larger message is taken for a damaged one.
+  static constexpr std::uint64_t largest_body = std::uint64_t{1} << 36U;
+
+  explicit Connection(Descriptor socket) : socket_(std::move(socket)) {}
+
+  /// Two connected ends. Throws Error (internal) where the system has no more sockets.
+  [[nodiscard]] static std::pair<Descriptor, Descriptor> make_sockets();
+
+  /// False where the peer is gone. Throws Error (internal) for a body beyond largest_body.
+  [[nodiscard]] bool send(std::uint32_t kind, std::string_view body, int attached = -1);
+
+  /// Waits for a message; nothing where the peer is gone, also in the middle of one. Throws Error (internal) for bytes
+  /// that are no message. The memory for a body grows with what arrives, whatever size is declared.
+  [[nodiscard]] std::optional<Message> receive();
+
+ private:
+  Descriptor socket_;
+};
+
+}  // namespace graft::runtime

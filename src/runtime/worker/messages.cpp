@@ -1,0 +1,254 @@
+// Bodies of messages: numbers of 64 bits, and bytes with their length in front.
+#include "runtime/worker/messages.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "graph/onnx_io.hpp"
+
+namespace graft::runtime {
+namespace {
+
+/// Elements of tensors are read where they lie in a body, so they lie as the widest of them has to.
+constexpr std::size_t element_alignment = 16;
+
+std::size_t padding_after(std::size_t size) {
+  return (element_alignment - size % element_alignment) % element_alignment;
+}
+
+class BodyWriter {
+ public:
+  void number(std::uint64_t value) {
+    char bytes[sizeof(value)];
+    std::memcpy(bytes, &value, sizeof(value));
+    body_.append(bytes, sizeof(value));
+  }
+
+  void bytes(std::string_view value) {
+    number(value.size());
+    body_.append(padding_after(body_.size()), '\0');
+    body_ += value;
+  }
+
+  void model(const Model& model) {
+    bytes(model.source);
+    bytes(serialize_onnx(model));
+  }
+
+  void tensors(const TensorMap& tensors) {
+    number(tensors.size());
+    for (const auto& [name, tensor] : tensors) {
+      bytes(name);
+      number(static_cast<std::uint64_t>(tensor.type));
+      number(tensor.dims.size());
+      for (const std::int64_t dim : tensor.dims) number(static_cast<std::uint64_t>(dim));
+      bytes(tensor.bytes.view());
+    }
+  }
+
+  [[nodiscard]] std::string take() { return std::move(body_); }
+
+ private:
+  std::string body_;
+};
+
+class BodyReader {
+ public:
+  explicit BodyReader(std::string_view body) : body_(body) {}
+  explicit BodyReader(std::string body)
+      : owner_(std::make_shared<const std::string>(std::move(body))), body_(*owner_) {}
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    const std::string_view found = take(sizeof(value));
+    std::memcpy(&value, found.data(), sizeof(value));
+    return value;
+  }
+
+  /// A number of at most `largest`.
+  template <class T>
+  T number_up_to(T largest) {
+    const std::uint64_t value = number();
+    if (value > static_cast<std::uint64_t>(largest))
+      throw damaged(fmt::format("{} where {} is the most", value, static_cast<std::uint64_t>(largest)));
+    return static_cast<T>(value);
+  }
+
+  std::string_view bytes() {
+    const std::uint64_t size = number();
+    (void)take(padding_after(place_));
+    return take(size);
+  }
+
+  std::string text() { return std::string(bytes()); }
+
+  Model model() {
+    std::string source = text();
+    return parse_onnx(bytes(), {}, std::move(source), owner_);
+  }
+
+  TensorMap tensors() {
+    TensorMap tensors;
+    for (std::uint64_t left = number(); left != 0; --left) {
+      std::string name = text();
+      TensorData tensor;
+      tensor.type = number_up_to(ElementType{std::numeric_limits<std::int32_t>::max()});
+      for (std::uint64_t dims = number(); dims != 0; --dims) {
+        tensor.dims.push_back(number_up_to(std::numeric_limits<std::int64_t>::max()));
+      }
+      const std::string_view data = bytes();
+      check_size(name, tensor, data.size());
+      tensor.bytes = Bytes(owner_, std::span(data));
+      tensors.insert_or_assign(std::move(name), std::move(tensor));
+    }
+    return tensors;
+  }
+
+  void end() const {
+    if (place_ != body_.size()) throw damaged(fmt::format("{} bytes too many", body_.size() - place_));
+  }
+
+ private:
+  [[nodiscard]] static Error damaged(const std::string& what) {
+    return {Error::Kind::internal, "a message between Graft and the worker is damaged: " + what};
+  }
+
+  std::string_view take(std::uint64_t size) {
+    if (size > body_.size() - place_) {
+      throw damaged(fmt::format("{} bytes are wanted where {} are left", size, body_.size() - place_));
+    }
+    const std::string_view found = body_.substr(place_, static_cast<std::size_t>(size));
+    place_ += found.size();
+    return found;
+  }
+
+  /// A tensor of strings has no bytes here: no engine takes or returns one, and says so by its type.
+  static void check_size(const std::string& name, const TensorData& tensor, std::size_t size) {
+    constexpr std::int64_t byte = 8;
+    const std::int64_t count = tensor.element_count();
+    const int bits = bits_of(tensor.type);
+    const bool fits = bits < byte ? std::cmp_equal(size, count / byte * bits + (count % byte * bits + byte - 1) / byte)
+                                  : size % static_cast<std::size_t>(bits / byte) == 0 &&
+                                        std::cmp_equal(size / static_cast<std::size_t>(bits / byte), count);
+    if (!fits)
+      throw damaged(
+          fmt::format("tensor '{}' has {} bytes for {} elements of {}", name, size, count, to_string(tensor.type)));
+  }
+
+  std::shared_ptr<const std::string> owner_;
+  std::string_view body_;
+  std::size_t place_ = 0;
+};
+
+}  // namespace
+
+std::string encode(const Greeting& greeting) {
+  BodyWriter body;
+  body.number(greeting.version);
+  body.bytes(greeting.engine);
+  return body.take();
+}
+
+std::string encode(const Failure& failure) {
+  BodyWriter body;
+  body.number(static_cast<std::uint64_t>(failure.kind));
+  body.bytes(failure.text);
+  return body.take();
+}
+
+std::string encode(const Model& model) {
+  BodyWriter body;
+  body.model(model);
+  return body.take();
+}
+
+std::string encode(const Model& model, const CompileOptions& options) {
+  BodyWriter body;
+  body.number(static_cast<std::uint64_t>(options.kernels));
+  body.number(options.extra_outputs.size());
+  for (const std::string& name : options.extra_outputs) body.bytes(name);
+  body.number(static_cast<std::uint64_t>(options.threads));
+  body.number(static_cast<std::uint64_t>(options.streams));
+  body.number(options.round_inside ? 1 : 0);
+  body.number(options.noise ? 1 : 0);
+  body.model(model);
+  return body.take();
+}
+
+std::string encode(const TensorMap& tensors) {
+  BodyWriter body;
+  body.tensors(tensors);
+  return body.take();
+}
+
+std::string encode(const TensorMap& inputs, std::uint64_t draw) {
+  BodyWriter body;
+  body.number(draw);
+  body.tensors(inputs);
+  return body.take();
+}
+
+Greeting decode_greeting(std::string_view body) {
+  BodyReader reader(body);
+  Greeting greeting;
+  greeting.version = reader.number();
+  // What follows is another version's business.
+  if (greeting.version != protocol_version) return greeting;
+  greeting.engine = reader.text();
+  reader.end();
+  return greeting;
+}
+
+Failure decode_failure(std::string_view body) {
+  BodyReader reader(body);
+  Failure failure;
+  failure.kind = reader.number_up_to(Error::Kind::internal);
+  failure.text = reader.text();
+  reader.end();
+  return failure;
+}
+
+Model decode_model(std::string body) {
+  BodyReader reader(std::move(body));
+  Model model = reader.model();
+  reader.end();
+  return model;
+}
+
+ModelToCompile decode_compile(std::string body) {
+  BodyReader reader(std::move(body));
+  ModelToCompile result;
+  result.options.kernels = reader.number_up_to(OperatorKernels::own);
+  for (std::uint64_t left = reader.number(); left != 0; --left) result.options.extra_outputs.push_back(reader.text());
+  result.options.threads = reader.number_up_to(std::numeric_limits<int>::max());
+  result.options.streams = reader.number_up_to(std::numeric_limits<int>::max());
+  result.options.round_inside = reader.number_up_to(1) == 1;
+  if (reader.number_up_to(1) == 1) result.options.noise = std::make_shared<RoundingNoise>();
+  result.model = reader.model();
+  reader.end();
+  return result;
+}
+
+TensorMap decode_tensors(std::string body) {
+  BodyReader reader(std::move(body));
+  TensorMap tensors = reader.tensors();
+  reader.end();
+  return tensors;
+}
+
+RunInputs decode_run(std::string body) {
+  BodyReader reader(std::move(body));
+  RunInputs inputs;
+  inputs.draw = reader.number();
+  inputs.tensors = reader.tensors();
+  reader.end();
+  return inputs;
+}
+
+}  // namespace graft::runtime

@@ -1,0 +1,68 @@
+// What Graft and a worker say to each other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "graft/error.hpp"
+#include "graph/model.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::runtime {
+
+/// To be raised when a message changes: a worker of another version is refused.
+inline constexpr std::uint64_t protocol_version = 1;
+
+/// A connection serves one request at a time, and holds one compiled model at most. What is asked is answered with
+/// `done` or `failed`; the worker says `greeting` first, on the connection that it was started with.
+enum class MessageKind : std::uint32_t {
+  greeting = 1,  ///< Greeting.
+  done,          ///< Of compile and open: nothing; of run and evaluate: the outputs.
+  failed,        ///< Failure.
+  open,          ///< With a socket: serve it too, with a request of its own for the compiled model, if there is one.
+  compile,       ///< ModelToCompile.
+  evaluate,      ///< ModelToEvaluate.
+  run,           ///< RunInputs.
+};
+
+struct Greeting {
+  std::uint64_t version = protocol_version;
+  std::string engine;
+};
+
+/// Why something was not done: an Error's parts.
+struct Failure {
+  Error::Kind kind = Error::Kind::internal;
+  std::string text;
+};
+
+struct ModelToCompile {
+  Model model;
+  CompileOptions options;
+};
+
+struct RunInputs {
+  std::uint64_t draw = 0;  ///< Of RoundingNoise, where the model was compiled with it.
+  TensorMap tensors;
+};
+
+[[nodiscard]] std::string encode(const Greeting& greeting);
+[[nodiscard]] std::string encode(const Failure& failure);
+/// Throws Error for a model that does not fit into protobuf's 2 GiB.
+[[nodiscard]] std::string encode(const Model& model);
+[[nodiscard]] std::string encode(const Model& model, const CompileOptions& options);
+[[nodiscard]] std::string encode(const TensorMap& tensors);
+[[nodiscard]] std::string encode(const TensorMap& inputs, std::uint64_t draw);
+
+/// They throw Error (internal) for a body that does not hold what it should: every length is compared with what is left
+/// before it is believed. Weights and tensors are parts of the body and keep it alive.
+[[nodiscard]] Greeting decode_greeting(std::string_view body);
+[[nodiscard]] Failure decode_failure(std::string_view body);
+[[nodiscard]] Model decode_model(std::string body);
+[[nodiscard]] ModelToCompile decode_compile(std::string body);
+[[nodiscard]] TensorMap decode_tensors(std::string body);
+[[nodiscard]] RunInputs decode_run(std::string body);
+
+}  // namespace graft::runtime

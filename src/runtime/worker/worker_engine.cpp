@@ -1,0 +1,244 @@
+// Starts the worker and asks it. Each compiled model has a connection of its own, so that several run at a time.
+#include "runtime/worker/worker_engine.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "core/descriptor.hpp"
+#include "graft/error.hpp"
+#include "runtime/worker/connection.hpp"
+#include "runtime/worker/messages.hpp"
+
+extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace graft::runtime {
+namespace {
+
+/// The worker's process, which has the socket as its standard input. What it prints goes to standard error: standard
+/// output is for results.
+class Process {
+ public:
+  Process(const std::string& program, int socket) {
+    ::posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    // A process group of its own: Ctrl-C reaches this process alone, and the worker ends with its socket.
+    ::posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    std::string name = program;
+    std::array<char*, 2> arguments{name.data(), nullptr};
+    const int failed = ::posix_spawn(&child_, program.c_str(), &actions, &attributes, arguments.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+    if (failed != 0) {
+      throw Error(Error::Kind::missing_tool, fmt::format("{}: the CPU engine's worker cannot be started: {}", program,
+                                                         std::generic_category().message(failed)));
+    }
+  }
+  ~Process() {
+    if (is_ours()) (void)end();
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// False in a process that was forked from the one which started it.
+  [[nodiscard]] bool is_ours() const { return ::getpid() == parent_; }
+
+  /// Ends it, unless it has ended, and says how it did: "ended by signal 9".
+  [[nodiscard]] std::string end() {
+    const std::scoped_lock lock(mutex_);
+    if (end_.empty()) {
+      ::kill(child_, SIGKILL);  // one that has ended keeps its own status
+      int status = 0;
+      ::pid_t found = -1;
+      do {
+        found = ::waitpid(child_, &status, 0);
+      } while (found < 0 && errno == EINTR);
+      if (found < 0) {
+        end_ = "ended";
+      } else if (WIFSIGNALED(status)) {
+        end_ = fmt::format("ended by signal {}", WTERMSIG(status));
+      } else {
+        end_ = fmt::format("ended with exit code {}", WEXITSTATUS(status));
+      }
+    }
+    return end_;
+  }
+
+ private:
+  const ::pid_t parent_ = ::getpid();
+  ::pid_t child_ = 0;
+  std::mutex mutex_;
+  std::string end_;
+};
+
+/// A worker that has greeted. It closes a connection of ours only by ending.
+class Worker {
+ public:
+  explicit Worker(const std::string& program) : Worker(program, Connection::make_sockets()) {}
+
+  [[nodiscard]] const std::string& engine() const { return engine_; }
+  [[nodiscard]] bool is_ours() const { return process_.is_ours(); }
+  [[nodiscard]] std::string end() { return process_.end(); }
+
+  /// A connection that holds no model yet; nothing where the worker has ended.
+  [[nodiscard]] std::optional<Connection> open() {
+    const std::scoped_lock lock(mutex_);
+    auto [ours, theirs] = Connection::make_sockets();
+    if (!root_.send(static_cast<std::uint32_t>(MessageKind::open), {}, theirs.get()) || !root_.receive()) {
+      return std::nullopt;
+    }
+    return Connection(std::move(ours));
+  }
+
+ private:
+  Worker(const std::string& program, std::pair<Descriptor, Descriptor> sockets)
+      : process_(program, sockets.second.get()), root_(std::move(sockets.first)) {
+    sockets.second.close();
+    const auto fail = [&](const std::string& why) {
+      throw Error(Error::Kind::missing_tool, fmt::format("{} is no worker of the CPU engine: {}", program, why));
+    };
+    const std::optional<Message> said = root_.receive();
+    if (!said) fail("it " + end());
+    if (said->kind != static_cast<std::uint32_t>(MessageKind::greeting)) fail("it does not greet");
+    const Greeting greeting = decode_greeting(said->body);
+    if (greeting.version != protocol_version) {
+      fail(fmt::format("it speaks version {} of the protocol, allowed is {}\nBuild it again", greeting.version,
+                       protocol_version));
+    }
+    engine_ = greeting.engine;
+  }
+
+  Process process_;
+  std::mutex mutex_;  ///< Of root_.
+  Connection root_;
+  std::string engine_;
+};
+
+/// A request of the worker's, and a model there.
+class RemoteModel final : public CompiledModel {
+ public:
+  RemoteModel(std::shared_ptr<Worker> worker, Connection connection, std::string source,
+              std::shared_ptr<RoundingNoise> noise)
+      : worker_(std::move(worker)),
+        connection_(std::move(connection)),
+        source_(std::move(source)),
+        noise_(std::move(noise)) {}
+
+  [[nodiscard]] std::unique_ptr<CompiledModel> beside() const override;
+  using CompiledModel::run;
+  void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
+    look(decode_tensors(ask(MessageKind::run, encode(inputs, noise_ ? noise_->draw : 0), "ran")));
+  }
+
+  /// The answer to a request; what the worker refuses is thrown as the Error that it was there. `act` is for messages.
+  std::string ask(MessageKind kind, std::string_view body, std::string_view act, int attached = -1) const {
+    std::optional<Message> answer;
+    if (connection_.send(static_cast<std::uint32_t>(kind), body, attached)) answer = connection_.receive();
+    if (!answer) {
+      throw Error(Error::Kind::internal,
+                  fmt::format("{}: the CPU engine's worker {} while it {} this model", source_, worker_->end(), act));
+    }
+    if (answer->kind == static_cast<std::uint32_t>(MessageKind::failed)) {
+      const Failure failure = decode_failure(answer->body);
+      throw Error(failure.kind, failure.text);
+    }
+    return std::move(answer->body);
+  }
+
+ private:
+  std::shared_ptr<Worker> worker_;
+  mutable Connection connection_;
+  std::string source_;
+  std::shared_ptr<RoundingNoise> noise_;
+};
+
+std::unique_ptr<CompiledModel> RemoteModel::beside() const {
+  auto [ours, theirs] = Connection::make_sockets();
+  (void)ask(MessageKind::open, {}, "prepared another run of", theirs.get());
+  return std::make_unique<RemoteModel>(worker_, Connection(std::move(ours)), source_, noise_);
+}
+
+class WorkerEngine final : public Engine {
+ public:
+  explicit WorkerEngine(std::string program) : program_(std::move(program)) {}
+
+  [[nodiscard]] std::string_view name() const override {
+    const std::string& engine = current()->engine();
+    const std::scoped_lock lock(mutex_);
+    name_ = engine;  // the same each time, unless the program was exchanged
+    return name_;
+  }
+
+  [[nodiscard]] std::unique_ptr<CompiledModel> compile(const Model& model,
+                                                       const CompileOptions& options) const override {
+    const std::string body = encode(model, options);
+    std::unique_ptr<RemoteModel> remote = connect(model.source, options.noise);
+    (void)remote->ask(MessageKind::compile, body, "compiled");
+    return remote;
+  }
+
+  [[nodiscard]] TensorMap evaluate_constant_graph(const Model& model) const override {
+    const std::string body = encode(model);
+    return decode_tensors(connect(model.source, nullptr)->ask(MessageKind::evaluate, body, "computed"));
+  }
+
+ private:
+  /// The worker; started where there is none, or not for this process.
+  [[nodiscard]] std::shared_ptr<Worker> current() const {
+    const std::scoped_lock lock(mutex_);
+    if (worker_ == nullptr || !worker_->is_ours()) worker_ = std::make_shared<Worker>(program_);
+    return worker_;
+  }
+
+  void forget(const std::shared_ptr<Worker>& ended) const {
+    const std::scoped_lock lock(mutex_);
+    if (worker_ == ended) worker_ = nullptr;
+  }
+
+  /// What the worker holds no model for yet. One that has ended since it was last asked is replaced.
+  [[nodiscard]] std::unique_ptr<RemoteModel> connect(const std::string& source,
+                                                     const std::shared_ptr<RoundingNoise>& noise) const {
+    std::shared_ptr<Worker> worker = current();
+    std::optional<Connection> connection = worker->open();
+    if (!connection) {
+      forget(worker);
+      worker = current();
+      connection = worker->open();
+    }
+    if (!connection) {
+      throw Error(Error::Kind::internal, fmt::format("{}: the CPU engine's worker {} twice", source, worker->end()));
+    }
+    return std::make_unique<RemoteModel>(std::move(worker), std::move(*connection), source, noise);
+  }
+
+  std::string program_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<Worker> worker_;
+  mutable std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_worker_engine(std::string program) {
+  return std::make_unique<WorkerEngine>(std::move(program));
+}
+
+}  // namespace graft::runtime

@@ -1,0 +1,19 @@
+// An engine that runs in a process of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/engine.hpp"
+
+namespace graft::runtime {
+
+/// The engine of a worker program (src/runtime/worker/main.cpp), which is started when it is first needed. The same
+/// numbers and the same errors as in one process. A worker that ends while it is asked something is an Error
+/// (internal), as is every later use of what it had compiled; what is compiled afterwards gets a new worker.
+///
+/// Limits: a model, with its weights, has to fit into protobuf's 2 GiB; operators of libraries loaded at run time are
+/// unknown to the worker; compiled models are not for use after a fork.
+[[nodiscard]] std::unique_ptr<Engine> make_worker_engine(std::string program);
+
+}  // namespace graft::runtime

@@ -1,0 +1,82 @@
+// The way of a trained network to int8: planned, calibrated, improved, placed, judged, and kept in f32 where a limit
+// asks. What the numbers are worth is judged by ONNX Runtime in tests/cli/test_quantize_int8.py.
+#include "quant/choose_int8.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/error.hpp"
+#include "graph/onnx_io.hpp"
+#include "quant/calibration_data.hpp"
+#include "runtime/default_engine.hpp"
+#include "tests/support/folders.hpp"
+
+namespace graft {
+namespace {
+
+using runtime::default_engine;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class ChooseInt8 : public testing::Test {
+ protected:
+  ChosenInt8 choose(const Int8Options& options) const { return choose_int8(default_engine(), model_, data_, options); }
+
+  static double worst_of(const ChosenInt8& chosen) {
+    double worst = 1e9;
+    for (const OutputFigures& output : chosen.outputs) worst = std::min(worst, output.snr_db.value_or(worst));
+    return worst;
+  }
+
+ private:
+  std::filesystem::path folder_ = golden_folder().parent_path().parent_path() / "examples" / "digits";
+  Model model_ = read_onnx(folder_ / "digits.onnx");
+  CalibrationData data_ = open_calibration_data(folder_ / "digits_test.npz", model_, std::nullopt, 96);
+};
+
+TEST_F(ChooseInt8, AllFiveLayers) {
+  const ChosenInt8 chosen = choose({});
+  EXPECT_TRUE(chosen.met);
+  EXPECT_EQ(chosen.samples, 96);
+  EXPECT_EQ(std::count_if(chosen.plan.nodes.begin(), chosen.plan.nodes.end(),
+                          [](const Int8Node& node) { return node.kind == Int8Kind::computes && node.has_weight(); }),
+            5);
+  EXPECT_GT(worst_of(chosen), 30);
+  EXPECT_NO_THROW(chosen.placed.model.graph().check());
+}
+
+TEST_F(ChooseInt8, EveryImprovementAtOnce) {
+  Int8Options options;
+  options.improve = {.equalize = true, .smooth = true, .round = true, .bias = true};
+  const ChosenInt8 chosen = choose(options);
+  EXPECT_FALSE(chosen.rounded.empty());
+  EXPECT_FALSE(chosen.corrected.empty());
+  EXPECT_GT(worst_of(chosen), 30);
+}
+
+TEST_F(ChooseInt8, ALimitKeepsLayersAndTheRestIsF16) {
+  const double plain = worst_of(choose({}));
+  Int8Options options;
+  options.limit_db = plain + 3;
+  options.rest = Precision::f16;
+  const ChosenInt8 chosen = choose(options);
+  EXPECT_TRUE(chosen.met);
+  EXPECT_EQ(chosen.sensitivities.size(), 5U);
+  EXPECT_GE(worst_of(chosen), plain + 3);
+  EXPECT_TRUE(chosen.rest.has_value());
+}
+
+TEST_F(ChooseInt8, APatternThatMatchesNothing) {
+  Int8Options options;
+  options.keep = {"nowhere*"};
+  EXPECT_THAT([&] { (void)choose(options); }, ThrowsMessage<Error>(HasSubstr("nowhere*")));
+}
+
+}  // namespace
+}  // namespace graft

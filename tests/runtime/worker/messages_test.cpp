@@ -1,0 +1,137 @@
+// Messages to and from a worker: what is sent arrives, and nothing that a damaged one declares is believed.
+#include "runtime/worker/messages.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "runtime/worker/connection.hpp"
+#include "tests/verify/text_model.hpp"
+
+namespace graft::runtime {
+namespace {
+
+using graft_test::model_of;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+std::string number(std::uint64_t value) {
+  std::string bytes(sizeof(value), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return bytes;
+}
+
+TEST(Messages, tensors_of_all_sizes) {
+  const TensorMap sent{{"empty", TensorData::from_numbers(ElementType::f32, {0, 3}, {})},
+                       {"scalar", TensorData::scalar_of(ElementType::f64, 0.1)},
+                       {"half", TensorData::from_numbers(ElementType::f16, {3}, {1, 2, 3})},
+                       {"", TensorData::from_ints({-1, std::int64_t{1} << 62})},
+                       {"packed", {ElementType::i4, {3}, Bytes(std::string(2, '\x21')), nullptr, "", false, ""}}};
+  const TensorMap found = decode_tensors(encode(sent));
+  ASSERT_EQ(found.size(), sent.size());
+  for (const auto& [name, tensor] : sent) {
+    EXPECT_TRUE(found.at(name).same_as(tensor)) << name;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(found.at(name).bytes.data()) % 16, 0U) << name;
+  }
+}
+
+TEST(Messages, models_with_their_options) {
+  Model model = model_of({{"x", ElementType::f32, {unknown_dim(), 3}}}, "y = Neg(x)", {"y"});
+  model.source = "a file";
+  const ModelToCompile found = decode_compile(encode(model, {.kernels = OperatorKernels::own,
+                                                             .extra_outputs = {"a", ""},
+                                                             .threads = 3,
+                                                             .streams = 2,
+                                                             .round_inside = true,
+                                                             .noise = std::make_shared<RoundingNoise>()}));
+  EXPECT_EQ(found.model.source, "a file");
+  EXPECT_EQ(found.model.graph().outputs()[0]->name, "y");
+  EXPECT_EQ(found.options.kernels, OperatorKernels::own);
+  EXPECT_EQ(found.options.extra_outputs, (std::vector<std::string>{"a", ""}));
+  EXPECT_EQ(found.options.threads, 3);
+  EXPECT_EQ(found.options.streams, 2);
+  EXPECT_TRUE(found.options.round_inside);
+  EXPECT_NE(found.options.noise, nullptr);
+  EXPECT_EQ(decode_compile(encode(model, {})).options.noise, nullptr);
+}
+
+TEST(Messages, every_shorter_body_is_refused) {
+  const TensorMap tensors{{"x", TensorData::from_floats({1, 2, 3})}};
+  const std::string run = encode(tensors, 7);
+  EXPECT_EQ(decode_run(run).draw, 7U);
+  for (std::size_t size = 0; size < run.size(); ++size) EXPECT_THROW((void)decode_run(run.substr(0, size)), Error);
+  EXPECT_THROW((void)decode_run(run + '\0'), Error);
+  const std::string compile = encode(model_of({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}), {});
+  for (std::size_t size = 0; size < compile.size(); ++size) {
+    EXPECT_THROW((void)decode_compile(compile.substr(0, size)), Error);
+  }
+}
+
+TEST(Messages, what_a_damaged_body_declares) {
+  EXPECT_THAT([] { (void)decode_tensors(number(1) + number(UINT64_MAX)); },
+              ThrowsMessage<Error>(HasSubstr("18446744073709551615 bytes are wanted where 0 are left")));
+  EXPECT_THROW((void)decode_tensors(number(UINT64_MAX)), Error);
+  EXPECT_THROW((void)decode_compile(number(2)), Error) << "kernels";
+  EXPECT_THROW((void)decode_failure(number(9) + number(0)), Error) << "a kind of error";
+  // A tensor 'x' of type f32: one dimension of 4, and 12 bytes; then a negative one; then more than 64 bits count.
+  const std::string begin = number(1) + number(1) + "x" + number(1);
+  const auto dims = [&](const std::string& dims_and_bytes) {
+    return [=] { (void)decode_tensors(begin + dims_and_bytes); };
+  };
+  const auto padded = [&](std::string head) {
+    head.append((16 - (begin.size() + head.size()) % 16) % 16, '\0');
+    return head + std::string(12, '\0');
+  };
+  EXPECT_NO_THROW(dims(padded(number(1) + number(3) + number(12)))());
+  EXPECT_THAT(dims(padded(number(1) + number(4) + number(12))),
+              ThrowsMessage<Error>(HasSubstr("tensor 'x' has 12 bytes for 4 elements of f32")));
+  EXPECT_THROW(dims(padded(number(1) + number(UINT64_MAX) + number(12)))(), Error);
+  EXPECT_THROW(dims(padded(number(3) + number(1U << 31U) + number(1U << 31U) + number(4) + number(12)))(), Error);
+}
+
+TEST(Connections, messages_and_descriptors_arrive) {
+  auto [left, right] = Connection::make_sockets();
+  auto [sent, other] = Connection::make_sockets();
+  Connection here(std::move(left));
+  Connection there(std::move(right));
+  const std::string large((std::size_t{1} << 26U) + 1, 'x');  // more than one step of receive
+  std::thread sender([&] {
+    EXPECT_TRUE(here.send(1, "", sent.get()));
+    EXPECT_TRUE(here.send(2, large));
+    here = Connection(Descriptor());
+  });
+  const std::optional<Message> first = there.receive();
+  const std::optional<Message> second = there.receive();
+  sender.join();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->kind, 1U);
+  EXPECT_GE(first->attached.get(), 0);
+  EXPECT_EQ(second->body, large);
+  EXPECT_EQ(second->attached.get(), -1);
+  EXPECT_FALSE(there.receive()) << "the peer is gone";
+  EXPECT_FALSE(there.send(1, "text"));
+}
+
+TEST(Connections, a_damaged_message) {
+  const auto receive = [](const std::string& bytes) {
+    auto [left, right] = Connection::make_sockets();
+    EXPECT_EQ(::write(left.get(), bytes.data(), bytes.size()), static_cast<::ssize_t>(bytes.size()));
+    left.close();
+    return Connection(std::move(right)).receive().has_value();
+  };
+  const std::string magic = std::string("GRFT") + std::string("\1\0\0\0", 4);
+  EXPECT_TRUE(receive(magic + number(0)));
+  EXPECT_FALSE(receive("GRFT")) << "its end is missing";
+  EXPECT_FALSE(receive(magic + number(Connection::largest_body) + "a few bytes")) << "no memory is taken for the rest";
+  EXPECT_THAT([&] { (void)receive(magic + number(Connection::largest_body + 1)); },
+              ThrowsMessage<Error>(HasSubstr("allowed are at most")));
+  EXPECT_THAT([&] { (void)receive("HTTP/1.1 400 bad"); }, ThrowsMessage<Error>(HasSubstr("no message of Graft's")));
+}
+
+}  // namespace
+}  // namespace graft::runtime

@@ -1,0 +1,160 @@
+// The engine in a process of its own: programs that are no worker, workers that end, and Graft's use of it in threads.
+#include "runtime/worker/worker_engine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+
+#include "graft/error.hpp"
+#include "tests/verify/text_model.hpp"
+
+namespace graft::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using graft_test::model_of;
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+
+/// The program that the build made.
+std::string worker_program() {
+  const char* const program = std::getenv("GRAFT_ENGINE_WORKER");
+  EXPECT_NE(program, nullptr) << "ctest sets GRAFT_ENGINE_WORKER";
+  return program == nullptr ? "" : program;
+}
+
+Model negation() { return model_of({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}); }
+
+const TensorMap three{{"x", TensorData::from_floats({1, 2, 3})}};
+
+std::vector<double> run(CompiledModel& model) { return *model.run(three).at("y").numbers(); }
+
+class WorkerEngineTest : public testing::Test {
+ protected:
+  WorkerEngineTest() { fs::create_directory(folder_); }
+  ~WorkerEngineTest() override { fs::remove_all(folder_); }
+
+  /// A program of the shell's.
+  std::string script(const std::string& text) {
+    const fs::path path = folder_ / "worker";
+    std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
+    fs::permissions(path, fs::perms::owner_all);
+    return path;
+  }
+
+  /// A worker whose process number can be read.
+  std::unique_ptr<Engine> engine() {
+    return make_worker_engine(script("echo $$ >" + (folder_ / "number").string() + "\nexec " + worker_program()));
+  }
+  [[nodiscard]] ::pid_t number() const {
+    ::pid_t found = 0;
+    std::ifstream(folder_ / "number") >> found;
+    EXPECT_GT(found, 0);
+    return found;
+  }
+
+ private:
+  fs::path folder_ = fs::temp_directory_path() / ("graft_worker_" + std::to_string(::getpid()));
+};
+
+TEST_F(WorkerEngineTest, runs) {
+  const std::unique_ptr<Engine> remote = engine();
+  EXPECT_THAT(std::string(remote->name()), StartsWith("OpenVINO 20"));
+  const std::unique_ptr<CompiledModel> model = remote->compile(negation());
+  EXPECT_THAT(run(*model), testing::ElementsAre(-1, -2, -3));
+  EXPECT_THAT(
+      *remote->evaluate_constant_graph(model_of({}, "y = Constant<value=float(2.5)>()", {"y"})).at("y").numbers(),
+      testing::ElementsAre(2.5));
+}
+
+TEST_F(WorkerEngineTest, in_threads) {
+  const std::unique_ptr<Engine> remote = engine();
+  std::vector<std::future<void>> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.push_back(std::async(std::launch::async, [&] {
+      const std::unique_ptr<CompiledModel> model = remote->compile(negation(), {.streams = 2});
+      const std::unique_ptr<CompiledModel> other = model->beside();
+      std::future<void> beside = std::async(std::launch::async, [&] {
+        for (int i = 0; i < 20; ++i) EXPECT_THAT(run(*other), testing::ElementsAre(-1, -2, -3));
+      });
+      for (int i = 0; i < 20; ++i) EXPECT_THAT(run(*model), testing::ElementsAre(-1, -2, -3));
+    }));
+  }
+}
+
+TEST_F(WorkerEngineTest, programs_that_are_no_worker) {
+  const auto message = [&](const std::string& program) {
+    return [=] { (void)make_worker_engine(program)->compile(negation()); };
+  };
+  EXPECT_THAT(message("/no/such/program"), ThrowsMessage<Error>(HasSubstr("cannot be started: No such file")));
+  EXPECT_THAT(message(script("exit 7")),
+              ThrowsMessage<Error>(HasSubstr("is no worker of the CPU engine: it ended with exit code 7")));
+  EXPECT_THAT(message(script("echo hello >&0; echo hello >&0; echo hello >&0")),
+              ThrowsMessage<Error>(HasSubstr("no message of Graft's")));
+  // A greeting from the future; then something else.
+  const std::string eight = R"(\010\000\000\000\000\000\000\000)";
+  const auto says = [&](const std::string& kind) {
+    return "printf 'GRFT\\" + kind + R"(\000\000\000)" + eight + eight + "' >&0; cat >/dev/null";
+  };
+  EXPECT_THAT(message(script(says("001"))), ThrowsMessage<Error>(HasSubstr("speaks version 8 of the protocol")));
+  EXPECT_THAT(message(script(says("002"))), ThrowsMessage<Error>(HasSubstr("does not greet")));
+}
+
+TEST_F(WorkerEngineTest, killed_in_a_run) {
+  const std::unique_ptr<Engine> remote = engine();
+  std::string products = "a0 = MatMul(x, x)\n";
+  for (int i = 0; i < 400; ++i) {
+    products += "a" + std::to_string(i + 1) + " = MatMul(a" + std::to_string(i) + ", x)\n";
+  }
+  const std::unique_ptr<CompiledModel> minutes =
+      remote->compile(model_of({{"x", ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}));
+  const std::unique_ptr<CompiledModel> idle = remote->compile(negation());
+  std::future<TensorMap> result = std::async(std::launch::async, [&] {
+    return minutes->run(
+        {{"x", TensorData::from_numbers(ElementType::f32, {2048, 2048}, std::vector<double>(2048 * 2048, 0.01))}});
+  });
+  EXPECT_EQ(result.wait_for(std::chrono::milliseconds(500)), std::future_status::timeout);
+  ASSERT_EQ(::kill(number(), SIGKILL), 0);
+  EXPECT_THAT([&] { (void)result.get(); },
+              ThrowsMessage<Error>("test.onnx: the CPU engine's worker ended by signal 9 while it ran this model"));
+  EXPECT_THAT([&] { (void)idle->run(three); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
+  EXPECT_THAT([&] { (void)idle->beside(); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
+  EXPECT_THAT(run(*remote->compile(negation())), testing::ElementsAre(-1, -2, -3)) << "by a new worker";
+}
+
+TEST_F(WorkerEngineTest, a_forked_process_has_a_worker_of_its_own) {
+  const std::unique_ptr<Engine> remote = engine();
+  const std::unique_ptr<CompiledModel> model = remote->compile(negation());
+  const ::pid_t ours = number();
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    const bool right = run(*remote->compile(negation())) == std::vector<double>{-1, -2, -3};
+    ::_exit(right && number() != ours ? 0 : 1);
+  }
+  int status = 1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(run(*model), testing::ElementsAre(-1, -2, -3)) << "it is not disturbed";
+}
+
+TEST_F(WorkerEngineTest, ends_with_the_engine) {
+  std::unique_ptr<Engine> remote = engine();
+  std::unique_ptr<CompiledModel> model = remote->compile(negation());
+  const ::pid_t worker = number();
+  remote = nullptr;
+  EXPECT_THAT(run(*model), testing::ElementsAre(-1, -2, -3)) << "a compiled model keeps it";
+  model = nullptr;
+  EXPECT_EQ(::kill(worker, 0), -1);
+}
+
+}  // namespace
+}  // namespace graft::runtime
