@@ -1,497 +1,122 @@
-// Prepares the model as `graft build` does, asks, and says of each node what came of it.
+// The options of `graft inspect` about the real TensorRT, and its answer as text and JSON.
 #include "cli/ask_tensorrt.hpp"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <set>
 #include <utility>
 
-#include "cli/engine_session.hpp"
-#include "cli/tensorrt_support.hpp"
+#include "cli/engine_command.hpp"
+#include "cli/interrupts.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
-#include "graph/atomic_file.hpp"
-#include "graph/faults.hpp"
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
-#include "graph/operator_node.hpp"
 
 namespace graft::cli {
 namespace {
 
-using nlohmann::json;
+using inspect::NodeRef;
+using inspect::ProbeLevel;
+using inspect::SmallestPart;
 
-Truth level_of(const std::string& word) {
-  if (word == "parser") return Truth::parser;
-  return word == "builder" ? Truth::builder : Truth::rule;
+ProbeLevel level_of(const std::string& word) {
+  if (word == "parser") return ProbeLevel::parser;
+  return word == "builder" ? ProbeLevel::builder : ProbeLevel::rule;
 }
 
-bool has_own_operators(const Model& model) {
-  bool found = false;
-  model.graph().for_each_node([&](const Node& node) { found = found || find_operator_for(node); });
-  return found;
-}
-
-/// Whether a node has a name that Graft's own library has, or nearly, though it may be none of Graft's.
-bool has_own_names(const Model& model) {
-  bool found = false;
-  model.graph().for_each_node([&](const Node& node) { found = found || nearest_own_operator(node.op_type); });
-  return found;
-}
-
-/// Those that were named, those of --operators, Graft's own where the model needs it and it is there, and where a node
-/// nearly has the name of a plugin that Graft stands in for, that of these names.
-std::vector<std::string> libraries_for(const Model& model, const std::vector<std::string>& named) {
-  std::vector<std::string> libraries = named;
-  const PluginLibrary own = own_plugin_library();
-  for (const OperatorLibrary& library : operator_libraries()) libraries.push_back(library.file);
-  const bool with_names = has_own_names(model);
-  if (own.exists && !has_own_plugin_library(named) && (has_own_operators(model) || with_names)) {
-    libraries.push_back(own.path.string());
-  }
-  const PluginLibrary stand_ins = own_stand_ins();
-  if (with_names && stand_ins.exists && std::find(named.begin(), named.end(), stand_ins.path.string()) == named.end()) {
-    libraries.push_back(stand_ins.path.string());
-  }
-  return libraries;
-}
-
-/// Every node gets a name that no other has, so that TensorRT's messages tell which is meant.
-void name_all_nodes(Model& model) {
-  std::set<std::string, std::less<>> taken;
-  model.graph().for_each_node([&](Node& node) {
-    const Value* output = node.output(0);
-    std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : node.op_type;
-    for (int number = 1; !taken.insert(name).second; ++number) {
-      name = fmt::format("{}_{}", node.name.empty() ? node.op_type : node.name, number);
-    }
-    node.name = name;
-  });
-}
-
-/// The model as TensorRT gets it.
-Model model_to_ask(const Model& model, bool with_plugins) {
-  Model asked = model.clone();
-  if (with_plugins) {
-    detach_functions(asked);
-    infer_around_faults(asked, [](const Node&, const Error&) {});
-  }
-  name_all_nodes(asked);
-  return asked;
-}
-
-Verdict verdict_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::accepted: return Verdict::native;
-    case Outcome::refused: return Verdict::refused;
-    case Outcome::failed: return Verdict::fails;
-    case Outcome::hung: return Verdict::hangs;
-    case Outcome::crashed: return Verdict::crashes;
-  }
-  return Verdict::native;
-}
-
-std::string_view what_happened(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::accepted: return "TensorRT takes it";
-    case Outcome::refused: return "TensorRT's parser refuses it";
-    case Outcome::failed: return "TensorRT's builder fails";
-    case Outcome::hung: return "TensorRT hangs";
-    case Outcome::crashed: return "TensorRT crashes";
-  }
-  return "";
-}
-
-std::string names_of(const std::vector<const Node*>& nodes) {
+std::vector<std::string> names_of(const std::vector<NodeRef>& nodes) {
   std::vector<std::string> names;
-  for (const Node* node : nodes) names.push_back(node->name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  for (const NodeRef& node : nodes) names.push_back(node.name);
+  return names;
 }
 
-std::string sentence(const std::string& first, const std::string& second) {
-  return first.empty() || second.empty() ? first + second : first + "; " + second;
-}
-
-/// What to do about a part that TensorRT does not take, where nothing better is known.
-std::string general_advice(const Node& node, Outcome outcome, const std::string& words) {
-  if (words.find("CUDA driver version is insufficient") != std::string::npos) {
-    return "it calls CUDA while it is made: ask on a machine with a GPU";
-  }
-  if (const auto hint = hint_on_refusal(node)) return hint->advice;
-  if (fails_by_rule(node)) return advice_on_refusal(node);
-  if (outcome == Outcome::refused) {
-    return "`graft convert` rewrites what Graft can; otherwise a plugin: docs/guide/add_an_operator.md";
-  }
-  return "--reduce FILE writes the smallest model that does it, to report or to try other versions of TensorRT with";
-}
-
-/// Whether TensorRT calls a layer as the node that it made it of; behind one that is there already it puts _0, _1 ...
-bool is_layer_of(const std::string& layer, const Node& node) {
-  std::string_view rest = layer;
-  if (!node.name.empty()) {
-    if (!rest.starts_with(node.name)) return false;
-    rest.remove_prefix(node.name.size());
-  } else {  // in a function
-    const std::string name = "node_of_" + (node.output() == nullptr ? std::string() : node.output()->name);
-    if (!rest.starts_with(name)) return false;
-    rest.remove_prefix(name.size());
-  }
-  return rest.empty() || (rest.front() == '_' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
-}
-
-/// The plugin layer that TensorRT made of a node, or of one in its function; nothing where it made none.
-const json* plugin_layer(const Model& model, const TruthReport& report, const Node& node) {
-  const auto of = [&](const Node& maker) -> const json* {
-    for (const auto& [layer, plugin] : report.plugins) {
-      if (plugin.value("name", "") == maker.op_type && is_layer_of(layer, maker)) return &plugin;
-    }
-    return nullptr;
-  };
-  const json* found = of(node);
-  if (found != nullptr || model.find_function(node) == nullptr) return found;
-  static_cast<void>(find_inside(model, node, [&](const Node& inner) {
-    found = of(inner);
-    return found != nullptr;
-  }));
-  return found;
-}
-
-const json* creator_of_layer(const json& layer, const json& creators) {
-  const auto creator = std::find_if(creators.begin(), creators.end(), [&](const json& c) {
-    return c.value("name", "") == layer.value("name", "") && c.value("version", "") == layer.value("version", "") &&
-           c.value("namespace", "") == layer.value("namespace", "");
-  });
-  return creator == creators.end() ? nullptr : &*creator;
-}
-
-std::string describe_layer(const json& layer, const json& creators) {
-  const json* creator = creator_of_layer(layer, creators);
-  return creator == nullptr ? fmt::format("{} {}", layer.value("name", ""), layer.value("version", ""))
-                            : describe_creator(*creator);
-}
-
-/// What TensorRT said of all nodes, and of whom.
-struct Answers {
-  const Model& asked;
-  Truth level;
-  const TruthReport& report;
-  const json& creators;
-};
-
-/// ", as with node 'top_1' (TopK), which is alike"
-std::string alike_text(const Finding& finding) {
-  return finding.as == nullptr ? "" : fmt::format(", as with {}, which is alike", describe(*finding.as));
-}
-
-void apply(const Finding& finding, const Node& node, const Answers& answers, NodeVerdict& verdict) {
-  const json* layer = finding.outcome == Outcome::refused ? nullptr : plugin_layer(answers.asked, answers.report, node);
-  std::string rule = verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::unknown ? "" : verdict.reason;
-  if (layer != nullptr) rule = verdict.plugin = describe_layer(*layer, answers.creators);
-  verdict.truth = std::string(name_of(finding.outcome == Outcome::refused ? Truth::parser : answers.level));
-  verdict.tensorrt = finding.words;
-  if (finding.as != nullptr) verdict.as = finding.as->name;
-  verdict.reason = fmt::format("{}{}: {}", what_happened(finding.outcome), alike_text(finding), finding.words);
-  if (finding.nodes.size() > 1) {
-    verdict.reason = fmt::format("{} (by these together: {})", verdict.reason, names_of(finding.nodes));
-  }
-  if (finding.cause) {
-    verdict.cause = finding.cause->cause;
-    verdict.reason = finding.cause->reason + "; " + verdict.reason;
-    verdict.advice = finding.cause->advice;
-  }
-  const Node& refused = finding.inside == nullptr ? node : *finding.inside;
-  if (const auto hint = hint_on_refusal(refused)) verdict.reason = hint->reason + "; " + verdict.reason;
-  if (finding.inside != nullptr && finding.inside != &node) {
-    verdict.reason = fmt::format("inside it, {}: {}", describe(*finding.inside), verdict.reason);
-  }
-  const bool has_fault = refused.metadata.contains(fault_note);
-  if (!finding.cause || has_fault) verdict.reason = sentence(rule, verdict.reason);
-  if (const auto supposed = answers.report.supposed.find(&node); supposed != answers.report.supposed.end()) {
-    verdict.reason = sentence(verdict.reason, fmt::format("asked as if {}", supposed->second));
-  }
-  if (verdict.verdict == Verdict::lowered) return;
-  const bool rule_knows = verdict.verdict == Verdict::unsupported && layer == nullptr && !verdict.advice.empty();
-  if (!rule_knows && !finding.cause) {
-    verdict.advice = has_fault ? advice_on_fault : general_advice(refused, finding.outcome, finding.words);
-  }
-  verdict.verdict = verdict_of(finding.outcome);
-}
-
-/// Of a node about which TensorRT could not be asked: what the rule says of it that is bad, or that it was not asked.
-void leave_out(const Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
-               NodeVerdict& verdict) {
-  const std::string reason = "not asked: " + why;
-  const bool may_be_plugin = !is_standard_operator(node.domain, node.op_type) && !node.metadata.contains(fault_note) &&
-                             !answers.asked.find_function(node);
-  if (verdict.verdict == Verdict::unsupported && may_be_plugin) {
-    if (const auto cause = failed_look_up(node, answers.creators)) {
-      verdict.cause = cause->cause;
-      verdict.reason = sentence(cause->reason, reason);
-      verdict.advice = cause->advice;
-      return;
-    }
-    verdict.plugin = describe_creator(*creator_of(node, answers.creators));
-    verdict.reason = verdict.plugin;
-    verdict.verdict = Verdict::plugin;
-  }
-  verdict.reason = sentence(verdict.reason, reason);
-  const bool is_good = verdict.verdict == Verdict::native || verdict.verdict == Verdict::plugin;
-  if (!is_good && verdict.verdict != Verdict::unknown) return;
-  verdict.verdict = Verdict::not_asked;
-  verdict.advice = is_over_budget
-                       ? "mend what was found, or allow more with --max-builds and --max-seconds, and ask again"
-                       : "mend the node before it, and ask again";
-}
-
-/// TensorRT takes a node of somebody's domain for the operator of ONNX that has its name.
-void warn_of_name(const Node& node, const Answers& answers, NodeVerdict& verdict) {
-  if (answers.asked.find_function(node) != nullptr) return;
-  const auto taken = taken_for_onnx(node, answers.creators);
-  if (!taken) return;
-  verdict.cause = taken->cause;
-  verdict.reason = taken->reason;
-  verdict.advice = taken->advice;
-}
-
-/// Of a node that TensorRT takes: native, or whose plugin.
-void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
-  verdict.truth = std::string(name_of(answers.level));
-  const json* layer = plugin_layer(answers.asked, answers.report, node);
-  if (layer == nullptr) {
-    const bool is_left_to_builder = verdict.verdict == Verdict::unsupported || verdict.verdict == Verdict::unknown;
-    if (is_left_to_builder && answers.level == Truth::parser) {
-      verdict.truth = std::string(name_of(Truth::rule));
-      warn_of_name(node, answers, verdict);
-      verdict.reason = sentence(verdict.reason, "its parser does take it; --truth builder tells whether it builds");
-      return;
-    }
-    if (verdict.verdict == Verdict::unsupported) {
-      verdict.reason = fmt::format("TensorRT builds it, where the rule says: {}", verdict.reason);
-    } else if (verdict.verdict == Verdict::unknown) {
-      verdict.reason.clear();
-    } else if (verdict.verdict == Verdict::plugin) {
-      verdict.reason = "TensorRT runs it with native layers, from its ONNX function";
-    }
-    if (verdict.verdict != Verdict::native) verdict.advice.clear();
-    verdict.verdict = Verdict::native;
-    warn_of_name(node, answers, verdict);
-    return;
-  }
-  const bool is_known =
-      verdict.verdict == Verdict::plugin || verdict.verdict == Verdict::lowered || node.metadata.contains(fault_note);
-  const bool is_in_function = layer->value("name", "") != node.op_type;
-  verdict.plugin = describe_layer(*layer, answers.creators);
-  verdict.reason = sentence(is_in_function ? "inside its function: " + verdict.plugin : verdict.plugin,
-                            is_known ? verdict.reason : "");
-  verdict.verdict = Verdict::plugin;
-  const json* creator = creator_of_layer(*layer, answers.creators);
-  if (is_in_function || creator == nullptr || creator->value("library", "").empty()) return;
-  if (const auto wrong = wrong_fields(node, *creator)) {
-    verdict.cause = wrong->cause;
-    verdict.reason = wrong->reason + "; " + verdict.reason;
-    verdict.advice = wrong->advice;
-  }
-}
-
-/// Of a node in a sub-graph, or of the one that holds it: the finding on it, or that which keeps it from being asked.
-const Finding* finding_on(const Node& node, const std::vector<const Finding*>& of_outer, const Node& outer) {
-  if (&node == &outer) {
-    return *std::max_element(of_outer.begin(), of_outer.end(), [](const Finding* a, const Finding* b) {
-      return verdict_of(a->outcome) < verdict_of(b->outcome);
-    });
-  }
-  for (const Finding* finding : of_outer) {
-    if (finding->inside == nullptr || finding->inside == &node) return finding;
-    const std::vector<Graph*> inner = node.subgraphs();
-    const bool holds_it = std::any_of(inner.begin(), inner.end(), [&](const Graph* graph) {
-      bool found = false;
-      graph->for_each_node([&](const Node& each) { found = found || &each == finding->inside; });
-      return found;
-    });
-    if (holds_it) return finding;
-  }
-  return nullptr;
-}
-
-/// A node, and the one of the main graph in which it lies: itself, if it lies there.
-struct Placed {
-  const Node* node = nullptr;
-  const Node* outer = nullptr;
-};
-
-/// In the order of for_each_node.
-std::vector<Placed> placed_nodes(const Model& model) {
-  std::map<const Node*, const Node*> outer;
-  for (const Node* node : model.graph().nodes()) {
-    outer[node] = node;
-    for (const Graph* inner : node->subgraphs()) {
-      inner->for_each_node([&, node](const Node& inside) { outer[&inside] = node; });
-    }
-  }
-  std::vector<Placed> ordered;
-  model.graph().for_each_node([&](const Node& node) { ordered.push_back({&node, outer.at(&node)}); });
-  return ordered;
-}
-
-/// Of a node with more than one in its branches that does not run.
-void count_others(const std::vector<const Finding*>& findings, const Finding* told, NodeVerdict& verdict) {
-  if (findings.size() < 2) return;
-  std::vector<std::string> names;
-  for (const Finding* finding : findings) {
-    if (finding != told && finding->inside != nullptr) names.push_back(finding->inside->name);
-  }
-  if (!names.empty()) verdict.reason += fmt::format("; nor run inside it: {}", fmt::join(names, ", "));
-}
-
-void correct(const Answers& answers, std::vector<NodeVerdict>& nodes) {
-  std::map<const Node*, std::vector<const Finding*>> found;
-  for (const Finding& finding : answers.report.findings) {
-    for (const Node* node : finding.nodes) found[node].push_back(&finding);
-  }
-  const std::vector<Placed> placed = placed_nodes(answers.asked);
-  for (std::size_t i = 0; i < nodes.size() && i < placed.size(); ++i) {
-    NodeVerdict& verdict = nodes[i];
-    const Node* node = placed[i].node;
-    const Node* outer = placed[i].outer;
-    if (const auto findings = found.find(outer); findings != found.end()) {
-      if (const Finding* finding = finding_on(*node, findings->second, *outer)) {
-        apply(*finding, *node, answers, verdict);
-        if (node == outer) count_others(findings->second, finding, verdict);
-      } else if (answers.report.runs_inside.contains(node)) {
-        accept(*node, answers, verdict);
-      } else {
-        leave_out(*node, fmt::format("it lies in '{}', which does not run", outer->name), false, answers, verdict);
-      }
-    } else if (const auto blocked = answers.report.not_asked.find(outer); blocked != answers.report.not_asked.end()) {
-      leave_out(*node, blocked->second, answers.report.over_budget.contains(outer), answers, verdict);
-    } else {
-      accept(*node, answers, verdict);
-      if (const auto supposed = answers.report.supposed.find(outer); supposed != answers.report.supposed.end()) {
-        verdict.reason = sentence(verdict.reason, fmt::format("asked as if {}", supposed->second));
-      }
-    }
-  }
-}
-
-/// A finding, and those that were found to be like it without being asked about.
-struct Failure {
-  const Finding* finding = nullptr;
-  std::vector<const Finding*> alike;
-};
-
-const Node& failing_node(const Finding& finding) {
-  return finding.inside == nullptr ? *finding.nodes.front() : *finding.inside;
-}
-
-/// The worst first.
-std::vector<Failure> failures_of(const TruthReport& report) {
-  std::vector<Failure> failures;
-  for (const Finding& finding : report.findings) {
-    if (finding.as == nullptr) failures.push_back({&finding, {}});
-  }
-  for (const Finding& finding : report.findings) {
-    const auto same = std::find_if(failures.begin(), failures.end(), [&](const Failure& failure) {
-      return finding.as != nullptr && &failing_node(*failure.finding) == finding.as;
-    });
-    if (same != failures.end()) same->alike.push_back(&finding);
-  }
-  std::stable_sort(failures.begin(), failures.end(), [](const Failure& a, const Failure& b) {
-    return verdict_of(a.finding->outcome) > verdict_of(b.finding->outcome);
-  });
-  return failures;
-}
-
-/// smallest.onnx, smallest.2.onnx ...
-std::string numbered(const std::string& file, std::size_t number) {
-  if (number == 1) return file;
-  const std::filesystem::path path(file);
-  const std::string name = fmt::format("{}.{}{}", path.stem().string(), number, path.extension().string());
-  return (path.parent_path() / name).string();
-}
-
-std::string few_names(const std::vector<const Node*>& nodes) {
+std::string few_names(const std::vector<NodeRef>& nodes) {
   constexpr std::size_t few = 8;
-  const std::vector<const Node*> first(nodes.begin(),
-                                       nodes.begin() + static_cast<std::ptrdiff_t>(std::min(few, nodes.size())));
-  const std::string names = names_of(first);
-  return nodes.size() <= few ? names : fmt::format("{} and {} more", names, nodes.size() - few);
+  std::vector<std::string> names = names_of(nodes);
+  names.resize(std::min(few, names.size()));
+  const std::string text = fmt::format("{}", fmt::join(names, ", "));
+  return nodes.size() <= few ? text : fmt::format("{} and {} more", text, nodes.size() - few);
 }
 
-std::vector<const Node*> alike_nodes(const Failure& failure) {
-  std::vector<const Node*> nodes;
-  for (const Finding* finding : failure.alike) nodes.push_back(&failing_node(*finding));
-  return nodes;
+const NodeRef& failing_node(const SmallestPart& part) { return part.inside ? *part.inside : part.nodes.front(); }
+
+std::string line_of(const Console& console, const SmallestPart& part) {
+  const std::string who = part.nodes.size() == 1
+                              ? failing_node(part).description
+                              : fmt::format("these together: {}", fmt::join(names_of(part.nodes), ", "));
+  std::string line = fmt::format("wrote {}: {}; {}, {}", console.paint(part.file, Color::strong),
+                                 count_text(part.node_count, "node"), who, inspect::what_happened(part.outcome));
+  if (part.inside) line += fmt::format(", inside {}", part.nodes.front().description);
+  if (!part.alike.empty()) line += fmt::format("; {} alike: {}", part.alike.size(), few_names(part.alike));
+  if (!part.shapes.empty()) line += fmt::format("; --shapes {}", fmt::join(part.shapes, " --shapes "));
+  return line;
 }
 
-/// Writes one failure, and says which it is.
-Json write_part(const Console& console, const TensorRTProbe& search, const Failure& failure, const SizeRanges& ranges,
-                const std::string& file, ProbeAnswer& answer) {
-  const Finding& finding = *failure.finding;
-  const Model part = search.smallest_part(finding);
-  write_onnx(part, file);
-  const std::vector<std::string> shapes = ranges.of(part);
-  const std::vector<const Node*> alike = alike_nodes(failure);
-  const bool is_one = finding.nodes.size() == 1;
-  const std::string who = is_one ? describe(failing_node(finding)) : "these together: " + names_of(finding.nodes);
-  const bool is_inside = finding.inside != nullptr;
-  std::string line = fmt::format("wrote {}: {}; {}, {}", console.paint(file, Color::strong),
-                                 count_text(part.graph().node_count(), "node"), who, what_happened(finding.outcome));
-  if (is_inside) line += fmt::format(", inside {}", describe(*finding.nodes.front()));
-  if (!alike.empty()) line += fmt::format("; {} alike: {}", alike.size(), few_names(alike));
-  if (!shapes.empty()) line += fmt::format("; --shapes {}", fmt::join(shapes, " --shapes "));
-  answer.lines.push_back(line);
-  std::vector<std::string> alike_names;
-  for (const Node* node : alike) alike_names.push_back(node->name);
-  return {{"file", file},
-          {"nodes", part.graph().node_count()},
-          {"node", failing_node(finding).name},
-          {"inside", is_inside ? Json(finding.nodes.front()->name) : Json()},
-          {"alike", alike_names},
-          {"verdict", name_of(verdict_of(finding.outcome))},
-          {"shapes", shapes}};
+Json json_of(const SmallestPart& part) {
+  return {{"file", part.file},
+          {"nodes", part.node_count},
+          {"node", failing_node(part).name},
+          {"inside", part.inside ? Json(part.nodes.front().name) : Json()},
+          {"alike", names_of(part.alike)},
+          {"verdict", inspect::name_of(inspect::verdict_of(part.outcome))},
+          {"shapes", part.shapes}};
 }
 
-/// Writes the smallest part of each failure: the worst to the file that was named, the others beside it, numbered.
-void reduce(const Console& console, const TensorRTProbe& search, const Answers& answers, const SizeRanges& ranges,
-            const std::string& file, const std::vector<NodeVerdict>& nodes, ProbeAnswer& answer) {
-  constexpr std::size_t most = 20;
-  const std::vector<Failure> failures = failures_of(answers.report);
-  if (failures.empty()) {
-    const bool by_parser = answers.level == Truth::parser;
-    const auto bad =
-        std::count_if(nodes.begin(), nodes.end(), [](const NodeVerdict& node) { return is_bad(node.verdict); });
-    console.warn(fmt::format("--reduce {}: nothing is written, as TensorRT{} takes the whole model{}", file,
-                             by_parser ? "'s parser" : "",
-                             bad == 0 ? ""
-                                      : fmt::format("; its builder does not, the rule says of {}: --truth builder asks",
-                                                    count_text(static_cast<std::size_t>(bad), "node"))));
-    return;
+Json json_of_reduced(const std::vector<SmallestPart>& parts) {
+  if (parts.empty()) return {};
+  Json reduced = json_of(parts.front());
+  reduced["others"] = Json::array();
+  for (std::size_t i = 1; i < parts.size(); ++i) reduced["others"].push_back(json_of(parts[i]));
+  return reduced;
+}
+
+/// Nothing fails, so that there is nothing to reduce.
+void warn_of_no_failure(const Console& console, const std::string& file, ProbeLevel level,
+                        const std::vector<inspect::NodeVerdict>& nodes) {
+  const auto bad = std::count_if(nodes.begin(), nodes.end(),
+                                 [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
+  console.warn(fmt::format("--reduce {}: nothing is written, as TensorRT{} takes the whole model{}", file,
+                           level == ProbeLevel::parser ? "'s parser" : "",
+                           bad == 0 ? ""
+                                    : fmt::format("; its builder does not, the rule says of {}: --truth builder asks",
+                                                  count_text(static_cast<std::size_t>(bad), "node"))));
+}
+
+void add_lines(const Console& console, const inspect::ProbeAnswer& answer, std::vector<std::string>& lines) {
+  for (const SmallestPart& part : answer.reduced) lines.push_back(line_of(console, part));
+  if (!answer.not_reduced.empty()) {
+    lines.push_back(fmt::format("not written: {}; {} are enough to begin with, mend those and ask again",
+                                few_names(answer.not_reduced), inspect::most_reduced));
   }
-  Json others = Json::array();
-  std::vector<const Node*> not_written;
-  for (std::size_t i = 0; i < failures.size(); ++i) {
-    if (i >= most) {
-      not_written.push_back(&failing_node(*failures[i].finding));
-      continue;
-    }
-    Json written = write_part(console, search, failures[i], ranges, numbered(file, i + 1), answer);
-    if (i == 0) {
-      answer.facts["reduced"] = std::move(written);
-    } else {
-      others.push_back(std::move(written));
-    }
+  if (answer.unanswered > 0) {
+    lines.push_back(
+        fmt::format("the budget is spent, and {} without an answer: --max-builds and --max-seconds allow more",
+                    answer.unanswered == 1 ? "1 node is" : fmt::format("{} nodes are", answer.unanswered)));
   }
-  answer.facts["reduced"]["others"] = std::move(others);
-  if (not_written.empty()) return;
-  answer.lines.push_back(fmt::format("not written: {}; {} are enough to begin with, mend those and ask again",
-                                     few_names(not_written), most));
+  if (answer.pieces > 1) {
+    lines.push_back(fmt::format("the nodes that build were built in {} pieces, and not all together", answer.pieces));
+  }
+  lines.push_back(fmt::format("{} was asked: {}, {}, {}, {:.1f} s",
+                              graft::tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
+                              count_text(answer.trials.parses, "parse"), count_text(answer.trials.builds, "build"),
+                              count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
 }
 
 }  // namespace
+
+inspect::TrialCallbacks trial_callbacks(const Console& console, Progress& progress) {
+  const auto on_start = [&](const inspect::TrialProgress& trial) {
+    progress.update(trial.number == 0
+                        ? std::string(trial.action)
+                        : fmt::format("{} number {}: {}", trial.action, trial.number, count_text(trial.nodes, "node")),
+                    trial.fraction);
+  };
+  const auto on_end = [&](const inspect::TrialProgress& trial) {
+    progress.clear();
+    console.detail(fmt::format("{} of {}: {}, {:.2f} s", trial.action, count_text(trial.nodes, "node"), trial.outcome,
+                               trial.seconds));
+  };
+  return {.on_start = on_start, .on_end = on_end, .should_stop = interrupted};
+}
 
 void add_truth_options(CLI::App& command, ProbeOptions& options) {
   command
@@ -552,35 +177,33 @@ void check_truth_options(const ProbeOptions& options) {
 }
 
 ProbeAnswer ask_tensorrt(const Console& console, const Model& model, const ProbeOptions& options,
-                         std::vector<NodeVerdict>& nodes) {
-  const Truth level = level_of(options.level);
-  TrialOptions trial_options = options.trials;
-  trial_options.libraries = libraries_for(model, trial_options.libraries);
-  Model asked = model_to_ask(model, !trial_options.libraries.empty() && has_own_operators(model));
-  const SizeRanges ranges(asked, options.shapes);
-  Trials trials(console, trial_options);
-  TensorRTProbe search(asked, trials, ranges);
-  const TruthReport report = search.run(level);
-  const Answers answers{asked, level, report, trials.creators()};
-  correct(answers, nodes);
-
+                         std::vector<inspect::NodeVerdict>& nodes) {
+  const inspect::ProbeOptions question{
+      .level = level_of(options.level), .trials = options.trials, .shapes = options.shapes, .reduce = options.reduce};
+  const DeferInterrupts defer;
+  Progress progress(console);
+  inspect::ProbeAnswer found;
+  try {
+    found = inspect::probe_verdicts(model, question, trial_callbacks(console, progress), nodes);
+  } catch (const EngineError& error) {
+    progress.clear();
+    throw with_options_of_this_program(error);
+  }
+  if (!options.reduce.empty() && found.reduced.empty()) {
+    warn_of_no_failure(console, options.reduce, question.level, nodes);
+  }
   ProbeAnswer answer;
-  answer.facts["truth"] = name_of(level);
-  answer.facts["tensorrt"] = trials.tensorrt();
-  answer.facts["trials"] = trials.summary();
-  if (!options.reduce.empty()) reduce(console, search, answers, ranges, options.reduce, nodes, answer);
-  if (const std::size_t unanswered = report.over_budget.size(); unanswered > 0) {
-    answer.lines.push_back(
-        fmt::format("the budget is spent, and {} without an answer: --max-builds and --max-seconds allow more",
-                    unanswered == 1 ? "1 node is" : fmt::format("{} nodes are", unanswered)));
-  }
-  answer.facts["unanswered"] = report.over_budget.size();
-  answer.facts["pieces"] = report.pieces;
-  if (report.pieces > 1) {
-    answer.lines.push_back(
-        fmt::format("the nodes that build were built in {} pieces, and not all together", report.pieces));
-  }
-  answer.lines.push_back(trials.summary_text());
+  answer.facts["truth"] = inspect::name_of(found.level);
+  answer.facts["tensorrt"] = {
+      {"flavor", found.tensorrt.flavor}, {"module", found.tensorrt.module}, {"version", found.tensorrt.version}};
+  answer.facts["trials"] = {{"parses", found.trials.parses},
+                            {"builds", found.trials.builds},
+                            {"processes", found.trials.processes},
+                            {"seconds", found.trials.seconds}};
+  answer.facts["reduced"] = json_of_reduced(found.reduced);
+  answer.facts["unanswered"] = found.unanswered;
+  answer.facts["pieces"] = found.pieces;
+  add_lines(console, found, answer.lines);
   return answer;
 }
 

@@ -1,4 +1,4 @@
-// The verdicts of `graft inspect --truth`: those by rule, corrected by the real TensorRT.
+// `graft inspect --truth`: its options, and what it says of TensorRT's answer.
 #pragma once
 
 #include <string>
@@ -6,18 +6,20 @@
 
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
-#include "cli/trials.hpp"
-#include "cli/truth.hpp"
-#include "cli/verdicts.hpp"
+#include "inspect/probe_verdicts.hpp"
 
 namespace graft::cli {
 
 struct ProbeOptions {
   std::string level = "rule";
-  TrialOptions trials;
+  inspect::TrialOptions trials;
   std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
   std::string reduce;               ///< A file for the smallest part that fails.
 };
+
+/// Returns what shows trials: the progress bar, and with -v a line for each that has ended. SIGINT and SIGTERM stop
+/// them.
+[[nodiscard]] inspect::TrialCallbacks trial_callbacks(const Console& console, Progress& progress);
 
 /// --truth, --plugin-lib and what else is about it.
 void add_truth_options(CLI::App& command, ProbeOptions& options);
@@ -32,6 +34,6 @@ struct ProbeAnswer {
 
 /// Asks, changes the verdicts and writes --reduce. `nodes` are those of judge_nodes for the same model.
 [[nodiscard]] ProbeAnswer ask_tensorrt(const Console& console, const Model& model, const ProbeOptions& options,
-                                       std::vector<NodeVerdict>& nodes);
+                                       std::vector<inspect::NodeVerdict>& nodes);
 
 }  // namespace graft::cli

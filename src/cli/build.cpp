@@ -10,13 +10,14 @@
 #include <optional>
 #include <utility>
 
+#include "cli/engine_command.hpp"
 #include "cli/engine_layers.hpp"
-#include "cli/engine_session.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
-#include "cli/temporary_folder.hpp"
 #include "cli/trtexec_options.hpp"
+#include "engine/plugin_library.hpp"
+#include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graph/check_operators.hpp"

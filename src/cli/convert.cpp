@@ -17,13 +17,14 @@
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/verdicts.hpp"
+#include "cli/verdict_style.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/shape_inference.hpp"
+#include "inspect/verdicts.hpp"
 #include "passes/frozen_sizes.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
@@ -349,16 +350,17 @@ std::size_t count_of(const Model& model, std::string_view op) {
 }
 
 /// Nodes of the written model with that verdict; those with the same reason and operator in one line.
-void say_nodes(const Console& console, const std::vector<NodeVerdict>& nodes, Verdict verdict, std::string_view what) {
+void say_nodes(const Console& console, const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict,
+               std::string_view what) {
   if (nodes.empty()) return;
   Table table;
   std::vector<std::string> said;
-  for (const NodeVerdict& node : nodes) {
+  for (const inspect::NodeVerdict& node : nodes) {
     const std::string key = node.op + node.reason;
     if (std::find(said.begin(), said.end(), key) != said.end()) continue;
     said.push_back(key);
     std::vector<std::string> names;
-    for (const NodeVerdict& other : nodes) {
+    for (const inspect::NodeVerdict& other : nodes) {
       if (other.op + other.reason == key) names.push_back(other.node);
     }
     constexpr std::size_t few = 4;
@@ -374,14 +376,14 @@ void say_nodes(const Console& console, const std::vector<NodeVerdict>& nodes, Ve
   console.say(table);
 }
 
-std::vector<NodeVerdict> nodes_with(Verdict verdict, std::vector<NodeVerdict> nodes) {
-  std::erase_if(nodes, [&](const NodeVerdict& node) { return node.verdict != verdict; });
+std::vector<inspect::NodeVerdict> nodes_with(inspect::Verdict verdict, std::vector<inspect::NodeVerdict> nodes) {
+  std::erase_if(nodes, [&](const inspect::NodeVerdict& node) { return node.verdict != verdict; });
   return nodes;
 }
 
-Json json_of_nodes(const std::vector<NodeVerdict>& nodes) {
+Json json_of_nodes(const std::vector<inspect::NodeVerdict>& nodes) {
   Json listed = Json::array();
-  for (const NodeVerdict& node : nodes) {
+  for (const inspect::NodeVerdict& node : nodes) {
     listed.push_back({{"node", node.node}, {"operator", node.op}, {"reason", node.reason}, {"advice", node.advice}});
   }
   return listed;
@@ -491,9 +493,9 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   for (std::string& warning : warnings_of(frozen, report)) report.warnings.push_back(std::move(warning));
   progress.clear();
   warn_of_missing_ranks(console, model);
-  const std::vector<NodeVerdict> verdicts = judge_nodes(model);
-  const std::vector<NodeVerdict> unsupported = nodes_with(Verdict::unsupported, verdicts);
-  const std::vector<NodeVerdict> unknown = nodes_with(Verdict::unknown, verdicts);
+  const std::vector<inspect::NodeVerdict> verdicts = inspect::judge_nodes(model);
+  const std::vector<inspect::NodeVerdict> unsupported = nodes_with(inspect::Verdict::unsupported, verdicts);
+  const std::vector<inspect::NodeVerdict> unknown = nodes_with(inspect::Verdict::unknown, verdicts);
   console.detail(fmt::format("read in {:.2f} s, rewritten in {:.2f} s, proven in {:.2f} s, written in {:.2f} s",
                              reading, rewriting, report.proof_seconds, writing));
 
@@ -522,8 +524,8 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   if (arguments.no_functions) say_without_functions(console, detached);
   const Exit exit = check_rules(console, report);
   for (const std::string& warning : report.warnings) console.warn(warning);
-  say_nodes(console, unsupported, Verdict::unsupported, "that neither TensorRT nor Graft runs");
-  say_nodes(console, unknown, Verdict::unknown, "of which the rules do not know whether TensorRT runs them");
+  say_nodes(console, unsupported, inspect::Verdict::unsupported, "that neither TensorRT nor Graft runs");
+  say_nodes(console, unknown, inspect::Verdict::unknown, "of which the rules do not know whether TensorRT runs them");
   for (const Rewrite& rewrite : report.undone) {
     if (rewrite.pass.starts_with("rules_")) continue;
     console.warn(fmt::format("{}: not done at {}: {}", rewrite.pass, nodes_text(rewrite, false), rewrite.proof));
@@ -540,7 +542,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
                  {"unsupported", json_of_nodes(unsupported)},
                  {"unknown", json_of_nodes(unknown)}});
   console.result(result);
-  return exit == Exit::done && runs(verdicts).value_or(false) ? Exit::done : Exit::answer_is_no;
+  return exit == Exit::done && inspect::runs(verdicts).value_or(false) ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace

@@ -115,8 +115,8 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<Rewrite
   return table;
 }
 
-report::Report ConvertPage::finish(const Model& after, const std::vector<NodeVerdict>& nodes, const ConvertReport& done,
-                                   const std::string& summary) {
+report::Report ConvertPage::finish(const Model& after, const std::vector<inspect::NodeVerdict>& nodes,
+                                   const ConvertReport& done, const std::string& summary) {
   page_.summary.push_back({"result", summary});
   add_ends(page_, after);
   for (const Rewrite& rewrite : done.rewrites) mark(rewrite);

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/verdicts.hpp"
 #include "graph/model.hpp"
+#include "inspect/verdicts.hpp"
 #include "passes/report.hpp"
 #include "report/model_graph.hpp"
 #include "report/report.hpp"
@@ -22,7 +22,7 @@ class ConvertPage {
  public:
   ConvertPage(const std::string& file, const Model& before);
   /// `nodes` is of judge_nodes of the converted model.
-  [[nodiscard]] report::Report finish(const Model& after, const std::vector<NodeVerdict>& nodes,
+  [[nodiscard]] report::Report finish(const Model& after, const std::vector<inspect::NodeVerdict>& nodes,
                                       const ConvertReport& done, const std::string& summary);
 
  private:

@@ -5,9 +5,10 @@
 #include <optional>
 #include <system_error>
 
-#include "cli/engine_session.hpp"
+#include "cli/engine_command.hpp"
 #include "cli/program.hpp"
 #include "engine/driver.hpp"
+#include "engine/plugin_library.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "runtime/default_engine.hpp"

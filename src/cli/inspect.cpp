@@ -17,12 +17,13 @@
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/verdicts.hpp"
+#include "cli/verdict_style.hpp"
 #include "graft/error.hpp"
 #include "graph/faults.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/plugin_reason.hpp"
 #include "graph/shape_inference.hpp"
+#include "inspect/verdicts.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
 
@@ -83,7 +84,7 @@ std::map<std::string, std::string> plugin_reasons(const Model& converted) {
 }
 
 struct Prospect {
-  Forecast forecast;
+  inspect::Forecast forecast;
   std::size_t nodes = 0;  ///< Of the converted model.
 };
 
@@ -124,47 +125,49 @@ Prospect prospect_of(const Console& console, const Model& model) {
 }
 
 /// A Constant is a part of the nodes that read it; there is nothing to say of one that is native.
-bool is_mere_constant(const NodeVerdict& node) { return node.op == "Constant" && node.verdict == Verdict::native; }
+bool is_mere_constant(const inspect::NodeVerdict& node) {
+  return node.op == "Constant" && node.verdict == inspect::Verdict::native;
+}
 
 /// "135 nodes and 96 constants"
-std::string nodes_text(const std::vector<NodeVerdict>& nodes) {
+std::string nodes_text(const std::vector<inspect::NodeVerdict>& nodes) {
   const auto constants = static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), is_mere_constant));
   const std::string text = count_text(nodes.size() - constants, "node");
   return constants == 0 ? text : fmt::format("{} and {}", text, count_text(constants, "constant"));
 }
 
-void print_counts(const Console& console, const std::vector<NodeVerdict>& nodes) {
+void print_counts(const Console& console, const std::vector<inspect::NodeVerdict>& nodes) {
   Table table;
-  for (const Verdict verdict : all_verdicts) {
-    const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const NodeVerdict& node) {
+  for (const inspect::Verdict verdict : inspect::all_verdicts) {
+    const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& node) {
       return node.verdict == verdict && !is_mere_constant(node);
     });
-    if (count == 0 && (is_by_tensorrt(verdict) || is_open(verdict))) continue;
-    table.add({{std::string(name_of(verdict)), count == 0 ? Color::faint : color_of(verdict)},
+    if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
+    table.add({{std::string(inspect::name_of(verdict)), count == 0 ? Color::faint : color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
-               {std::string(meaning_of(verdict)), Color::faint}});
+               {std::string(inspect::meaning_of(verdict)), Color::faint}});
   }
   console.print(table);
 }
 
 /// Nodes of which one thing is said.
 struct Group {
-  std::vector<const NodeVerdict*> nodes;
+  std::vector<const inspect::NodeVerdict*> nodes;
 
-  [[nodiscard]] const NodeVerdict& first() const { return *nodes.front(); }
+  [[nodiscard]] const inspect::NodeVerdict& first() const { return *nodes.front(); }
 };
 
-bool is_problem(const NodeVerdict& node) {
-  return is_bad(node.verdict) || is_open(node.verdict) || !node.cause.empty();
+bool is_problem(const inspect::NodeVerdict& node) {
+  return inspect::is_bad(node.verdict) || inspect::is_open(node.verdict) || !node.cause.empty();
 }
 
 /// Problems go by operator, the rest by reason; with `every_node` each node is a group.
-std::vector<Group> grouped(const std::vector<NodeVerdict>& nodes, bool every_node) {
+std::vector<Group> grouped(const std::vector<inspect::NodeVerdict>& nodes, bool every_node) {
   std::vector<Group> groups;
-  std::map<std::tuple<Verdict, std::string, std::string>, std::size_t> index;
-  for (const NodeVerdict& node : nodes) {
+  std::map<std::tuple<inspect::Verdict, std::string, std::string>, std::size_t> index;
+  for (const inspect::NodeVerdict& node : nodes) {
     if (is_mere_constant(node)) continue;
-    const bool is_behind = node.verdict == Verdict::not_asked;
+    const bool is_behind = node.verdict == inspect::Verdict::not_asked;
     const auto key = std::tuple(node.verdict, is_problem(node) ? (is_behind ? "-" : node.op) : "",
                                 is_problem(node) ? "" : node.reason);
     const auto [found, is_new] = index.emplace(key, groups.size());
@@ -181,7 +184,7 @@ std::vector<Group> grouped(const std::vector<NodeVerdict>& nodes, bool every_nod
 std::string operators_text(const Group& group) {
   constexpr std::size_t few = 12;
   std::vector<std::pair<std::string, std::size_t>> counts;
-  for (const NodeVerdict* node : group.nodes) {
+  for (const inspect::NodeVerdict* node : group.nodes) {
     const auto same = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == node->op; });
     if (same == counts.end()) {
       counts.emplace_back(node->op, 1);
@@ -208,7 +211,7 @@ std::string names_text(const Group& group) {
 
 std::size_t count_reasons(const Group& group) {
   std::set<std::string_view> reasons;
-  for (const NodeVerdict* node : group.nodes) reasons.insert(node->reason);
+  for (const inspect::NodeVerdict* node : group.nodes) reasons.insert(node->reason);
   return reasons.size();
 }
 
@@ -219,9 +222,9 @@ std::string beginning_of(const std::string& text) {
 }
 
 void print_group(const Console& console, const Group& group, bool whole) {
-  const NodeVerdict& judged = group.first();
+  const inspect::NodeVerdict& judged = group.first();
   Table table;
-  const Cell verdict(std::string(name_of(judged.verdict)), color_of(judged.verdict));
+  const Cell verdict(std::string(inspect::name_of(judged.verdict)), color_of(judged.verdict));
   table.add({verdict, {operators_text(group) + "  " + names_text(group), Color::strong}});
   std::string reason = whole ? judged.reason : beginning_of(judged.reason);
   if (const std::size_t reasons = count_reasons(group); reasons > 1) {
@@ -237,7 +240,7 @@ void print_group(const Console& console, const Group& group, bool whole) {
 
 /// Problems first, the worst before the others; then a little of what there is to say of the rest, and what is plainly
 /// native, on one line. With `all` every node.
-void print_nodes(const Console& console, const std::vector<NodeVerdict>& nodes, bool all) {
+void print_nodes(const Console& console, const std::vector<inspect::NodeVerdict>& nodes, bool all) {
   constexpr std::size_t few_problems = 8;
   constexpr std::size_t few_others = 4;
   std::vector<Group> problems;
@@ -286,9 +289,9 @@ void print_nodes(const Console& console, const std::vector<NodeVerdict>& nodes, 
 }
 
 /// A plugin that TensorRT makes of a node, from other values than the model has.
-void warn_of_fields(const Console& console, const std::vector<NodeVerdict>& nodes) {
-  for (const NodeVerdict& node : nodes) {
-    if (node.verdict != Verdict::plugin || node.cause.empty()) continue;
+void warn_of_fields(const Console& console, const std::vector<inspect::NodeVerdict>& nodes) {
+  for (const inspect::NodeVerdict& node : nodes) {
+    if (node.verdict != inspect::Verdict::plugin || node.cause.empty()) continue;
     console.warn(fmt::format("node '{}' ({}): {}\n{}", node.node, node.op, node.reason, node.advice));
   }
 }
@@ -300,7 +303,7 @@ std::string advice_to_convert(const Model& model, const Prospect& prospect) {
       count_text(model.graph().node_count(), "node"), count_text(prospect.nodes, "node"));
 }
 
-report::Report page_of(const Model& model, const std::vector<NodeVerdict>& nodes, const Arguments& arguments,
+report::Report page_of(const Model& model, const std::vector<inspect::NodeVerdict>& nodes, const Arguments& arguments,
                        const std::string& origin) {
   report::Report page = new_model_report("inspect", arguments.model.model);
   if (!origin.empty()) page.summary.push_back({"read", origin});
@@ -325,7 +328,7 @@ Exit inspect(const Console& console, const Arguments& options) {
   infer_and_note_faults(model, options.convert ? InputShapes() : shapes);
   warn_of_missing_ranks(console, model);
   const Prospect prospect = options.convert ? Prospect() : prospect_of(console, model);
-  std::vector<NodeVerdict> nodes = judge_nodes(model, prospect.forecast);
+  std::vector<inspect::NodeVerdict> nodes = inspect::judge_nodes(model, prospect.forecast);
   ProbeAnswer truth;
   if (options.truth.level != "rule") {
     truth = ask_tensorrt(console, model, options.truth, nodes);
@@ -334,12 +337,13 @@ Exit inspect(const Console& console, const Arguments& options) {
 
   Json listed = Json::array();
   Json counts = Json::object();
-  for (const Verdict verdict : all_verdicts) counts[std::string(name_of(verdict))] = 0;
-  for (const NodeVerdict& node : nodes) {
-    counts[std::string(name_of(node.verdict))] = counts[std::string(name_of(node.verdict))].get<int>() + 1;
+  for (const inspect::Verdict verdict : inspect::all_verdicts) counts[std::string(inspect::name_of(verdict))] = 0;
+  for (const inspect::NodeVerdict& node : nodes) {
+    counts[std::string(inspect::name_of(node.verdict))] =
+        counts[std::string(inspect::name_of(node.verdict))].get<int>() + 1;
     listed.push_back({{"node", node.node},
                       {"operator", node.op},
-                      {"verdict", name_of(node.verdict)},
+                      {"verdict", inspect::name_of(node.verdict)},
                       {"reason", node.reason},
                       {"advice", node.advice},
                       {"truth", node.truth},
@@ -366,7 +370,7 @@ Exit inspect(const Console& console, const Arguments& options) {
   result.update(json_of_origin(origin));
   result.update({{"counts", counts}, {"nodes", listed}});
   console.result(result);
-  return runs(nodes).value_or(false) ? Exit::done : Exit::answer_is_no;
+  return inspect::runs(nodes).value_or(false) ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace

@@ -13,25 +13,25 @@
 namespace graft::cli {
 namespace {
 
-report::Kind kind_of(Verdict verdict) {
-  report::Kind kind{.key = std::string(name_of(verdict)),
+report::Kind kind_of(inspect::Verdict verdict) {
+  report::Kind kind{.key = std::string(inspect::name_of(verdict)),
                     .mark = {},
-                    .title = std::string(name_of(verdict)),
-                    .meaning = std::string(meaning_of(verdict)),
+                    .title = std::string(inspect::name_of(verdict)),
+                    .meaning = std::string(inspect::meaning_of(verdict)),
                     .tone = report::Tone::plain,
-                    .is_problem = is_bad(verdict)};
+                    .is_problem = inspect::is_bad(verdict)};
   switch (verdict) {
-    case Verdict::native: kind.mark = "✓"; break;
-    case Verdict::lowered:
+    case inspect::Verdict::native: kind.mark = "✓"; break;
+    case inspect::Verdict::lowered:
       kind.mark = "↧";
       kind.tone = report::Tone::violet;
       break;
-    case Verdict::plugin:
+    case inspect::Verdict::plugin:
       kind.mark = "◆";
       kind.tone = report::Tone::green;
       break;
-    case Verdict::unknown:
-    case Verdict::not_asked:
+    case inspect::Verdict::unknown:
+    case inspect::Verdict::not_asked:
       kind.mark = "?";
       kind.tone = report::Tone::amber;
       break;
@@ -43,7 +43,8 @@ report::Kind kind_of(Verdict verdict) {
   return kind;
 }
 
-report::Table table_of(const std::vector<NodeVerdict>& nodes, const std::vector<std::optional<report::Place>>& places) {
+report::Table table_of(const std::vector<inspect::NodeVerdict>& nodes,
+                       const std::vector<std::optional<report::Place>>& places) {
   using Type = report::Column::Type;
   report::Table table{.title = "Nodes",
                       .columns = {{"node", Type::node},
@@ -52,23 +53,24 @@ report::Table table_of(const std::vector<NodeVerdict>& nodes, const std::vector<
                                   {"why", Type::text},
                                   {"what to do", Type::text}}};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const NodeVerdict& node = nodes[i];
+    const inspect::NodeVerdict& node = nodes[i];
     // A constant is drawn as a part of the nodes that read it.
-    if (!places[i] && node.op == "Constant" && node.verdict == Verdict::native) continue;
-    table.rows.push_back(
-        {node_cell(places[i], node.node), node.op, std::string(name_of(node.verdict)), node.reason, node.advice});
+    if (!places[i] && node.op == "Constant" && node.verdict == inspect::Verdict::native) continue;
+    table.rows.push_back({node_cell(places[i], node.node), node.op, std::string(inspect::name_of(node.verdict)),
+                          node.reason, node.advice});
   }
   return table;
 }
 
 }  // namespace
 
-report::Table add_verdicts(report::Report& report, const Model& model, const std::vector<NodeVerdict>& nodes,
+report::Table add_verdicts(report::Report& report, const Model& model, const std::vector<inspect::NodeVerdict>& nodes,
                            const std::string& title) {
-  for (const Verdict verdict : all_verdicts) {
+  for (const inspect::Verdict verdict : inspect::all_verdicts) {
     const bool is_there =
-        std::any_of(nodes.begin(), nodes.end(), [&](const NodeVerdict& n) { return n.verdict == verdict; });
-    if (is_there || (!is_by_tensorrt(verdict) && !is_open(verdict))) report.kinds.push_back(kind_of(verdict));
+        std::any_of(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& n) { return n.verdict == verdict; });
+    if (is_there || (!inspect::is_by_tensorrt(verdict) && !inspect::is_open(verdict)))
+      report.kinds.push_back(kind_of(verdict));
   }
   const report::ModelPlaces drawn = report::add_graphs(report, model, title);
   std::vector<std::optional<report::Place>> places;
@@ -79,7 +81,7 @@ report::Table add_verdicts(report::Report& report, const Model& model, const std
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!places[i]) continue;
     report::Node& node = report.graphs[places[i]->graph].nodes[places[i]->node];
-    node.kind = name_of(nodes[i].verdict);
+    node.kind = inspect::name_of(nodes[i].verdict);
     node.reason = nodes[i].reason;
     node.advice = nodes[i].advice;
   }

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/verdicts.hpp"
 #include "graph/model.hpp"
+#include "inspect/verdicts.hpp"
 #include "report/report.hpp"
 
 namespace graft::cli {
 
 /// Adds the kinds of verdicts and the model's graphs, and returns a table of all nodes. `nodes` is of judge_nodes.
 [[nodiscard]] report::Table add_verdicts(report::Report& report, const Model& model,
-                                         const std::vector<NodeVerdict>& nodes, const std::string& title);
+                                         const std::vector<inspect::NodeVerdict>& nodes, const std::string& title);
 
 }  // namespace graft::cli

@@ -12,8 +12,8 @@
 
 #include "cli/interrupts.hpp"
 #include "cli/shell_quoted.hpp"
-#include "cli/temporary_folder.hpp"
 #include "engine/process.hpp"
+#include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "graph/onnx_io.hpp"
 

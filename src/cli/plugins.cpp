@@ -11,10 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/engine_session.hpp"
+#include "cli/ask_tensorrt.hpp"
+#include "cli/engine_command.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/program.hpp"
-#include "cli/trials.hpp"
 #include "graph/model.hpp"
+#include "inspect/trials.hpp"
 
 namespace graft::cli {
 namespace {
@@ -85,7 +87,7 @@ Json outcome_of_check(std::string_view check, std::string_view outcome, const st
 /// Whether TensorRT builds an engine in which the plugin is the only layer: it then clones, asks for types, shapes and
 /// formats, and serializes. Which inputs a plugin takes no creator says, so that a refusal is no fault; an end of the
 /// process is one.
-Json check_engine(Trials& trials, const Json& creator) {
+Json check_engine(inspect::Trials& trials, const Json& creator) {
   constexpr const char* name = "engine";
   const Json* creation = find_check(creator, "creation");
   if (creation == nullptr || creation->value("outcome", "") != "passed") {
@@ -97,13 +99,13 @@ Json check_engine(Trials& trials, const Json& creator) {
   for (std::size_t inputs = 1; inputs <= most_inputs; ++inputs) {
     for (const std::vector<std::int64_t>& sizes : shapes) {
       const std::string given = fmt::format("{} of f32 {}", count_text(inputs, "input"), fmt::join(sizes, "x"));
-      const Trial trial = trials.build(model_of(creator, inputs, sizes), {});
+      const inspect::Trial trial = trials.build(model_of(creator, inputs, sizes), {}, 1.0);
       if (said.empty()) said = trial.answer.value("message", "");
-      if (trial.outcome == Outcome::accepted) return outcome_of_check(name, "passed", given);
-      if (trial.outcome == Outcome::hung) {
+      if (trial.outcome == inspect::Outcome::accepted) return outcome_of_check(name, "passed", given);
+      if (trial.outcome == inspect::Outcome::hung) {
         return outcome_of_check(name, "failed", fmt::format("the build with {} did not come to an end", given));
       }
-      if (trial.outcome == Outcome::crashed) {
+      if (trial.outcome == inspect::Outcome::crashed) {
         const auto signal = trial.answer.find("signal");
         const bool has_signal = signal != trial.answer.end() && signal->is_string();
         return outcome_of_check(
@@ -122,15 +124,22 @@ Json check_engine(Trials& trials, const Json& creator) {
 
 /// Adds the check of engines to those that the driver has made.
 void check_engines(const Console& console, const Arguments& arguments, const std::string& tensorrt, Json& libraries) {
-  TrialOptions options;
+  inspect::TrialOptions options;
   options.libraries = arguments.libraries;
   options.tensorrt = tensorrt;
   options.max_builds = std::numeric_limits<std::size_t>::max();
   options.max_seconds = std::numeric_limits<double>::max();
   if (!arguments.time_limit.empty()) options.limit = std::stod(arguments.time_limit);
-  Trials trials(console, options);
-  for (Json& library : libraries) {
-    for (Json& creator : library["creators"]) creator["checks"].push_back(check_engine(trials, creator));
+  const DeferInterrupts defer;
+  Progress progress(console);
+  try {
+    inspect::DriverTrials trials(options, trial_callbacks(console, progress));
+    for (Json& library : libraries) {
+      for (Json& creator : library["creators"]) creator["checks"].push_back(check_engine(trials, creator));
+    }
+  } catch (const EngineError& error) {
+    progress.clear();
+    throw with_options_of_this_program(error);
   }
 }
 

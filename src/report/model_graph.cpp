@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/utf8.hpp"
-#include "graph/operator_node.hpp"
+#include "graph/operator_name.hpp"
 #include "graph/text.hpp"
 
 namespace graft::report {
@@ -97,7 +97,7 @@ class GraphMaker {
   /// Adds to `read` what its sub-graphs read of the graphs around them.
   Node make_node(const graft::Node& node, std::set<const Value*>& read, const std::string& title) {
     Node drawn;
-    drawn.op = operator_name(node);
+    drawn.op = qualified_operator_name(node);
     drawn.name = name_of(node);
     if (node.output(0) != nullptr) drawn.type = type_text(*node.output(0));
     for (const Value* input : node.inputs) drawn.inputs.push_back(port_of(input));
@@ -139,12 +139,6 @@ ModelPlaces add_graphs(Report& report, const Model& model, const std::string& ti
   ModelPlaces places;
   GraphMaker(report, places).add(model.graph(), title);
   return places;
-}
-
-std::string operator_name(const graft::Node& node) {
-  const OperatorMatch match = find_operator_for(node);
-  const std::string name = match && match.drop_in == nullptr ? std::string(match.type->name) : node.op_type;
-  return node.domain.empty() ? name : node.domain + "::" + name;
 }
 
 }  // namespace graft::report

@@ -25,7 +25,4 @@ struct ModelPlaces {
 /// read them; inputs and outputs are nodes of their own.
 [[nodiscard]] ModelPlaces add_graphs(Report& report, const Model& model, const std::string& title);
 
-/// "Conv", "graft::L2Normalize": a call of an operator's function goes by the operator's own name.
-[[nodiscard]] std::string operator_name(const graft::Node& node);
-
 }  // namespace graft::report

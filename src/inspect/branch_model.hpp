@@ -7,11 +7,11 @@
 
 #include "graph/model.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 
 /// The model with the nodes of one sub-graph of a node, which has that name in the main graph, in the node's place.
 /// What the sub-graph makes are the model's outputs; nothing else is left of the model but what that needs. The nodes
 /// keep their names. Nothing where the types or ranks of a body's own inputs are unknown, or names clash.
 [[nodiscard]] std::optional<Model> branch_as_model(Model model, const std::string& node, std::size_t subgraph);
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

@@ -10,10 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/console.hpp"
 #include "graph/model.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 
 /// From best to worst.
 enum class Verdict : std::uint8_t {
@@ -46,7 +45,6 @@ inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,  
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 /// "TensorRT runs it as it is".
 [[nodiscard]] std::string_view meaning_of(Verdict verdict);
-[[nodiscard]] Color color_of(Verdict verdict);
 
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 
@@ -72,13 +70,10 @@ struct Forecast {
 /// Whether a network with these nodes runs; nothing where nobody knows.
 [[nodiscard]] std::optional<bool> runs(const std::vector<NodeVerdict>& nodes);
 
-/// true, false, or null where nobody knows.
-[[nodiscard]] Json json_of_runs(const std::vector<NodeVerdict>& nodes);
-
 /// The operator of Graft, or the plugin it stands in for, that has this name or one that differs by a slip.
 [[nodiscard]] std::optional<std::string> nearest_own_operator(const std::string& op_type);
 
 /// Every node, those of sub-graphs too. Without a forecast: of a model that is converted already.
 [[nodiscard]] std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecast = {});
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

@@ -1,5 +1,5 @@
 // The rules, as data where they can be, and what helps. tests/cli compares the list with the real parser.
-#include "cli/tensorrt_support.hpp"
+#include "inspect/tensorrt_support.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "graft/error.hpp"
 #include "graph/faults.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 namespace {
 
 /// Where all that follows was measured, each operator in a model of its own that was parsed and built.
@@ -518,4 +518,4 @@ bool fails_by_rule(const Node& node) {
   }
 }
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

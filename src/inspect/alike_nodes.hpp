@@ -6,7 +6,7 @@
 
 #include "graph/model.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 
 /// What a node's answer can depend on.
 struct Likeness {
@@ -18,4 +18,4 @@ struct Likeness {
 /// its sizes. `can_be_input` tells of which inputs a part of the model knows no more than type and shape.
 [[nodiscard]] std::optional<Likeness> likeness_of(const Node& node, bool (*can_be_input)(const Value&));
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

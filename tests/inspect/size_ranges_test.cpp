@@ -1,9 +1,9 @@
 // Sizes for the inputs of a part of a model, where nobody gave them.
 #include <gtest/gtest.h>
 
-#include "cli/truth.hpp"
+#include "inspect/tensorrt_probe.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 namespace {
 
 Value& add(Model& model, const std::string& name, Shape shape) {
@@ -40,4 +40,4 @@ TEST(SizeRanges, sizes_below_nothing_are_no_range) {
 }
 
 }  // namespace
-}  // namespace graft::cli
+}  // namespace graft::inspect

@@ -1,5 +1,5 @@
 // mkdtemp and its removal.
-#include "cli/temporary_folder.hpp"
+#include "engine/temporary_folder.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "graft/error.hpp"
 
-namespace graft::cli {
+namespace graft {
 
 TemporaryFolder::TemporaryFolder() {
   std::error_code failed;
@@ -27,4 +27,4 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace graft::cli
+}  // namespace graft

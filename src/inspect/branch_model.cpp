@@ -1,11 +1,11 @@
 // Copies the nodes of the sub-graph to the end of the main graph, and takes away the node that held them.
-#include "cli/branch_model.hpp"
+#include "inspect/branch_model.hpp"
 
 #include <unordered_map>
 
 #include "graph/copy.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 namespace {
 
 /// Into the graph around it. False where a value's name is taken there, or an input's type or rank is unknown.
@@ -57,4 +57,4 @@ std::optional<Model> branch_as_model(Model model, const std::string& node, std::
   return model;
 }
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

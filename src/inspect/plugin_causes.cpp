@@ -1,5 +1,5 @@
 // Compares a node with the creators that are registered, in the order in which TensorRT's parser looks.
-#include "cli/plugin_causes.hpp"
+#include "inspect/plugin_causes.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "graph/standard_operators.hpp"
 #include "graph/text.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 namespace {
 
 using nlohmann::json;
@@ -451,4 +451,4 @@ std::optional<PluginCause> wrong_fields(const Node& node, const json& creator) {
   return std::nullopt;
 }
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
-#include "cli/plugin_causes.hpp"
-#include "cli/trials.hpp"
 #include "graph/model.hpp"
+#include "inspect/plugin_causes.hpp"
+#include "inspect/trials.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 
-enum class Truth : std::uint8_t { rule, parser, builder };
-[[nodiscard]] std::string_view name_of(Truth truth);
+enum class ProbeLevel : std::uint8_t { rule, parser, builder };
+[[nodiscard]] std::string_view name_of(ProbeLevel truth);
 
 /// MIN..OPT..MAX of the model's inputs with dynamic dimensions, and of what follows from those.
 class SizeRanges {
@@ -55,7 +55,7 @@ struct Finding {
   std::shared_ptr<const Model> part = {};  ///< The smallest that does it, where `inside` is in a branch or a body.
 };
 
-struct TruthReport {
+struct ProbeReport {
   std::vector<Finding> findings;
   std::map<const Node*, std::string> not_asked;   ///< Why TensorRT could not be asked about a node.
   std::map<const Node*, std::string> supposed;    ///< What was supposed of a bad node before it: "'a' made f32 1 x 4".
@@ -77,7 +77,7 @@ class TensorRTProbe {
  public:
   TensorRTProbe(Model& model, Trials& trials, const SizeRanges& ranges);
 
-  [[nodiscard]] TruthReport run(Truth level);
+  [[nodiscard]] ProbeReport run(ProbeLevel level);
 
   using Nodes = std::vector<const Node*>;
   /// The smallest model that shows a finding.
@@ -120,13 +120,13 @@ class TensorRTProbe {
   [[nodiscard]] std::string try_meant_plugin(const Node& node);
   void set_aside();
   [[nodiscard]] Nodes with_sizes(const Nodes& nodes) const;
-  [[nodiscard]] Trial try_nodes(Truth level, const Nodes& nodes);
+  [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes);
   /// In this share of the time that is left.
-  [[nodiscard]] Trial try_nodes(Truth level, const Nodes& nodes, double share);
+  [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes, double share);
   /// The nodes that TensorRT names, and the plugins, which fail by themselves too; one of them, or all that hang.
-  [[nodiscard]] std::vector<Finding> find_suspects(Truth level, const Nodes& nodes, const Trial& whole);
+  [[nodiscard]] std::vector<Finding> find_suspects(ProbeLevel level, const Nodes& nodes, const Trial& whole);
   /// As few nodes as fail together.
-  [[nodiscard]] Finding find_smallest(Truth level, const Nodes& nodes, Trial whole);
+  [[nodiscard]] Finding find_smallest(ProbeLevel level, const Nodes& nodes, Trial whole);
   /// What the builder says of the nodes alike to one that it does not take, most of which it need not be asked about.
   [[nodiscard]] std::vector<Finding> findings_alike(const Finding& finding);
   /// The same finding, or those in the branches or the body of its node, each of which is asked about as a model.
@@ -156,7 +156,7 @@ class TensorRTProbe {
   std::map<const Node*, std::string> uncertain_;    // refused, and perhaps for what was supposed
   std::map<const Node*, std::string> supposed_of_;  // of bad nodes: what they were supposed to make
   std::map<const Node*, MeantPlugin> meant_;        // of bad nodes: the plugin that was meant
-  TruthReport report_;
+  ProbeReport report_;
 };
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

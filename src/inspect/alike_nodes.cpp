@@ -1,5 +1,5 @@
 // Writes down all that a node is but its name.
-#include "cli/alike_nodes.hpp"
+#include "inspect/alike_nodes.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 
 #include "graph/text.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 namespace {
 
 constexpr std::int64_t few_elements = 64;
@@ -109,4 +109,4 @@ std::optional<Likeness> likeness_of(const Node& node, bool (*can_be_input)(const
   }
 }
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

@@ -1,17 +1,16 @@
 // Writes each model to a file for the engine driver's command `trials`.
-#include "cli/trials.hpp"
+#include "inspect/trials.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "cli/engine_session.hpp"
-#include "cli/tensorrt_support.hpp"
 #include "graft/error.hpp"
 #include "graph/onnx_io.hpp"
+#include "inspect/tensorrt_support.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 namespace {
 
 std::vector<std::string> driver_command(const TrialOptions& options) {
@@ -41,52 +40,57 @@ std::string open_counts(const Model& model) {
 
 }  // namespace
 
-Trials::Trials(const Console& console, TrialOptions options)
-    : console_(console),
-      options_(std::move(options)),
-      progress_(console),
+DriverTrials::DriverTrials(TrialOptions options, TrialCallbacks callbacks)
+    : options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
       session_(find_engine_driver(), driver_command(options_),
-               {.on_progress = {}, .on_log = {}, .should_stop = interrupted}) {
-  progress_.update("load TensorRT", 0);
-  try {
-    ready_ = session_.ask({{"action", "start"}, {"limit", options_.limit}});
-  } catch (const EngineError& error) {
-    progress_.clear();
-    throw with_options_of_this_program(error);
-  }
+               {.on_progress = {}, .on_log = {}, .should_stop = callbacks_.should_stop}) {
+  if (callbacks_.on_start) callbacks_.on_start({.action = "load TensorRT", .outcome = {}});
+  ready_ = session_.ask({{"action", "start"}, {"limit", options_.limit}});
 }
 
-double Trials::seconds() const {
+TensorRTIdentity DriverTrials::tensorrt() const {
+  const nlohmann::json& identity = ready_["tensorrt"];
+  return {.flavor = identity.value("flavor", ""),
+          .module = identity.value("module", ""),
+          .version = identity.value("version", "")};
+}
+
+double DriverTrials::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
 }
 
-bool Trials::is_spent() const { return seconds() >= options_.max_seconds; }
+bool DriverTrials::is_spent() const { return seconds() >= options_.max_seconds; }
 
-BudgetSpent Trials::seconds_spent() const {
+BudgetSpent DriverTrials::seconds_spent() const {
   return {fmt::format("the budget of {:g} s is spent (--max-seconds)", options_.max_seconds)};
 }
 
-Trial Trials::parse(const Model& model) {
+Trial DriverTrials::parse(const Model& model) {
   if (parses_ > 0 && is_spent()) throw seconds_spent();
   ++parses_;
   return ask("parse", model, {}, 1.0);
 }
 
-Trial Trials::build(const Model& model, const std::vector<std::string>& shapes, double share) {
+Trial DriverTrials::build(const Model& model, const std::vector<std::string>& shapes, double share) {
   if (builds_ >= options_.max_builds) {
-    throw BudgetSpent{
-        fmt::format("the budget of {} is spent (--max-builds)", count_text(options_.max_builds, "build"))};
+    throw BudgetSpent{fmt::format("the budget of {} build{} is spent (--max-builds)", options_.max_builds,
+                                  options_.max_builds == 1 ? "" : "s")};
   }
   if (is_spent()) throw seconds_spent();
   ++builds_;
   return ask("build", model, shapes, share);
 }
 
-Trial Trials::ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes, double share) {
+Trial DriverTrials::ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes,
+                        double share) {
   const auto number = static_cast<double>(parses_ + builds_);
-  progress_.update(fmt::format("{} number {}: {}", action, action == "build" ? builds_ : parses_,
-                               count_text(model.graph().node_count(), "node")),
-                   number / (number + 2));  // how many more there will be, nobody knows
+  TrialProgress progress{.action = action,
+                         .number = action == "build" ? builds_ : parses_,
+                         .nodes = model.graph().node_count(),
+                         .fraction = number / (number + 2),  // how many more there will be is not known
+                         .outcome = {}};
+  if (callbacks_.on_start) callbacks_.on_start(progress);
   const std::string file = (folder_.path() / "model.onnx").string();
   write_onnx(model, file);
   // The first trial has all the time that one may take; of the others none goes far beyond the budget.
@@ -94,11 +98,11 @@ Trial Trials::ask(std::string_view action, const Model& model, const std::vector
   const double left = is_first ? options_.limit : std::max(1.0, (options_.max_seconds - seconds()) * share);
   const double limit = std::min(options_.limit, left);
   nlohmann::json answer = session_.ask({{"action", action}, {"model", file}, {"shapes", shapes}, {"limit", limit}});
-  progress_.clear();
   const std::string outcome = answer.value("outcome", "");
   workers_ = answer.value("workers", workers_);
-  console_.detail(fmt::format("{} of {}: {}, {:.2f} s", action, count_text(model.graph().node_count(), "node"), outcome,
-                              answer.value("seconds", 0.0)));
+  progress.outcome = outcome;
+  progress.seconds = answer.value("seconds", 0.0);
+  if (callbacks_.on_end) callbacks_.on_end(progress);
   if (outcome == "shapes") {
     const std::string how =
         answer.value("values", false)
@@ -111,14 +115,8 @@ Trial Trials::ask(std::string_view action, const Model& model, const std::vector
   return {outcome_of(outcome), std::move(answer), is_cut_short, false};
 }
 
-Json Trials::summary() const {
-  return {{"parses", parses_}, {"builds", builds_}, {"processes", workers_}, {"seconds", seconds()}};
+TrialSummary DriverTrials::summary() const {
+  return {.parses = parses_, .builds = builds_, .processes = workers_, .seconds = seconds()};
 }
 
-std::string Trials::summary_text() const {
-  return fmt::format("{} was asked: {}, {}, {}, {:.1f} s", tensorrt_text(ready_["tensorrt"]),
-                     count_text(parses_, "parse"), count_text(builds_, "build"),
-                     count_text(static_cast<std::size_t>(workers_), "process", "processes"), seconds());
-}
-
-}  // namespace graft::cli
+}  // namespace graft::inspect

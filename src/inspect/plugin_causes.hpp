@@ -8,7 +8,7 @@
 
 #include "graph/model.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 
 struct MeantPlugin {
   std::string name;
@@ -51,4 +51,4 @@ struct PluginCause {
 /// "FixtureIdentity 1 of namespace fixture, from libfixture.so"
 [[nodiscard]] std::string describe_creator(const nlohmann::json& creator);
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

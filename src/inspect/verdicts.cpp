@@ -1,5 +1,5 @@
 // The verdicts: a node is the operator that it calls, a function its worst node.
-#include "cli/verdicts.hpp"
+#include "inspect/verdicts.hpp"
 
 #include <fmt/format.h>
 
@@ -8,18 +8,18 @@
 #include <optional>
 #include <utility>
 
-#include "cli/tensorrt_support.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "graph/faults.hpp"
 #include "graph/functions.hpp"
+#include "graph/operator_name.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/plugin_reason.hpp"
 #include "graph/standard_operators.hpp"
-#include "report/model_graph.hpp"
+#include "inspect/tensorrt_support.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 namespace {
 
 struct Judgment {
@@ -214,28 +214,12 @@ std::string_view meaning_of(Verdict verdict) {
   return "";
 }
 
-Color color_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::plugin: return Color::good;
-    case Verdict::native:
-    case Verdict::lowered: return Color::none;
-    case Verdict::unknown:
-    case Verdict::not_asked: return Color::caution;
-    default: return Color::bad;
-  }
-}
-
 std::optional<bool> runs(const std::vector<NodeVerdict>& nodes) {
   const auto any = [&](bool (*is_that)(Verdict)) {
     return std::any_of(nodes.begin(), nodes.end(), [&](const NodeVerdict& node) { return is_that(node.verdict); });
   };
   if (any(is_bad)) return false;
   return any(is_open) ? std::nullopt : std::optional(true);
-}
-
-Json json_of_runs(const std::vector<NodeVerdict>& nodes) {
-  const std::optional<bool> known = runs(nodes);
-  return known ? Json(*known) : Json();
 }
 
 std::optional<std::string> nearest_own_operator(const std::string& op_type) {
@@ -260,7 +244,7 @@ std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecas
       judged = faulty(fmt::format("{}: {}", model.source, error.what()));
     }
     nodes.push_back({.node = name,
-                     .op = report::operator_name(node),
+                     .op = qualified_operator_name(node),
                      .verdict = judged.verdict,
                      .reason = std::move(judged.reason),
                      .advice = std::move(judged.advice)});
@@ -268,4 +252,4 @@ std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecas
   return nodes;
 }
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

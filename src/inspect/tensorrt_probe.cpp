@@ -1,5 +1,5 @@
 // Whole model first; then the node that TensorRT names; then halves, each by itself.
-#include "cli/truth.hpp"
+#include "inspect/tensorrt_probe.hpp"
 
 #include <fmt/format.h>
 
@@ -9,17 +9,17 @@
 #include <sstream>
 #include <utility>
 
-#include "cli/alike_nodes.hpp"
-#include "cli/branch_model.hpp"
-#include "cli/tensorrt_support.hpp"
 #include "engine/smallest_failing.hpp"
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
 #include "graph/faults.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/text.hpp"
+#include "inspect/alike_nodes.hpp"
+#include "inspect/branch_model.hpp"
+#include "inspect/tensorrt_support.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 namespace {
 
 using nlohmann::json;
@@ -107,9 +107,9 @@ std::optional<std::string> rule_against(const Node& node) {
   }
 }
 
-bool fails(Truth level, const Trial& trial) {
+bool fails(ProbeLevel level, const Trial& trial) {
   if (trial.is_cut_short || trial.is_by_sizes) return false;
-  if (trial.outcome == Outcome::refused) return level == Truth::parser;
+  if (trial.outcome == Outcome::refused) return level == ProbeLevel::parser;
   return trial.outcome != Outcome::accepted;
 }
 
@@ -212,11 +212,11 @@ bool names(std::string_view text, std::string_view name) {
 
 }  // namespace
 
-std::string_view name_of(Truth truth) {
+std::string_view name_of(ProbeLevel truth) {
   switch (truth) {
-    case Truth::rule: return "rule";
-    case Truth::parser: return "parser";
-    case Truth::builder: return "builder";
+    case ProbeLevel::rule: return "rule";
+    case ProbeLevel::parser: return "parser";
+    case ProbeLevel::builder: return "builder";
   }
   return "";
 }
@@ -330,10 +330,10 @@ TensorRTProbe::TensorRTProbe(Model& model, Trials& trials, const SizeRanges& ran
   }
 }
 
-TruthReport TensorRTProbe::run(Truth level) {
+ProbeReport TensorRTProbe::run(ProbeLevel level) {
   try {
-    if (level != Truth::rule) ask_parser();
-    if (level == Truth::builder) ask_builder();
+    if (level != ProbeLevel::rule) ask_parser();
+    if (level == ProbeLevel::builder) ask_builder();
   } catch (const BudgetSpent& spent) {
     leave_unanswered(spent);
   }
@@ -503,7 +503,7 @@ TensorRTProbe::Nodes TensorRTProbe::with_sizes(const Nodes& nodes) const {
   return ordered;
 }
 
-Trial TensorRTProbe::try_nodes(Truth level, const Nodes& nodes) {
+Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes) {
   // The time of a build grows faster than the number of nodes: many of them get a share of what is left of the budget,
   // so that there is time to build them in pieces.
   constexpr std::size_t few = 64;
@@ -511,16 +511,16 @@ Trial TensorRTProbe::try_nodes(Truth level, const Nodes& nodes) {
   return try_nodes(level, nodes, nodes.size() > few ? share_of_many : 1.0);
 }
 
-Trial TensorRTProbe::try_nodes(Truth level, const Nodes& nodes, double share) {
+Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes, double share) {
   const Model part = part_of(nodes);
-  Trial trial = level == Truth::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part), share);
+  Trial trial = level == ProbeLevel::parser ? trials_.parse(part) : trials_.build(part, ranges_.of(part), share);
   if (is_about_sizes(trial) && ranges_.supposes_sizes(part)) {
     trial = trials_.build(part, ranges_.of(part, SizeRanges::Unknown::same), share);
     trial.is_by_sizes = is_about_sizes(trial);
   }
   if (trial.outcome == Outcome::accepted) {
     for (const json& plugin : trial.answer["plugins"]) report_.plugins[plugin.value("layer", "")] = plugin;
-    if (level == Truth::builder) built_.insert(nodes.begin(), nodes.end());
+    if (level == ProbeLevel::builder) built_.insert(nodes.begin(), nodes.end());
   }
   return trial;
 }
@@ -530,13 +530,13 @@ void TensorRTProbe::ask_parser() {
     const Nodes nodes = left();
     bool is_accepted = nodes.empty();
     if (!is_accepted) {
-      Trial trial = try_nodes(Truth::parser, nodes);
+      Trial trial = try_nodes(ProbeLevel::parser, nodes);
       is_accepted = trial.outcome == Outcome::accepted;
       if (is_accepted) {
         learn_types_of_plugins();
       } else if (!add_refusals(trial.answer)) {
-        std::vector<Finding> found = find_suspects(Truth::parser, nodes, trial);
-        if (found.empty()) found.push_back(find_smallest(Truth::parser, nodes, std::move(trial)));
+        std::vector<Finding> found = find_suspects(ProbeLevel::parser, nodes, trial);
+        if (found.empty()) found.push_back(find_smallest(ProbeLevel::parser, nodes, std::move(trial)));
         for (Finding& finding : found) add(std::move(finding));
       }
     }
@@ -620,8 +620,8 @@ void TensorRTProbe::ask_about_known() {
     } else if (find_inside(model_, *node, is_known_to_fail) == nullptr) {
       continue;
     }
-    const Trial trial = try_nodes(Truth::builder, {node});
-    if (fails(Truth::builder, trial) || (trial.is_by_sizes && is_known_to_fail(*node))) {
+    const Trial trial = try_nodes(ProbeLevel::builder, {node});
+    if (fails(ProbeLevel::builder, trial) || (trial.is_by_sizes && is_known_to_fail(*node))) {
       add_with_alike(finding_of({node}, trial));
     }
   }
@@ -629,9 +629,9 @@ void TensorRTProbe::ask_about_known() {
 
 std::size_t TensorRTProbe::build_left_of(const Nodes& nodes) {
   for (Nodes part = left_of(nodes); !part.empty(); part = left_of(nodes)) {
-    Trial trial = try_nodes(Truth::builder, part);
+    Trial trial = try_nodes(ProbeLevel::builder, part);
     if (trial.outcome == Outcome::accepted) return 1;
-    if (fails(Truth::builder, trial)) {
+    if (fails(ProbeLevel::builder, trial)) {
       find_failing(part, std::move(trial));
       continue;
     }
@@ -657,23 +657,23 @@ void TensorRTProbe::find_failing(const Nodes& nodes, Trial whole) {
   open_failure_ = words_of(whole);
   const auto count_found = [&] { return bad_.size() + uncertain_.size(); };
   const std::size_t found_before = count_found();
-  for (Finding& found : find_suspects(Truth::builder, nodes, whole)) add_with_alike(std::move(found));
+  for (Finding& found : find_suspects(ProbeLevel::builder, nodes, whole)) add_with_alike(std::move(found));
   if (count_found() > found_before) return;
   constexpr std::size_t few = 8;
   if (nodes.size() > few) {
     for (const Nodes& half : halves_of(nodes)) {
       const Nodes part = left_of(half);
       if (part.empty()) continue;
-      Trial trial = try_nodes(Truth::builder, part);
+      Trial trial = try_nodes(ProbeLevel::builder, part);
       if (trial.is_cut_short) {
         build_left_of(part);
-      } else if (fails(Truth::builder, trial)) {
+      } else if (fails(ProbeLevel::builder, trial)) {
         find_failing(part, std::move(trial));
       }
     }
   }
   if (count_found() > found_before) return;
-  add_with_alike(find_smallest(Truth::builder, nodes, std::move(whole)));
+  add_with_alike(find_smallest(ProbeLevel::builder, nodes, std::move(whole)));
 }
 
 std::array<TensorRTProbe::Nodes, 2> TensorRTProbe::halves_of(const Nodes& nodes) {
@@ -719,8 +719,8 @@ std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
     }
     // Of other sizes: they fail one after the other; or the first was an exception, and the rest builds at once.
     if (!is_asking) continue;
-    Trial trial = try_nodes(Truth::builder, {node});
-    is_asking = fails(Truth::builder, trial);
+    Trial trial = try_nodes(ProbeLevel::builder, {node});
+    is_asking = fails(ProbeLevel::builder, trial);
     if (!is_asking) continue;
     asked.push_back({finding_of({node}, trial), std::move(*likeness)});
     findings.push_back(asked.back().finding);
@@ -755,7 +755,7 @@ std::vector<Finding> TensorRTProbe::ask_inside(const Node& node, std::size_t sub
   auto model = inside_of(node, subgraph);
   if (!model) return {};
   TensorRTProbe search(*model, trials_, ranges_);
-  TruthReport report = search.run(Truth::builder);
+  ProbeReport report = search.run(ProbeLevel::builder);
   std::map<std::string, const Node*, std::less<>> own;  // by the names that they kept
   node.subgraphs().at(subgraph)->for_each_node([&](const Node& inner) { own.emplace(inner.name, &inner); });
   const auto own_of = [&](const Node* copy) {
@@ -915,7 +915,7 @@ Finding TensorRTProbe::finding_of(const Nodes& part, const Trial& trial) const {
 
 /// Each trial of what hangs takes the whole limit: the only suspect is left out, and what is left builds; or each
 /// suspect is tried by itself, all that are left of them too once one was found.
-std::vector<Finding> TensorRTProbe::find_suspects(Truth level, const Nodes& nodes, const Trial& whole) {
+std::vector<Finding> TensorRTProbe::find_suspects(ProbeLevel level, const Nodes& nodes, const Trial& whole) {
   if (nodes.size() == 1) return {finding_of(nodes, whole)};
   const Nodes suspected = suspects(nodes, whole.answer);
   const bool has_hung = whole.outcome == Outcome::hung;
@@ -934,7 +934,7 @@ std::vector<Finding> TensorRTProbe::find_suspects(Truth level, const Nodes& node
   return findings;
 }
 
-Finding TensorRTProbe::find_smallest(Truth level, const Nodes& nodes, Trial whole) {
+Finding TensorRTProbe::find_smallest(ProbeLevel level, const Nodes& nodes, Trial whole) {
   Trial last = std::move(whole);
   const auto chosen = [&](const std::vector<std::size_t>& indices) {
     Nodes items;
@@ -950,4 +950,4 @@ Finding TensorRTProbe::find_smallest(Truth level, const Nodes& nodes, Trial whol
   return finding_of(part, last);
 }
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

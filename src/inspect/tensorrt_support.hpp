@@ -6,7 +6,7 @@
 
 #include "graph/model.hpp"
 
-namespace graft::cli {
+namespace graft::inspect {
 
 /// Why TensorRT cannot run a node of the standard domain; nothing where it can, and where nobody knows. Measured, and
 /// the reason says where: operators that its parser refuses, and forms that its parser or builder refuses of operators
@@ -31,4 +31,4 @@ struct RefusalHint {
 /// What TensorRT's words do not say of a node that it refused or failed on; nothing for most.
 [[nodiscard]] std::optional<RefusalHint> hint_on_refusal(const Node& node);
 
-}  // namespace graft::cli
+}  // namespace graft::inspect

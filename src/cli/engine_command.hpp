@@ -1,0 +1,27 @@
+// The engine driver with this program's progress bar, messages, options and interruption.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/console.hpp"
+#include "engine/engine_session.hpp"
+
+namespace graft::cli {
+
+/// Runs a command of the engine driver. TensorRT's warnings appear on standard error when it succeeds, its errors in
+/// the EngineError where that has no reason of its own; with -v every message appears at once.
+[[nodiscard]] nlohmann::json ask_engine_driver(const Console& console, const std::vector<std::string>& arguments,
+                                               const Renamings& renamings = {});
+
+/// Returns the driver's error with the names that this program gives to its options.
+[[nodiscard]] EngineError with_options_of_this_program(const EngineError& error);
+
+/// Throws Error for a --plugin-lib that is not there.
+void check_libraries(const std::vector<std::string>& libraries);
+
+/// Returns "TensorRT-RTX 1.7.1.116" for the driver's account of itself.
+[[nodiscard]] std::string tensorrt_text(const nlohmann::json& identity);
+
+}  // namespace graft::cli

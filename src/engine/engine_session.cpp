@@ -1,0 +1,59 @@
+// TensorRT's messages are kept until the outcome of the command is known.
+#include "engine/engine_session.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+namespace graft {
+namespace {
+
+std::string renamed(std::string text, const Renamings& renamings) {
+  for (const auto& [from, to] : renamings) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
+EngineError with_messages(const EngineError& error, const std::vector<std::string>& errors) {
+  constexpr std::size_t most = 5;
+  if (error.event().value("kind", "") != "build") return error;
+  std::string message = error.what();
+  const std::size_t first = errors.size() > most ? errors.size() - most : 0;
+  for (std::size_t i = first; i < errors.size(); ++i) message += "\nTensorRT: " + errors[i];
+  return {error.kind(), message, error.next_step(), error.event()};
+}
+
+}  // namespace
+
+EngineAnswer ask_engine_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
+                               const DriverCallbacks& callbacks, const Renamings& renamings) {
+  EngineAnswer answer;
+  std::vector<std::string> errors;
+  DriverCallbacks listening = callbacks;
+  listening.on_log = [&](std::string_view severity, std::string_view message) {
+    if (severity == "warning") answer.warnings.emplace_back(message);
+    if (severity == "error" || severity == "internal_error") errors.emplace_back(message);
+    if (callbacks.on_log) callbacks.on_log(severity, message);
+  };
+  try {
+    answer.result = run_driver(driver, arguments, listening);
+    return answer;
+  } catch (const EngineError& error) {
+    throw renamed(with_messages(error, errors), renamings);
+  }
+}
+
+EngineError renamed(const EngineError& error, const Renamings& renamings) {
+  return {error.kind(), renamed(std::string(error.what()), renamings), renamed(error.next_step(), renamings),
+          error.event()};
+}
+
+std::string tensorrt_text(std::string_view flavor, std::string_view version) {
+  const char* name = flavor == "rtx" ? "TensorRT-RTX" : flavor == "lean" ? "TensorRT lean runtime" : "TensorRT";
+  return fmt::format("{} {}", name, version);
+}
+
+}  // namespace graft

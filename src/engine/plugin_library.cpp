@@ -1,0 +1,36 @@
+// Looks in the folders beside the running program's own.
+#include "engine/plugin_library.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "engine/driver.hpp"
+
+namespace graft {
+
+PluginLibrary own_plugin_library() {
+  namespace fs = std::filesystem;
+  const fs::path folder = executable_folder().parent_path();
+  std::error_code ignored;
+  for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
+    const fs::path candidate = folder / lib / "libgraft_plugins.so";
+    if (fs::is_regular_file(candidate, ignored)) return {.path = candidate, .exists = true};
+  }
+  return {.path = folder / "lib" / "libgraft_plugins.so", .exists = false};
+}
+
+bool has_own_plugin_library(const std::vector<std::string>& libraries) {
+  const std::filesystem::path own = own_plugin_library().path.filename();
+  return std::any_of(libraries.begin(), libraries.end(),
+                     [&](const std::string& library) { return std::filesystem::path(library).filename() == own; });
+}
+
+PluginLibrary own_stand_ins() {
+  PluginLibrary library = own_plugin_library();
+  library.path.replace_filename("libgraft_stand_ins.so");
+  std::error_code ignored;
+  library.exists = std::filesystem::is_regular_file(library.path, ignored);
+  return library;
+}
+
+}  // namespace graft

@@ -1,0 +1,130 @@
+// Models that the real TensorRT is asked about, one after another, in a process that may die.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/driver.hpp"
+#include "engine/temporary_folder.hpp"
+#include "graph/model.hpp"
+
+namespace graft::inspect {
+
+enum class Outcome : std::uint8_t {
+  accepted,
+  refused,  ///< By the parser.
+  failed,   ///< In the build.
+  crashed,  ///< The process died.
+  hung,     ///< No answer in time.
+};
+
+struct Trial {
+  Outcome outcome = Outcome::accepted;
+  nlohmann::json answer;      ///< The driver's: errors, messages, output, plugins.
+  bool is_cut_short = false;  ///< It had a share of the time, and did not end in it.
+  bool is_by_sizes = false;   ///< It failed for the sizes that were supposed of a part's inputs.
+};
+
+struct TrialOptions {
+  std::vector<std::string> libraries;
+  std::string tensorrt = "auto";
+  std::vector<std::string> targets;
+  bool plugin_override = false;
+  double limit = 300;           ///< Seconds for one trial.
+  std::size_t max_builds = 60;  ///< In all.
+  double max_seconds = 300;     ///< In all, from the start on.
+};
+
+/// Thrown in the place of a trial that would be more than the budget allows.
+struct BudgetSpent {
+  std::string what;  ///< "the budget of 60 builds is spent"
+};
+
+/// What answers a probe: TensorRT, or a stand-in of it.
+class Trials {
+ public:
+  Trials() = default;
+  virtual ~Trials() = default;
+  Trials(const Trials&) = delete;
+  Trials& operator=(const Trials&) = delete;
+
+  /// Of every plugin: name, version, namespace, generation, fields, and the library it is from ("": TensorRT's own).
+  [[nodiscard]] virtual const nlohmann::json& creators() const = 0;
+  /// Whether the seconds of the budget are spent.
+  [[nodiscard]] virtual bool is_spent() const = 0;
+  /// These throw BudgetSpent; the first trial is always made.
+  [[nodiscard]] virtual Trial parse(const Model& model) = 0;
+  /// `shapes` are NAME=MIN..OPT..MAX of the inputs with dynamic dimensions. Throws Error where one is missing. It may
+  /// take `share` of the seconds that are left.
+  [[nodiscard]] virtual Trial build(const Model& model, const std::vector<std::string>& shapes, double share) = 0;
+};
+
+/// One trial, as it is told to who waits for it.
+struct TrialProgress {
+  std::string_view action;   ///< "parse" or "build"; "load TensorRT" before the first.
+  std::size_t number = 0;    ///< Of that action, from 1; 0 while TensorRT is loaded.
+  std::size_t nodes = 0;     ///< Of the model.
+  double fraction = 0;       ///< A guess, as the number of trials is not known before.
+  std::string_view outcome;  ///< The driver's word, once it has ended.
+  double seconds = 0;
+};
+
+struct TrialCallbacks {
+  std::function<void(const TrialProgress&)> on_start;
+  std::function<void(const TrialProgress&)> on_end;
+  std::function<bool()> should_stop;  ///< True ends the driver, and Interrupted is thrown.
+};
+
+struct TrialSummary {
+  std::size_t parses = 0;
+  std::size_t builds = 0;
+  std::size_t processes = 1;
+  double seconds = 0;
+};
+
+/// Which TensorRT answers.
+struct TensorRTIdentity {
+  std::string flavor;  ///< rtx, full or lean.
+  std::string module;  ///< Its Python module.
+  std::string version;
+};
+
+/// TensorRT itself, through the engine driver.
+class DriverTrials final : public Trials {
+ public:
+  /// Starts TensorRT and loads the libraries. Throws EngineError where that fails.
+  DriverTrials(TrialOptions options, TrialCallbacks callbacks);
+
+  [[nodiscard]] TensorRTIdentity tensorrt() const;
+  [[nodiscard]] const nlohmann::json& creators() const override { return ready_["creators"]; }
+  [[nodiscard]] bool is_spent() const override;
+  [[nodiscard]] Trial parse(const Model& model) override;
+  [[nodiscard]] Trial build(const Model& model, const std::vector<std::string>& shapes, double share) override;
+
+  [[nodiscard]] TrialSummary summary() const;
+
+ private:
+  [[nodiscard]] double seconds() const;
+  /// Of the whole budget.
+  [[nodiscard]] BudgetSpent seconds_spent() const;
+  [[nodiscard]] Trial ask(std::string_view action, const Model& model, const std::vector<std::string>& shapes,
+                          double share);
+
+  TrialOptions options_;
+  TrialCallbacks callbacks_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  TemporaryFolder folder_;
+  DriverSession session_;
+  nlohmann::json ready_;
+  std::size_t parses_ = 0;
+  std::size_t builds_ = 0;
+  std::size_t workers_ = 1;
+};
+
+}  // namespace graft::inspect

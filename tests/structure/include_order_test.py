@@ -1,0 +1,70 @@
+# Includes run one way: a folder of src/ uses folders before it, and never one after it.
+import pathlib
+import re
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+# From the bottom to the top; folders in one row do not include each other.
+ORDER = [
+    {"core"},
+    {"kernels"},
+    {"ops", "operator_library"},
+    {"adapters", "c_api"},
+    {"graph"},
+    {"import", "io", "report", "runtime"},
+    {"verify"},
+    {"passes", "quant"},
+    {"engine"},
+    {"inspect"},
+    {"cli"},
+]
+# Not in order yet, each with the reason. An entry that is no longer needed fails the test.
+EXCEPTIONS = {
+    ("kernels", "ops"): "norm kernels share reduction and inverse_norm with the reference kernels",
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include "(\w+)/', re.MULTILINE)
+SUFFIXES = {".hpp", ".cpp", ".cuh", ".cu", ".inc", ".h"}
+
+
+def includes():
+    """Yields (file, folder of the file, folder that it includes) for files in src/ that include other folders' files."""
+    src = SOURCE / "src"
+    for path in sorted(src.rglob("*")):
+        if path.suffix not in SUFFIXES:
+            continue
+        folder = path.relative_to(src).parts[0]
+        for included in INCLUDE.findall(path.read_text()):
+            if included != folder and (src / included).is_dir():
+                yield path.relative_to(SOURCE), folder, included
+
+
+def row_of(folder):
+    return next((row for row, folders in enumerate(ORDER) if folder in folders), None)
+
+
+def test_every_folder_has_a_place():
+    folders = {path.name for path in (SOURCE / "src").iterdir() if path.is_dir()}
+    assert folders == set().union(*ORDER)
+
+
+def test_no_arrow_runs_back_up():
+    back = [
+        f"{path}: {folder} includes {included}"
+        for path, folder, included in includes()
+        if row_of(included) >= row_of(folder) and (folder, included) not in EXCEPTIONS
+    ]
+    assert not back, "\n".join(back)
+
+
+def test_exceptions_are_needed():
+    assert EXCEPTIONS.keys() <= {(folder, included) for _, folder, included in includes()}
+
+
+def test_the_program_is_included_by_itself_alone():
+    outside = [path for path, _, included in includes() if included == "cli" and path.parts[1] != "cli"]
+    for folder in ("include", "python", "bench", "examples"):
+        for path in sorted((SOURCE / folder).rglob("*")):
+            if path.suffix in SUFFIXES and "cli" in INCLUDE.findall(path.read_text()):
+                outside.append(path.relative_to(SOURCE))
+    assert not outside
