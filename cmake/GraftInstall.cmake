@@ -21,7 +21,11 @@ if(TARGET graft AND GRAFT_WITH_OPENVINO)
   get_filename_component(libraries_folder "${libraries_link}" DIRECTORY)
   file(MAKE_DIRECTORY "${libraries_folder}")
   file(CREATE_LINK "${GRAFT_SITE_PACKAGES}/openvino/libs" "${libraries_link}" SYMBOLIC)
+  # The link lies beside libgraft.so too, as both are built into <output>/bin and <output>/lib.
+  set_target_properties(graft_toolkit PROPERTIES INSTALL_RPATH "$ORIGIN/graft" BUILD_WITH_INSTALL_RPATH ON)
 endif()
+install(TARGETS graft_toolkit EXPORT graftToolkitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT graftToolkitTargets NAMESPACE graft:: DESTINATION "${package_dir}")
 
 foreach(target graft graft_c graft_plugins graft_stand_ins)
   if(TARGET ${target})

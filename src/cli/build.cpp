@@ -16,15 +16,12 @@
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/trtexec_options.hpp"
-#include "engine/plugin_library.hpp"
+#include "engine/plugin_nodes.hpp"
 #include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
-#include "graft/registry.hpp"
 #include "graph/check_operators.hpp"
 #include "graph/functions.hpp"
 #include "graph/onnx_io.hpp"
-#include "graph/operator_node.hpp"
-#include "graph/plugin_reason.hpp"
 #include "import/read_model.hpp"
 
 namespace graft::cli {
@@ -77,56 +74,6 @@ struct Arguments {
   std::map<std::string, bool> flags;
   bool layers = false;
 };
-
-/// A node that becomes a plugin of Graft's, or of a library of operators.
-struct PluginNode {
-  std::string node;
-  std::string why;
-  std::string library;  ///< Empty: Graft's own.
-};
-
-std::map<std::string, PluginNode> plugin_nodes(const Model& model) {
-  std::map<std::string, PluginNode> found;
-  model.graph().for_each_node([&](const Node& node) {
-    const OperatorMatch match = find_operator_for(node);
-    if (!match) return;
-    const OperatorLibrary* library = library_of(*match.type);
-    found.emplace(node.name,
-                  PluginNode{describe(node), reason_for_plugin(node), library == nullptr ? "" : library->file});
-  });
-  return found;
-}
-
-/// Those that were named, those with operators of the nodes, and Graft's own, where it is needed, unless a copy of it
-/// is among them.
-std::vector<std::string> plugin_libraries(const Arguments& arguments, const std::map<std::string, PluginNode>& nodes) {
-  std::vector<std::string> libraries = arguments.libraries;
-  bool needs_own = false;
-  for (const auto& entry : nodes) {
-    const PluginNode& node = entry.second;
-    if (node.library.empty()) {
-      needs_own = true;
-      continue;
-    }
-    const bool is_known = std::any_of(libraries.begin(), libraries.end(), [&](const std::string& library) {
-      std::error_code ignored;
-      return std::filesystem::equivalent(library, node.library, ignored);
-    });
-    if (!is_known) libraries.push_back(node.library);
-  }
-  const PluginLibrary own = own_plugin_library();
-  if (!needs_own || has_own_plugin_library(libraries)) return libraries;
-  if (own.exists) {
-    libraries.push_back(own.path.string());
-  } else if (libraries.empty()) {
-    throw Error(Error::Kind::missing_tool,
-                fmt::format("{}: the model has plugin layers, and the plugin library is not there: {}\n"
-                            "Build it with `make build` (it takes nvcc, which `make deps` installs), name it with "
-                            "--plugin-lib, or build with native layers instead: --plugins never",
-                            arguments.model, own.path.string()));
-  }
-  return libraries;
-}
 
 std::vector<std::string> driver_command(const Arguments& arguments, const std::string& model,
                                         const std::vector<std::string>& libraries) {
@@ -214,9 +161,10 @@ Exit build(const Console& console, const Arguments& arguments, const std::vector
   check_libraries(arguments.libraries);
   Model model = read_model(arguments.model);
   check_operators(model);
-  const std::map<std::string, PluginNode> nodes = plugin_nodes(model);
+  const PluginNodes nodes = find_plugin_nodes(model);
   const bool with_plugins = arguments.plugins == "auto" && !nodes.empty();
-  const std::vector<std::string> libraries = with_plugins ? plugin_libraries(arguments, nodes) : arguments.libraries;
+  const std::vector<std::string> libraries =
+      with_plugins ? plugin_libraries(arguments.model, arguments.libraries, nodes) : arguments.libraries;
 
   const DeferInterrupts defer;
   std::optional<TemporaryFolder> folder;

@@ -22,8 +22,8 @@
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
 #include "graph/functions.hpp"
+#include "graph/node_ref.hpp"
 #include "graph/onnx_io.hpp"
-#include "graph/shape_inference.hpp"
 #include "inspect/verdicts.hpp"
 #include "passes/frozen_sizes.hpp"
 #include "passes/pipeline.hpp"
@@ -103,8 +103,10 @@ Json to_json(const ConvertReport& report) {
   }
   Json choices = Json::array();
   for (const OperatorChoice& choice : report.choices) {
-    choices.push_back(
-        {{"node", choice.node}, {"operator", choice.op}, {"kind", to_string(choice.kind)}, {"reason", choice.reason}});
+    choices.push_back({{"node", describe(choice.node)},
+                       {"operator", choice.op},
+                       {"kind", to_string(choice.kind)},
+                       {"reason", choice.reason}});
   }
   Json rules = Json::array();
   for (const RuleOutcome& rule : report.rules) {
@@ -230,7 +232,7 @@ void say_choices(const Console& console, const ConvertReport& report) {
   for (const auto& [choice, count] : groups) {
     const bool plugin = choice->kind == OperatorChoice::Kind::plugin;
     table.add({{std::string(to_string(choice->kind)), plugin ? Color::good : Color::none},
-               count == 1 ? (console.verbose ? choice->node : shortened(choice->node, widest))
+               count == 1 ? (console.verbose ? describe(choice->node) : shortened(describe(choice->node), widest))
                           : fmt::format("{} nodes ({})", count, choice->op),
                choice->reason});
   }
@@ -404,36 +406,11 @@ void check_output(const Arguments& arguments) {
 /// What the file's own sizes left in a network that is read with dynamic ones.
 std::vector<FrozenSize> frozen_sizes_of(const Model& model, const ModelArguments& arguments,
                                         const InputShapes& shapes) {
-  const bool opens = std::any_of(shapes.begin(), shapes.end(), [](const auto& entry) {
-    return std::any_of(entry.second.begin(), entry.second.end(), [](const Dim& dim) { return !dim.is_constant(); });
+  return find_frozen_sizes(model, shapes, [&] {
+    ModelArguments as_declared = arguments;
+    as_declared.shapes.clear();
+    return read(as_declared, {}, nullptr);
   });
-  if (!opens) return {};
-  Model dynamic = model.clone();
-  infer_shapes(dynamic, shapes);
-  ModelArguments as_declared = arguments;
-  as_declared.shapes.clear();
-  try {
-    Model declared = read(as_declared, {}, nullptr);
-    infer_shapes(declared);
-    return find_frozen_sizes(declared, dynamic);
-  } catch (const Error&) {
-    return find_frozen_sizes(Model(), dynamic);  // a file that needs the shapes declares none
-  }
-}
-
-/// Those that no rewrite has replaced.
-std::vector<std::string> warnings_of(const std::vector<FrozenSize>& frozen, const ConvertReport& report) {
-  std::vector<std::string> warnings;
-  for (const FrozenSize& place : frozen) {
-    const bool is_replaced = std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const Rewrite& rewrite) {
-      return rewrite.pass == "fuse_spatial_pyramid_pooling" &&
-             std::find(rewrite.nodes.begin(), rewrite.nodes.end(), place.node) != rewrite.nodes.end();
-    });
-    if (is_replaced) continue;
-    warnings.push_back(fmt::format("{}: {}, which are dynamic now: at other sizes it computes something else, or fails",
-                                   place.node, place.text));
-  }
-  return warnings;
 }
 
 /// What the file gains and loses by --no-functions.
@@ -490,7 +467,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
     data_file = write_onnx(model, arguments.output);
   }
   const double writing = seconds_since(start);
-  for (std::string& warning : warnings_of(frozen, report)) report.warnings.push_back(std::move(warning));
+  for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
   progress.clear();
   warn_of_missing_ranks(console, model);
   const std::vector<inspect::NodeVerdict> verdicts = inspect::judge_nodes(model);

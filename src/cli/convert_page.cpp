@@ -10,6 +10,7 @@
 
 #include "cli/inspect_page.hpp"
 #include "cli/page.hpp"
+#include "graph/node_ref.hpp"
 #include "graph/shape_inference.hpp"
 
 namespace graft::cli {
@@ -24,7 +25,7 @@ report::Table choices_of(const ConvertReport& done) {
   report::Table table{.title = "Graft's operators in TensorRT",
                       .columns = {{"node", Type::text}, {"runs as", Type::text}, {"why", Type::text}}};
   for (const OperatorChoice& choice : done.choices) {
-    table.rows.push_back({choice.node, std::string(to_string(choice.kind)), choice.reason});
+    table.rows.push_back({describe(choice.node), std::string(to_string(choice.kind)), choice.reason});
   }
   return table;
 }

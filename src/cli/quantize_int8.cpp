@@ -83,7 +83,7 @@ void say_nodes(const Console& console, const ChosenInt8& chosen, bool explain) {
     const bool is_kept = node.kind == Int8Kind::kept;
     if (!is_kept && !explain) continue;
     table.add({{type_name(chosen, node), is_kept && !node.by_form ? Color::caution : Color::none},
-               shortened(node.node, widest),
+               shortened(describe(node.node), widest),
                {explanation(node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;
@@ -138,9 +138,9 @@ void say_metric(const Console& console, const ChosenInt8& chosen) {
 Json json_of_nodes(const ChosenInt8& chosen) {
   Json nodes = Json::array();
   for (const Int8Node& node : chosen.plan.nodes) {
-    nodes.push_back({{"node", name_in(node.node)},
-                     {"operator", node.op},
-                     {"output", node.key},
+    nodes.push_back({{"node", node.node.name},
+                     {"operator", node.node.op},
+                     {"output", node.node.id},
                      {"type", type_name(chosen, node)},
                      {"why", node.kind != Int8Kind::kept ? Json() : Json(node.by_form ? "form" : "kept")},
                      {"reason", explanation(node)}});
@@ -169,7 +169,7 @@ Json json_of_tensors(const ChosenInt8& chosen) {
 Json json_of_search(const ChosenInt8& chosen) {
   Json sensitivities = Json::array();
   for (const Sensitivity& layer : chosen.sensitivities) {
-    sensitivities.push_back({{"node", name_in(layer.node)}, {"output", layer.key}, {"snr_db", number(layer.snr_db)}});
+    sensitivities.push_back({{"node", layer.node.name}, {"output", layer.node.id}, {"snr_db", number(layer.snr_db)}});
   }
   Json trials = Json::array();
   for (const Int8Trial& trial : chosen.trials) {

@@ -35,7 +35,7 @@ constexpr int most_steps = 127;
 bool is_in_the_rest(const ChosenInt8& chosen, const Int8Node& node) {
   return chosen.rest && node.kind == Int8Kind::kept &&
          std::any_of(chosen.rest->nodes.begin(), chosen.rest->nodes.end(), [&](const ChosenNode& other) {
-           return other.node.key == node.key && other.node.type == NodeType::narrow;
+           return other.node.node.id == node.node.id && other.node.type == NodeType::narrow;
          });
 }
 
@@ -136,18 +136,18 @@ using AloneByKey = std::map<std::string, double, std::less<>>;
 
 AloneByKey alone_by_key(const ChosenInt8& chosen) {
   AloneByKey alone;
-  for (const Sensitivity& layer : chosen.sensitivities) alone.emplace(layer.key, layer.snr_db);
+  for (const Sensitivity& layer : chosen.sensitivities) alone.emplace(layer.node.id, layer.snr_db);
   return alone;
 }
 
 void color_nodes(const Written& written, const ChosenInt8& chosen, const AloneByKey& alone) {
   for (const Int8Node& planned : chosen.plan.nodes) {
-    const auto place = written.maker_of(planned.key);
+    const auto place = written.maker_of(planned.node.id);
     if (!place) continue;
     report::Node& node = written.at(*place);
     node.kind = kind_of(chosen, planned);
     node.reason = explanation(planned);
-    const auto found = alone.find(planned.key);
+    const auto found = alone.find(planned.node.id);
     if (found != alone.end()) node.facts.push_back({"alone in int8", fmt::format("SNR {:.1f} dB", found->second)});
   }
 }
@@ -161,9 +161,9 @@ report::Table table_of_nodes(const Written& written, const ChosenInt8& chosen, c
         {"alone", Type::number, "SNR of the worst output with this layer alone in int8, in dB", true});
   }
   for (const Int8Node& planned : chosen.plan.nodes) {
-    std::vector<report::Cell> row{node_cell(written.maker_of(planned.key), planned.node), planned.op,
+    std::vector<report::Cell> row{node_cell(written.maker_of(planned.node.id), describe(planned.node)), planned.node.op,
                                   std::string(kind_of(chosen, planned)), explanation(planned)};
-    const auto found = alone.find(planned.key);
+    const auto found = alone.find(planned.node.id);
     if (!alone.empty()) row.push_back(found == alone.end() ? report::Cell() : report::Cell(found->second));
     table.rows.push_back(std::move(row));
   }
@@ -446,9 +446,9 @@ report::BarChart chart_of_layers(const ChosenInt8& chosen, const Int8Options& op
   for (const Sensitivity& layer : chosen.sensitivities) {
     if (chart.rows.size() == most_rows) break;
     const auto planned = std::find_if(chosen.plan.nodes.begin(), chosen.plan.nodes.end(),
-                                      [&](const Int8Node& node) { return node.key == layer.key; });
+                                      [&](const Int8Node& node) { return node.node.id == layer.node.id; });
     const bool is_kept = planned != chosen.plan.nodes.end() && planned->kind == Int8Kind::kept;
-    report::BarChart::Row row{.label = layer.node, .note = is_kept ? "kept in f32" : "", .values = {{}, {}}};
+    report::BarChart::Row row{.label = describe(layer.node), .note = is_kept ? "kept in f32" : "", .values = {{}, {}}};
     row.values[is_kept ? 1 : 0] = layer.snr_db;
     chart.rows.push_back(std::move(row));
   }

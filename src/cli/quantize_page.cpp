@@ -45,11 +45,11 @@ void add_kinds(report::Report& page, Precision precision) {
 std::optional<report::Place> place_of(const report::Report& page, const report::ModelPlaces& drawn,
                                       const ChosenNode& node, const std::string& type) {
   // The result of an output's node has a name of its own; the cast behind it has the output's.
-  for (const std::string& name : {node.node.key + "/" + type, node.node.key}) {
+  for (const std::string& name : {node.node.node.id + "/" + type, node.node.node.id}) {
     const auto found = drawn.tensors.find(name);
     if (found == drawn.tensors.end()) continue;
     const report::Node& there = page.graphs[found->second.graph].nodes[found->second.node];
-    if (!there.is_end && (there.op != "Cast" || node.node.op == "Cast")) return found->second;
+    if (!there.is_end && (there.op != "Cast" || node.node.node.op == "Cast")) return found->second;
   }
   return std::nullopt;
 }
@@ -132,8 +132,8 @@ void add_types(report::Report& page, const ChosenTypes& chosen, Precision precis
     report::Cell decibels;
     if (node.has_figures) largest = node.range.largest();
     if (node.has_figures && node.rounding.snr_db) decibels = *node.rounding.snr_db;
-    nodes.rows.push_back(
-        {node_cell(place, node.node.node), node.node.op, std::string(kind_of(node)), why, largest, decibels});
+    nodes.rows.push_back({node_cell(place, describe(node.node.node)), node.node.node.op, std::string(kind_of(node)),
+                          why, largest, decibels});
   }
   page.sections.emplace_back(std::move(outputs));
   page.sections.emplace_back(std::move(nodes));

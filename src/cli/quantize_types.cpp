@@ -31,9 +31,9 @@ namespace {
 Precision precision_of(const std::string& name) { return name == "bf16" ? Precision::bf16 : Precision::f16; }
 
 Json to_json(const ChosenNode& node, Precision precision) {
-  Json json = {{"node", name_in(node.node.node)},
-               {"operator", node.node.op},
-               {"output", node.node.key},
+  Json json = {{"node", node.node.node.name},
+               {"operator", node.node.node.op},
+               {"output", node.node.node.id},
                {"type", type_name(node, precision)},
                {"why", node.why ? Json(to_string(*node.why)) : Json()},
                {"reason", explanation(node)}};
@@ -56,7 +56,7 @@ void say_nodes(const Console& console, const ChosenTypes& chosen, Precision prec
     if (!is_kept && !explain) continue;
     const bool by_numbers = is_kept && node.why != WhyKept::form && node.why != WhyKept::asked;
     table.add({{type_name(node, precision), by_numbers ? Color::caution : Color::none},
-               shortened(node.node.node, widest),
+               shortened(describe(node.node.node), widest),
                {explanation(node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;

@@ -24,7 +24,7 @@
 #include "cli/verify_page.hpp"
 #include "graft/error.hpp"
 #include "runtime/default_engine.hpp"
-#include "verify/ends.hpp"
+#include "verify/given_inputs.hpp"
 #include "verify/layers.hpp"
 #include "verify/verify_models.hpp"
 
@@ -161,71 +161,6 @@ std::optional<Model> read_without_shapes(const ModelArguments& files) {
   }
 }
 
-std::string wanted_text(const Model& model) {
-  std::string text;
-  for (const Value* input : fed_inputs(model)) {
-    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", input->name, input->type ? to_string(*input->type) : "?",
-                        input->shape ? to_string(*input->shape) : " of any shape");
-  }
-  return fmt::format("{} takes {}", model.source, text);
-}
-
-std::vector<std::int64_t> sizes_for(const Value& input, const std::vector<std::int64_t>& given) {
-  const auto order = order_of_input(input, given);
-  return order ? order->final_dims : given;
-}
-
-/// The inputs of two models to which something was given under the name of either, in the layout of either.
-class GivenInputs {
- public:
-  GivenInputs(const Model& reference, const Model& candidate)
-      : reference_(reference), candidate_(candidate), references_(fed_inputs(reference)) {
-    std::vector<std::string> ignored;
-    pairs_ = pair_io(references_, fed_inputs(candidate), "input", ignored);
-  }
-
-  /// Throws Error for a name that neither has, and for sizes that neither can have.
-  [[nodiscard]] IoPair find(const std::string& option, const std::string& name,
-                            const std::vector<std::int64_t>& sizes) const {
-    const IoPair pair = find(option, name);
-    const auto fits = [&](const Value* value) {
-      return value == nullptr || can_have(*value, sizes_for(*value, sizes));
-    };
-    if (!fits(pair.reference) && !fits(pair.candidate)) {
-      throw Error(
-          fmt::format("{} {}: [{}] fits neither model; {}; {}\nGive it in the shape of one of them: what the other one "
-                      "has with its "
-                      "channels in another place is transposed for it",
-                      option, name, fmt::join(sizes, ", "), wanted_text(reference_), wanted_text(candidate_)));
-    }
-    return pair;
-  }
-
-  /// Throws Error for a name that neither has.
-  [[nodiscard]] IoPair find(const std::string& option, const std::string& name) const {
-    for (const IoPair& pair : pairs_) {
-      if (pair.reference->name == name) return pair;
-    }
-    for (const IoPair& pair : pairs_) {
-      if (pair.candidate->name == name) return pair;
-    }
-    for (const Value* input : references_) {
-      if (input->name == name) return {.reference = input, .candidate = nullptr};
-    }
-    for (const Value* input : fed_inputs(candidate_)) {
-      if (input->name == name) return {.reference = nullptr, .candidate = input};
-    }
-    throw Error(fmt::format("{} {}: neither model has an input of that name; {}; {}", option, name,
-                            wanted_text(reference_), wanted_text(candidate_)));
-  }
-
- private:
-  const Model& reference_;
-  const Model& candidate_;
-  std::vector<const Value*> references_;
-  std::vector<IoPair> pairs_;
-};
-
 /// A network of another format often has a fixed batch where the converted one has an open one, or the other way round:
 /// where no shapes are given it is read with those of the converted one.
 Model read_reference(const ModelArguments& files, const Model& candidate) {
@@ -257,51 +192,10 @@ Models read_models(const Pair& files, VerifyOptions& options) {
   if (!reference || !candidate) {
     return {.reference = read(files.reference, shapes), .candidate = read(files.candidate, shapes)};
   }
-  const GivenInputs inputs(*reference, *candidate);
-  InputShapes of_reference;
-  InputShapes of_candidate;
-  const auto place = [&](const char* option, const std::string& name, const std::vector<std::int64_t>& sizes) {
-    const IoPair pair = inputs.find(option, name, sizes);
-    const auto add = [&](const Value* input, InputShapes& to) {
-      if (input == nullptr) return;
-      const std::vector<std::int64_t> own = sizes_for(*input, sizes);
-      to.emplace(input->name, Shape(own.begin(), own.end()));
-    };
-    add(pair.reference, of_reference);
-    add(pair.candidate, of_candidate);
-    return pair.reference;
-  };
-  const auto given_shapes = std::exchange(options.shapes, {});
-  for (const auto& [name, sizes] : given_shapes) {
-    const Value* input = place("--input", name, sizes);
-    options.shapes.emplace(input == nullptr ? name : input->name, input == nullptr ? sizes : sizes_for(*input, sizes));
-  }
-  for (TensorMap& data : options.data) {
-    const TensorMap given = std::exchange(data, {});
-    for (const auto& [name, tensor] : given) {
-      const Value* input = place("--data", name, tensor.dims);
-      const auto order = input == nullptr ? std::nullopt : order_of_input(*input, tensor.dims);
-      data.emplace(input == nullptr ? name : input->name, order ? rearrange(tensor, *order) : tensor);
-    }
-  }
-  if (is_imported(files.reference.model)) reference = read(files.reference, of_reference);
-  if (is_imported(files.candidate.model)) candidate = read(files.candidate, of_candidate);
+  const PlacedShapes placed = place_inputs(*reference, *candidate, options);
+  if (is_imported(files.reference.model)) reference = read(files.reference, placed.reference);
+  if (is_imported(files.candidate.model)) candidate = read(files.candidate, placed.candidate);
   return {.reference = std::move(*reference), .candidate = std::move(*candidate)};
-}
-
-/// Those that were given, under the names of the reference; the others as its first layers show them.
-InputRanges ranges_of(const Model& reference, const Model& candidate, const Arguments& arguments) {
-  if (!arguments.data.empty() && !arguments.ranges.empty()) {
-    throw Error("--range says how inputs are made up; with --data none are\nLeave one of both out");
-  }
-  InputRanges ranges;
-  const GivenInputs inputs(reference, candidate);
-  for (const auto& [name, range] : parse_ranges(arguments.ranges)) {
-    const Value* input = inputs.find("--range", name).reference;
-    ranges.emplace(input == nullptr ? name : input->name, range);
-  }
-  if (arguments.data.empty()) ranges.merge(infer_input_ranges(reference));
-  return ranges;
 }
 
 Json ranges_json(const InputRanges& ranges) {
@@ -322,24 +216,6 @@ void say_ranges(const Console& console, const InputRanges& ranges) {
 
 void say_sizes(const Console& console, const std::string& why) {
   if (!why.empty()) console.say(console.paint(why, Color::faint));
-}
-
-/// A model with a fixed batch is given as many samples at a time.
-void split_data(const Model& reference, const Model& candidate, std::vector<TensorMap>& data) {
-  std::map<std::string, std::int64_t, std::less<>> batches;
-  std::vector<std::string> ignored;
-  const auto add = [&](const std::string& name, const Value& input) {
-    if (const auto batch = fixed_batch(input)) batches.emplace(name, *batch);
-  };
-  for (const IoPair& pair : pair_io(fed_inputs(reference), fed_inputs(candidate), "input", ignored)) {
-    add(pair.reference->name, *pair.reference);
-    add(pair.reference->name, *pair.candidate);
-  }
-  std::vector<TensorMap> runs;
-  for (const TensorMap& given : data) {
-    for (TensorMap& run : split_into_runs(given, batches, "--data")) runs.push_back(std::move(run));
-  }
-  data = std::move(runs);
 }
 
 /// Of whole models.
@@ -364,26 +240,6 @@ report::Report new_page(const Pair& files, const std::string& result, std::size_
 void say_files(const Console& console, const Pair& files) {
   console.say(console.paint(fmt::format("reference {}, candidate {}", files.reference.model, files.candidate.model),
                             Color::faint));
-}
-
-/// A candidate with a fixed size where the reference has an open one (a Caffe network, say) is given that size.
-void fix_open_sizes(const Model& reference, const Model& candidate, const Arguments& arguments,
-                    std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
-  if (!arguments.data.empty()) return;
-  const auto is_fixed = [](const Value& value) {
-    return value.shape &&
-           std::all_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return dim.is_constant(); });
-  };
-  for (const Value* input : candidate.graph().inputs()) {
-    const Value* other = reference.graph().find_local(input->name);
-    if (other == nullptr || !other->is_input || other->initializer || is_fixed(*other) || !is_fixed(*input)) continue;
-    std::vector<std::int64_t> sizes;
-    for (const Dim& dim : *input->shape) sizes.push_back(dim.value());
-    sizes = sizes_for(*other, sizes);
-    const bool has_batch = other->shape && !other->shape->empty() && other->shape->front().is_constant();
-    if (!can_have(*other, sizes) || (has_batch && other->shape->front().value() != sizes.front())) continue;
-    shapes.emplace(input->name, std::move(sizes));
-  }
 }
 
 /// What verify_models and compare_layers have in common.
@@ -508,9 +364,11 @@ Exit verify(const Console& console, const Arguments& arguments) {
   options.may_be_narrower = true;
   const Pair files = pair_of(arguments);
   const auto [reference, candidate] = read_models(files, options);
-  fix_open_sizes(reference, candidate, arguments, options.shapes);
-  split_data(reference, candidate, options.data);
-  options.ranges = ranges_of(reference, candidate, arguments);
+  if (!arguments.data.empty() && !arguments.ranges.empty()) {
+    throw Error("--range says how inputs are made up; with --data none are\nLeave one of both out");
+  }
+  options.ranges = parse_ranges(arguments.ranges);
+  complete_inputs(reference, candidate, options);
   if (layers) {
     auto layer_options = options_of<LayerOptions>(arguments);
     layer_options.shapes = options.shapes;

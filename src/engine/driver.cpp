@@ -1,7 +1,9 @@
 // Finds the engine driver, runs it and turns its events into calls, a result or an error.
 #include "engine/driver.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,7 +77,7 @@ fs::path find_python() {
 }
 
 fs::path find_package() {
-  for (const char* relative : {"../python", "../share/graft/python"}) {
+  for (const char* relative : {"../python", "../share/graft/python", "../../share/graft/python"}) {
     const fs::path folder = executable_folder() / relative;
     std::error_code ignored;
     if (fs::is_directory(folder / "graft" / "engine", ignored)) return fs::weakly_canonical(folder, ignored);
@@ -186,7 +188,15 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
 }  // namespace
 
 fs::path executable_folder() {
+  Dl_info ignored{};
+  link_map* file = nullptr;
+  const bool is_known = ::dladdr1(reinterpret_cast<const void*>(&executable_folder), &ignored,
+                                  reinterpret_cast<void**>(&file), RTLD_DL_LINKMAP) != 0;
   std::error_code failed;
+  // The loader has no name for the program itself.
+  if (is_known && file->l_name != nullptr && *file->l_name != '\0') {
+    return fs::absolute(file->l_name, failed).lexically_normal().parent_path();
+  }
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
   return failed ? fs::path() : self.parent_path();
 }

@@ -22,7 +22,7 @@ struct EngineDriver {
 };
 
 /// Python: the environment's GRAFT_PYTHON, else the one this program was built with, else python3 on PATH.
-/// Package: beside this program, as it is built (../python) or installed (../share/graft/python).
+/// Package: beside the file that holds this code, as it is built (../python) or installed (../share/graft/python).
 /// Throws Error (missing_tool) where there is no Python; its message names the command that installs it.
 [[nodiscard]] EngineDriver find_engine_driver();
 
@@ -71,7 +71,7 @@ class DriverSession {
   std::unique_ptr<State> state_;
 };
 
-/// The folder of the running program's file.
+/// The folder of the file that holds this code: the running program's, or that of the shared library which it is in.
 [[nodiscard]] std::filesystem::path executable_folder();
 
 }  // namespace graft

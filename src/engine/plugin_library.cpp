@@ -1,4 +1,4 @@
-// Looks in the folders beside the running program's own.
+// Looks in the folders beside that of the program, or of the library, that this code is in.
 #include "engine/plugin_library.hpp"
 
 #include <algorithm>
@@ -12,6 +12,9 @@ PluginLibrary own_plugin_library() {
   namespace fs = std::filesystem;
   const fs::path folder = executable_folder().parent_path();
   std::error_code ignored;
+  if (const fs::path beside = executable_folder() / "libgraft_plugins.so"; fs::is_regular_file(beside, ignored)) {
+    return {.path = beside, .exists = true};
+  }
   for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
     const fs::path candidate = folder / lib / "libgraft_plugins.so";
     if (fs::is_regular_file(candidate, ignored)) return {.path = candidate, .exists = true};

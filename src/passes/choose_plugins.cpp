@@ -118,7 +118,7 @@ bool replace(Rewriter& rewriter, Node& node, std::string replacement, const std:
 }
 
 /// Says that a node runs as a plugin, and writes the reason on it, where inspect and build find it.
-void choose_plugin(Rewriter& rewriter, Node& node, const std::string& who, const std::string& name,
+void choose_plugin(Rewriter& rewriter, Node& node, const NodeRef& who, const std::string& name,
                    const std::string& reason) {
   node.metadata[std::string(reason_note)] = reason;
   rewriter.choose(who, name, OperatorChoice::Kind::plugin, reason);
@@ -127,7 +127,7 @@ void choose_plugin(Rewriter& rewriter, Node& node, const std::string& who, const
 void choose_for_operator(Rewriter& rewriter, Node& node) {
   using enum OperatorChoice::Kind;
   const std::shared_ptr<Operator> op = make_operator(node);
-  const std::string who = describe(node);
+  const NodeRef who = ref_of(node);
   const std::string name(op->type().name);
   const PluginMode mode = rewriter.options().plugins;
   if (const auto kept = node.metadata.find(keep_note); kept != node.metadata.end()) {
@@ -164,7 +164,7 @@ void choose_for_standard(Rewriter& rewriter, Node& node) {
   using enum OperatorChoice::Kind;
   const std::shared_ptr<Operator> op = operator_of_twin(node);
   if (op == nullptr || node.output() == nullptr) return;
-  const std::string who = describe(node);
+  const NodeRef who = ref_of(node);
   const std::string_view name = op->type().name;
   if (rewriter.options().plugins == PluginMode::always) {
     const std::string reason = "asked for: plugins wherever they can stand";

@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "graft/error.hpp"
+#include "graph/shape_inference.hpp"
+
 namespace graft {
 namespace {
 
@@ -101,6 +104,37 @@ std::vector<FrozenSize> find_frozen_sizes(const Model& declared, const Model& dy
     if (text) found.push_back({describe(*node), *std::move(text)});
   }
   return found;
+}
+
+std::vector<FrozenSize> find_frozen_sizes(const Model& model, const std::map<std::string, Shape, std::less<>>& shapes,
+                                          const std::function<Model()>& read_declared) {
+  const bool opens = std::any_of(shapes.begin(), shapes.end(), [](const auto& entry) {
+    return std::any_of(entry.second.begin(), entry.second.end(), [](const Dim& dim) { return !dim.is_constant(); });
+  });
+  if (!opens) return {};
+  Model dynamic = model.clone();
+  infer_shapes(dynamic, shapes);
+  try {
+    Model declared = read_declared();
+    infer_shapes(declared);
+    return find_frozen_sizes(declared, dynamic);
+  } catch (const Error&) {
+    return find_frozen_sizes(Model(), dynamic);  // a file that needs the shapes declares none
+  }
+}
+
+std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& frozen, const ConvertReport& report) {
+  std::vector<std::string> warnings;
+  for (const FrozenSize& place : frozen) {
+    const bool is_replaced = std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const Rewrite& rewrite) {
+      return rewrite.pass == "fuse_spatial_pyramid_pooling" &&
+             std::find(rewrite.nodes.begin(), rewrite.nodes.end(), place.node) != rewrite.nodes.end();
+    });
+    if (is_replaced) continue;
+    warnings.push_back(fmt::format("{}: {}, which are dynamic now: at other sizes it computes something else, or fails",
+                                   place.node, place.text));
+  }
+  return warnings;
 }
 
 }  // namespace graft

@@ -1,10 +1,13 @@
 // Sizes of the images that a network was made for, which its constants still hold.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "graph/model.hpp"
+#include "passes/report.hpp"
 
 namespace graft {
 
@@ -17,5 +20,15 @@ struct FrozenSize {
 /// take the whole image or follow from its size, and reshapes to lengths that do. `declared` is the model with the
 /// sizes of its file, whose tensors have the same names. The shapes of both are inferred.
 [[nodiscard]] std::vector<FrozenSize> find_frozen_sizes(const Model& declared, const Model& dynamic);
+
+/// The same for a model that was read with these shapes of its inputs; nothing where none of them is dynamic.
+/// `read_declared` reads it with the sizes of its file; where it throws Error, the file declares none.
+[[nodiscard]] std::vector<FrozenSize> find_frozen_sizes(const Model& model,
+                                                        const std::map<std::string, Shape, std::less<>>& shapes,
+                                                        const std::function<Model()>& read_declared);
+
+/// Returns a warning for each place that no rewrite of the conversion has replaced.
+[[nodiscard]] std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& frozen,
+                                                            const ConvertReport& report);
 
 }  // namespace graft

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/node_ref.hpp"
+
 namespace graft {
 
 /// How a rewrite was proven.
@@ -22,6 +24,7 @@ enum class ProofKind : std::uint8_t {
 struct Rewrite {
   std::string pass;
   std::vector<std::string> nodes;  ///< What goes: "node 'norm/Div' (Div)".
+  std::vector<NodeRef> replaced;   ///< Those of `nodes` that a proof by runs is about.
   std::string replacement;         ///< What comes: "L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">".
   std::string reason;              ///< Why it may be done.
   std::string proof;               ///< What was run to prove it; of an undone one, what disagreed.
@@ -40,8 +43,8 @@ struct NearMissNote {
 /// How a node that an operator of Graft stands for will run in TensorRT.
 struct OperatorChoice {
   enum class Kind { native, plugin, function };
-  std::string node;  ///< "node 'embedding' (L2Normalize)".
-  std::string op;    ///< The operator's name.
+  NodeRef node;
+  std::string op;  ///< The operator's name.
   Kind kind = Kind::plugin;
   std::string reason;
 };

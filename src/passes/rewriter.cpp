@@ -302,11 +302,15 @@ bool Rewriter::apply(const Proposal& proposal) {
   const Verdict verdict = prove(proposal);
   Rewrite rewrite{.pass = pass_,
                   .nodes = {},
+                  .replaced = {},
                   .replacement = proposal.replacement,
                   .reason = proposal.reason,
                   .proof = verdict.text,
                   .proof_kind = verdict.kind};
-  for (const Node* node : proposal.nodes) rewrite.nodes.push_back(describe(*node));
+  for (const Node* node : proposal.nodes) {
+    rewrite.nodes.push_back(describe(*node));
+    rewrite.replaced.push_back(ref_of(*node));
+  }
   if (!verdict.proven) {
     report_.undone.push_back(std::move(rewrite));
     return false;
@@ -320,6 +324,7 @@ bool Rewriter::apply(const Proposal& proposal) {
 void Rewriter::record(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string proof) {
   report_.rewrites.push_back({.pass = pass_,
                               .nodes = std::move(nodes),
+                              .replaced = {},
                               .replacement = std::move(replacement),
                               .reason = std::move(reason),
                               .proof = std::move(proof)});
@@ -329,6 +334,7 @@ void Rewriter::record_undone(std::vector<std::string> nodes, std::string replace
                              std::string why) {
   report_.undone.push_back({.pass = pass_,
                             .nodes = std::move(nodes),
+                            .replaced = {},
                             .replacement = std::move(replacement),
                             .reason = std::move(reason),
                             .proof = std::move(why)});
@@ -535,7 +541,7 @@ void Rewriter::finish() {
   }
 }
 
-void Rewriter::choose(const std::string& node, std::string_view op, OperatorChoice::Kind kind, std::string reason) {
+void Rewriter::choose(const NodeRef& node, std::string_view op, OperatorChoice::Kind kind, std::string reason) {
   report_.choices.push_back({.node = node, .op = std::string(op), .kind = kind, .reason = std::move(reason)});
 }
 

@@ -17,6 +17,7 @@
 #include "graft/operator.hpp"
 #include "graph/matcher.hpp"
 #include "graph/model.hpp"
+#include "graph/node_ref.hpp"
 #include "passes/report.hpp"
 #include "runtime/engine.hpp"
 #include "verify/prove.hpp"
@@ -106,7 +107,7 @@ class Rewriter {
   /// Whether a fusion into `op` leads anywhere: without plugins, only where TensorRT has the operator itself; and only
   /// in an operator set that functions can be written in.
   [[nodiscard]] bool is_wanted(const Operator& op, const FunctionInputs& inputs) const;
-  void choose(const std::string& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
+  void choose(const NodeRef& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
 
   /// Bytes that the constants of the model may take in all when they are folded. The first pass that asks says how
   /// many: one after the other would double them otherwise.

@@ -229,14 +229,15 @@ CalibrationData open_calibration_data(const std::filesystem::path& path, const M
   return data;
 }
 
-CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model, std::int64_t limit) {
+CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model, std::int64_t limit,
+                                    const std::string& option) {
   const std::vector<const Value*> inputs = wanted_inputs(model);
   std::string identity;
   for (const Value* input : inputs) {
     const auto found = tensors.find(input->name);
     if (found == tensors.end()) {
-      throw Error(fmt::format("--data: there is no tensor for the input '{}'; the model's inputs are {}", input->name,
-                              names_of(inputs)));
+      throw Error(fmt::format("{}: there is no tensor for the input '{}'; the model's inputs are {}", option,
+                              input->name, names_of(inputs)));
     }
     identity += fmt::format("{} {} {}\n", input->name, fmt::join(found->second.dims, "x"),
                             std::hash<std::string_view>()(found->second.bytes.view()));
@@ -244,11 +245,10 @@ CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model
   for (const auto& [name, tensor] : tensors) {
     const auto is_this = [&wanted = name](const Value* input) { return input->name == wanted; };
     if (std::none_of(inputs.begin(), inputs.end(), is_this)) {
-      throw Error(fmt::format("--data: the model has no input '{}'; its inputs are {}", name, names_of(inputs)));
+      throw Error(fmt::format("{}: the model has no input '{}'; its inputs are {}", option, name, names_of(inputs)));
     }
   }
-  CalibrationData data =
-      from_tensors(std::make_shared<const TensorMap>(tensors), inputs, "--data", std::move(identity));
+  CalibrationData data = from_tensors(std::make_shared<const TensorMap>(tensors), inputs, option, std::move(identity));
   if (limit > 0) data.count = std::min(data.count, limit);
   return data;
 }

@@ -28,7 +28,9 @@ struct CalibrationData {
 [[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const Model& model,
                                                     const std::optional<ImageRecipe>& recipe, std::int64_t limit = 0);
 
-/// Tensors in memory, by the names of the model's inputs; the first axis counts samples, as in a file.
-[[nodiscard]] CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model, std::int64_t limit = 0);
+/// Tensors in memory, by the names of the model's inputs; the first axis counts samples, as in a file. `option` is what
+/// messages call them.
+[[nodiscard]] CalibrationData calibration_data_of(const TensorMap& tensors, const Model& model, std::int64_t limit = 0,
+                                                  const std::string& option = "--data");
 
 }  // namespace graft

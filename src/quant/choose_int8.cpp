@@ -119,7 +119,7 @@ class Int8Chooser {
     const Int8Plan plan = plan_int8(prepared_);
     std::set<std::string, std::less<>> layers;
     for (const Int8Node& node : plan.nodes) {
-      if (node.has_weight()) layers.insert(node.key);
+      if (node.has_weight()) layers.insert(node.node.id);
     }
     asked_ = kept_by_patterns(prepared_, options_.keep, options_.only,
                               [&](const Node& node) { return layers.contains(key_of(node)); });
@@ -229,13 +229,13 @@ class Int8Chooser {
   }
 
   bool keep_reader(Int8Choice& choice, const Int8Node& planned, const std::string& tensor) const {
-    const Value* value = prepared_.graph().find_local(planned.key);
+    const Value* value = prepared_.graph().find_local(planned.node.id);
     const Node& node = *value->producer;
     const bool reads = std::any_of(planned.inputs.begin(), planned.inputs.end(),
                                    [&](std::size_t input) { return node.inputs[input]->name == tensor; });
-    const bool gives = planned.has_int8_form && planned.key == tensor;
+    const bool gives = planned.has_int8_form && planned.node.id == tensor;
     if (!reads && !gives) return false;
-    return choice.kept.emplace(planned.key, fmt::format("the cache has no scale for '{}'", tensor)).second;
+    return choice.kept.emplace(planned.node.id, fmt::format("the cache has no scale for '{}'", tensor)).second;
   }
 
   [[nodiscard]] Int8Model placed_by(const Int8Plan& plan) const { return place_int8(prepared_, plan, scales_of(plan)); }
@@ -387,10 +387,10 @@ class Int8Chooser {
       say("judging each layer alone", i, layers.size());
       Kept others = kept;
       for (const Int8Node* other : layers) {
-        if (other != layers[i]) others.emplace(other->key, "");
+        if (other != layers[i]) others.emplace(other->node.id, "");
       }
       const double snr_db = score_of(outputs_of(placed_by(plan_with(others)).model, samples)).snr_db;
-      result_.sensitivities.push_back({layers[i]->key, layers[i]->node, snr_db});
+      result_.sensitivities.push_back({layers[i]->node, snr_db});
     }
     std::stable_sort(result_.sensitivities.begin(), result_.sensitivities.end(),
                      [](const Sensitivity& a, const Sensitivity& b) { return a.snr_db < b.snr_db; });
@@ -400,7 +400,7 @@ class Int8Chooser {
     Kept more = kept;
     for (std::size_t i = 0; i < count; ++i) {
       const Sensitivity& layer = result_.sensitivities[i];
-      more.emplace(layer.key, fmt::format("alone in int8 it leaves {:.1f} dB of signal to noise", layer.snr_db));
+      more.emplace(layer.node.id, fmt::format("alone in int8 it leaves {:.1f} dB of signal to noise", layer.snr_db));
     }
     return more;
   }
@@ -436,7 +436,7 @@ class Int8Chooser {
     constexpr std::size_t most_tried = 16;
     for (std::size_t i = 0; i + 1 < enough && i < most_tried; ++i) {
       Kept fewer = good->kept;
-      fewer.erase(result_.sensitivities[enough - 2 - i].key);
+      fewer.erase(result_.sensitivities[enough - 2 - i].node.id);
       Candidate found = make(fewer);
       if (is_good_enough(found.judgment)) good = std::move(found);
     }
@@ -452,7 +452,7 @@ class Int8Chooser {
     options.threads = options_.threads;
     options.progress = options_.progress;
     for (const Int8Node& node : chosen.plan.nodes) {
-      if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none) options.kept.emplace(node.key, "it is int8");
+      if (node.kind != Int8Kind::kept && node.kind != Int8Kind::none) options.kept.emplace(node.node.id, "it is int8");
     }
     if (data_.count != 0) {
       const std::int64_t runs = std::min(data_.count, sensitivity_samples);
@@ -513,7 +513,7 @@ class Int8Chooser {
       result_.tensors.push_back(std::move(tensor));
     }
     Int8Choice everything;
-    for (const Int8Node& node : result_.plan.nodes) everything.kept.emplace(node.key, "");
+    for (const Int8Node& node : result_.plan.nodes) everything.kept.emplace(node.node.id, "");
     result_.f32_cost = cost_of(prepared_, plan_int8(prepared_, everything));
     remember_scales();
   }

@@ -66,8 +66,7 @@ struct Int8Tensor {
 
 /// A layer by itself in int8, all others in f32.
 struct Sensitivity {
-  std::string key;
-  std::string node;
+  NodeRef node;
   double snr_db = 0;  ///< Of the worst output.
 };
 

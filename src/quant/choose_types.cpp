@@ -543,10 +543,10 @@ class Chooser {
       ChosenNode chosen;
       chosen.node = node;
       if (node.type == NodeType::kept) {
-        const auto found = kept_.find(node.key);
+        const auto found = kept_.find(node.node.id);
         chosen.why = node.by_form || found == kept_.end() ? WhyKept::form : found->second.why;
       }
-      const auto own = effects_.find(node.key);
+      const auto own = effects_.find(node.node.id);
       chosen.has_figures = own != effects_.end();
       if (chosen.has_figures) {
         chosen.range = own->second.range;

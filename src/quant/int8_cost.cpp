@@ -43,7 +43,7 @@ Int8Cost cost_of(const Model& prepared, const Int8Plan& plan) {
   for (const Int8Node& planned : plan.nodes) {
     if (planned.kind == Int8Kind::follows || planned.kind == Int8Kind::moves || planned.kind == Int8Kind::none)
       continue;
-    const Node& node = *prepared.graph().find_local(planned.key)->producer;
+    const Node& node = *prepared.graph().find_local(planned.node.id)->producer;
     const bool is_int8 = planned.kind == Int8Kind::computes;
     for (const Value* input : node.inputs) {
       if (input == nullptr || input->type != ElementType::f32) continue;

@@ -343,9 +343,7 @@ class Planner {
 
   Int8Node describe_node(const Node& node) {
     const Form& form = forms_.at(&node);
-    Int8Node told{.key = key_of(node),
-                  .node = describe(node),
-                  .op = node.op_type,
+    Int8Node told{.node = ref_of(node),
                   .kind = Int8Kind::none,
                   .reason = {},
                   .by_form = false,
@@ -360,7 +358,7 @@ class Planner {
       told.axis = form.axis;
       told.has_int8_form = form.what == What::graft;
       told.reason = remark_on(node);
-    } else if (const auto asked = choice_.kept.find(told.key); has_f32 && asked != choice_.kept.end()) {
+    } else if (const auto asked = choice_.kept.find(told.node.id); has_f32 && asked != choice_.kept.end()) {
       told.kind = Int8Kind::kept;
       told.reason = asked->second;
     } else if (follows_int8(node)) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "graph/node_ref.hpp"
 
 namespace graft {
 
@@ -25,9 +25,7 @@ enum class Int8Kind : std::uint8_t {
 
 /// What becomes of a node.
 struct Int8Node {
-  std::string key;   ///< As key_of.
-  std::string node;  ///< As it is described.
-  std::string op;
+  NodeRef node;  ///< Its id is key_of.
   Int8Kind kind = Int8Kind::none;
   std::string reason;    ///< Why it stays in f32, or what is to be known of it.
   bool by_form = false;  ///< It stays for what it is or where it stands, not because of Int8Choice::kept.

@@ -37,9 +37,9 @@ class Placing {
   Int8Model run() {
     // What gives int8 itself comes first: then each tensor is there in both forms, or is to be rounded.
     for (const Int8Node& planned : plan_.nodes) {
-      if (planned.has_int8_form) split_output(*nodes_.at(planned.key));
+      if (planned.has_int8_form) split_output(*nodes_.at(planned.node.id));
     }
-    for (const Int8Node& planned : plan_.nodes) place(planned, *nodes_.at(planned.key));
+    for (const Int8Node& planned : plan_.nodes) place(planned, *nodes_.at(planned.node.id));
     graph().topological_sort();
     graph().remove_dead();
     remove_unused_functions(result_.model);

@@ -328,7 +328,7 @@ class Typing {
     for (Node* node : graph().nodes()) {
       if (node->is("Constant")) continue;
       const Plan& plan = plans_.at(node);
-      result_.nodes.push_back({key_of(*node), describe(*node), node->op_type, plan.type, plan.reason, plan.by_form});
+      result_.nodes.push_back({ref_of(*node), plan.type, plan.reason, plan.by_form});
       if (plan.type == NodeType::kept) node->metadata[std::string(precision_note)] = "f32: " + plan.reason;
     }
   }

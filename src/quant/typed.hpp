@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/model.hpp"
+#include "graph/node_ref.hpp"
 #include "verify/emulate.hpp"
 
 namespace graft {
@@ -41,9 +41,7 @@ enum class NodeType : std::uint8_t {
 
 /// What became of a node.
 struct TypedNode {
-  std::string key;   ///< As key_of.
-  std::string node;  ///< As it is described.
-  std::string op;
+  NodeRef node;  ///< Its id is key_of.
   NodeType type = NodeType::none;
   std::string reason;    ///< Why it is kept.
   bool by_form = false;  ///< It is kept for what it is, not because of TypedOptions::kept.

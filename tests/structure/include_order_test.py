@@ -16,6 +16,7 @@ ORDER = [
     {"passes", "quant"},
     {"engine"},
     {"inspect"},
+    {"toolkit"},
     {"cli"},
 ]
 # Not in order yet, each with the reason. An entry that is no longer needed fails the test.

@@ -142,6 +142,36 @@ def test_find_package_has_all_that_it_names(prefix: Path, folder: Path, example:
         assert done.returncode == 0, done.stdout
 
 
+def test_a_program_calls_the_toolkit(prefix: Path, folder: Path) -> None:
+    """The example of docs/guide/use_the_toolkit.md: what it says is what the program `graft` says."""
+    example = ROOT / "examples" / "toolkit"
+    assert len((example / "to_engine.cpp").read_text().splitlines()) <= 40
+    graph = DIGITS.with_name("digits.pb")
+    images = DIGITS.with_name("digits_test.npz")
+    environment = ENVIRONMENT | {
+        "GRAFT_PYTHON": os.environ["GRAFT_PYTHON"],
+        "LD_LIBRARY_PATH": os.environ["LD_LIBRARY_PATH"],
+    }
+
+    def run(*command: object) -> subprocess.CompletedProcess[str]:
+        words = [str(word) for word in command]
+        return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    for command in (["-S", example, "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"], ["--build", "build"]):
+        done = run("cmake", *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = run("build/to_engine", graph, images, "digits.engine")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "digits.engine").stat().st_size > 0
+    assert "100 % done" in done.stderr
+
+    graft = prefix / "bin" / "graft"
+    assert run(graft, "convert", graph, "-o", "converted.onnx").returncode == 0
+    compared = run(graft, "verify", graph, "converted.onnx", "--json")
+    assert json.loads(compared.stdout)["verdict"] == "the same"
+    assert ", the same\n" in done.stdout
+
+
 def test_search_paths_are_relative(prefix: Path) -> None:
     looked_at = 0
     for path in prefix.rglob("*"):

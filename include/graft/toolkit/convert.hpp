@@ -1,0 +1,66 @@
+// Rewriting a model so that TensorRT can run it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "graft/node_ref.hpp"
+#include "graft/toolkit/export.hpp"
+#include "graft/toolkit/model.hpp"
+#include "graft/toolkit/progress.hpp"
+
+namespace graft::toolkit {
+
+enum class Plugins : std::uint8_t {
+  automatic,  ///< A plugin where no native layer is exact and as fast.
+  always,     ///< A plugin wherever an operator of Graft can stand.
+  never,      ///< Standard operators only, where they can express it.
+};
+
+struct ConvertOptions {
+  Plugins plugins = Plugins::automatic;
+  std::vector<std::string> only = {};     ///< Passes to run; empty: all.
+  std::vector<std::string> without = {};  ///< Passes to leave out.
+  std::filesystem::path rules = {};       ///< The caller's own changes, in YAML (docs/guide/rules.md); empty: none.
+  bool prove = true;                      ///< False: rewrites are made without running anything.
+  Watch watch = {};
+};
+
+/// A change that was made, or that was rejected since its proof failed.
+struct Rewrite {
+  std::string pass;
+  std::vector<NodeRef> nodes;  ///< What goes; empty where nothing had to be run to prove it.
+  std::string replacement;     ///< What comes: "LeakyReLU<alpha=0.1>".
+  std::string reason;          ///< Why it may be done.
+  std::string proof;           ///< What was run to prove it; of a rejected one, what disagreed.
+};
+
+/// How a node that an operator of Graft stands for runs in TensorRT.
+struct OperatorChoice {
+  enum class Kind : std::uint8_t { native, plugin, function };
+  NodeRef node;
+  std::string op;  ///< The operator's name.
+  Kind kind = Kind::plugin;
+  std::string reason;
+};
+
+struct ConvertResult {
+  Model model;
+  std::vector<Rewrite> rewrites;
+  std::vector<Rewrite> rejected;
+  std::vector<OperatorChoice> choices;
+  std::vector<std::string> warnings;      ///< What rewrites assume.
+  std::vector<std::string> failed_rules;  ///< Rules that are not optional and were not done everywhere, and why.
+  std::size_t proofs_run = 0;
+};
+
+/// Rewrites a copy of the model; each rewrite is proven by runs on the CPU, and rejected where they disagree. The names
+/// of inputs and outputs stay. Converting a converted model changes nothing. Throws Error for an unknown pass, a file
+/// of rules that cannot be read, a model that contradicts itself, and (missing_tool) with `prove` in a build without
+/// a CPU engine; Cancelled.
+[[nodiscard]] GRAFT_API ConvertResult convert(const Model& model, const ConvertOptions& options = {});
+
+}  // namespace graft::toolkit

@@ -1,0 +1,18 @@
+// The exceptions of the toolkit.
+#pragma once
+
+#include "graft/error.hpp"
+
+namespace graft::toolkit {
+
+/// What every function of the toolkit throws: its text says what happened, where (file, node, attribute), what was
+/// found, what is allowed and what to do; `kind()` says whose fault it is.
+using graft::Error;
+
+/// Thrown where the caller's CancelToken was used. No file has been written, and no argument has changed.
+class Cancelled : public Error {
+ public:
+  Cancelled() : Error(Kind::answer_is_no, "cancelled by the caller") {}
+};
+
+}  // namespace graft::toolkit

@@ -1,0 +1,38 @@
+// Running a model on the CPU.
+#pragma once
+
+#include <memory>
+
+#include "graft/toolkit/export.hpp"
+#include "graft/toolkit/model.hpp"
+#include "graft/toolkit/tensor.hpp"
+
+namespace graft::toolkit {
+
+struct SessionOptions {
+  int threads = 0;  ///< 0: as many as the machine has cores.
+  /// Compute Graft's operators by their own CPU kernels, not as their ONNX functions.
+  bool own_kernels = false;
+};
+
+/// A model that is compiled once and run again and again, with other shapes where its inputs are dynamic. Not from two
+/// threads at once.
+class GRAFT_API Session {
+ public:
+  /// Throws Error naming the node that the CPU engine refuses, and (missing_tool) in a build without one.
+  explicit Session(const Model& model, const SessionOptions& options = {});
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  /// Takes every input by name and returns every output by name. f16 and bf16 are computed in f32 and rounded once.
+  /// Throws Error for a missing or unknown input and for one of another type, rank or fixed size, naming it, and for an
+  /// output whose type is not among DType.
+  [[nodiscard]] Tensors run(const Tensors& inputs);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace graft::toolkit

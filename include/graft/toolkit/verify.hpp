@@ -1,0 +1,72 @@
+// Whether two models compute the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/node_ref.hpp"
+#include "graft/toolkit/export.hpp"
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/model.hpp"
+#include "graft/toolkit/progress.hpp"
+#include "graft/toolkit/tensor.hpp"
+
+namespace graft::toolkit {
+
+enum class Verdict : std::uint8_t {
+  same,
+  different,
+  nothing_compared,  ///< No output element was a finite number in both models: that proves nothing.
+};
+
+struct Range {
+  double lowest = 0;
+  double highest = 1;
+};
+
+struct VerifyOptions {
+  /// Inputs to run with, by the names of either model and in the layout of either; the first axis of each counts
+  /// samples. Empty: synthetic inputs.
+  Tensors data = {};
+  std::size_t seeds = 3;                     ///< Runs with synthetic inputs.
+  Shapes shapes = {};                        ///< Of synthetic inputs, without a dynamic dimension.
+  std::map<std::string, Range> ranges = {};  ///< Of synthetic inputs; without one, what the first layers show.
+  /// Tolerance of each element in place of what rounding explains; the one that is missing is 0.
+  std::optional<double> relative = {};
+  std::optional<double> absolute = {};
+  std::optional<double> snr_db = {};  ///< Least signal to noise ratio of each output, in place of a tolerance.
+  Watch watch = {};
+};
+
+/// Two outputs that belong together.
+struct ComparedOutput {
+  TensorRef reference;
+  TensorRef candidate;
+  Verdict verdict = Verdict::same;
+  std::int64_t compared = 0;    ///< Finite elements of all runs.
+  std::int64_t mismatched = 0;  ///< Elements outside the tolerance, of the worst run.
+  double largest_absolute = 0;  ///< Difference, of the worst run; infinite or NaN where one side alone is.
+  double largest_relative = 0;
+  std::optional<double> snr_db;  ///< Of all runs; nothing where nothing differs.
+  std::string note;              ///< How the outputs were brought together: a transposition between layouts.
+};
+
+struct VerifyResult {
+  Verdict verdict = Verdict::same;
+  std::vector<ComparedOutput> outputs;  ///< In the order of the reference.
+  std::vector<std::string> problems;    ///< Inputs or outputs that one of the models lacks, other types or shapes.
+  std::size_t runs = 0;
+};
+
+/// Runs both models on the CPU on the same inputs. They may be of different formats and types: inputs and outputs are
+/// paired by name, then by order, and transposed where the channels are in another place. Throws Error where the
+/// reference does not run, for data or shapes that fit neither model, and (missing_tool) in a build without a CPU
+/// engine; Cancelled. A candidate that differs is no error.
+[[nodiscard]] GRAFT_API VerifyResult verify(const Model& reference, const Model& candidate,
+                                            const VerifyOptions& options = {});
+
+}  // namespace graft::toolkit

@@ -1,0 +1,59 @@
+// Matches nodes with operators, and operators with the libraries that they are in.
+#include "engine/plugin_nodes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "engine/plugin_library.hpp"
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/plugin_reason.hpp"
+
+namespace graft {
+
+PluginNodes find_plugin_nodes(const Model& model) {
+  PluginNodes found;
+  model.graph().for_each_node([&](const Node& node) {
+    const OperatorMatch match = find_operator_for(node);
+    if (!match) return;
+    const OperatorLibrary* library = library_of(*match.type);
+    found.emplace(node.name, PluginNode{reason_for_plugin(node), library == nullptr ? "" : library->file});
+  });
+  return found;
+}
+
+std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
+                                          const PluginNodes& nodes) {
+  std::vector<std::string> libraries = std::move(named);
+  bool needs_own = false;
+  for (const auto& entry : nodes) {
+    const PluginNode& node = entry.second;
+    if (node.library.empty()) {
+      needs_own = true;
+      continue;
+    }
+    const bool is_known = std::any_of(libraries.begin(), libraries.end(), [&](const std::string& library) {
+      std::error_code ignored;
+      return std::filesystem::equivalent(library, node.library, ignored);
+    });
+    if (!is_known) libraries.push_back(node.library);
+  }
+  const PluginLibrary own = own_plugin_library();
+  if (!needs_own || has_own_plugin_library(libraries)) return libraries;
+  if (own.exists) {
+    libraries.push_back(own.path.string());
+  } else if (libraries.empty()) {
+    throw Error(Error::Kind::missing_tool,
+                fmt::format("{}: the model has plugin layers, and the plugin library is not there: {}\n"
+                            "Build it with `make build` (it takes nvcc, which `make deps` installs), name it with "
+                            "--plugin-lib, or build with native layers instead: --plugins never",
+                            model, own.path.string()));
+  }
+  return libraries;
+}
+
+}  // namespace graft

@@ -1,0 +1,22 @@
+// Names nodes in reports.
+#include "graph/node_ref.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace graft {
+
+NodeRef ref_of(const Node& node) {
+  const auto output =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](const Value* o) { return o != nullptr; });
+  std::string id = output == node.outputs.end() ? std::string() : (*output)->name;
+  std::string name = node.name.empty() ? id : node.name;
+  return {.id = std::move(id), .name = std::move(name), .op = node.op_type, .domain = node.domain};
+}
+
+std::string describe(const NodeRef& node) {
+  return fmt::format("node '{}' ({}{})", node.name, node.domain.empty() ? "" : node.domain + "::", node.op);
+}
+
+}  // namespace graft

@@ -1,0 +1,33 @@
+// What a toolkit::Model holds.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "graft/toolkit/model.hpp"
+#include "graph/model.hpp"
+#include "passes/frozen_sizes.hpp"
+
+namespace graft::toolkit {
+
+struct Model::State {
+  graft::Model model;
+  std::vector<FrozenSize> frozen = {};  ///< What the file's own sizes left, where it was read with dynamic ones.
+};
+
+struct ModelAccess {
+  [[nodiscard]] static const graft::Model& model_of(const Model& model) { return model.state_->model; }
+  [[nodiscard]] static const std::vector<FrozenSize>& frozen_sizes_of(const Model& model) {
+    return model.state_->frozen;
+  }
+  [[nodiscard]] static Model make(graft::Model model, std::vector<FrozenSize> frozen = {}) {
+    Model made;
+    made.state_ = std::make_shared<const Model::State>(Model::State{std::move(model), std::move(frozen)});
+    return made;
+  }
+};
+
+[[nodiscard]] inline const graft::Model& model_of(const Model& model) { return ModelAccess::model_of(model); }
+
+}  // namespace graft::toolkit

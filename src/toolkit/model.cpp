@@ -1,0 +1,71 @@
+// Models, and reading them.
+#include "graft/toolkit/model.hpp"
+
+#include <algorithm>
+
+#include "graft/error.hpp"
+#include "graft/toolkit/import.hpp"
+#include "graph/onnx_io.hpp"
+#include "graph/shape_inference.hpp"
+#include "import/read_model.hpp"
+#include "toolkit/access.hpp"
+#include "verify/ends.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+Port port_of(const Value& value) {
+  Port port{.name = value.name, .type = value.type ? to_string(*value.type) : "?", .shape = std::nullopt};
+  if (!value.shape) return port;
+  port.shape.emplace();
+  for (const Dim& dim : *value.shape) port.shape->push_back(dim.is_constant() ? dim.value() : -1);
+  return port;
+}
+
+std::vector<Port> ports_of(const std::vector<const Value*>& values) {
+  std::vector<Port> ports;
+  for (const Value* value : values) ports.push_back(port_of(*value));
+  return ports;
+}
+
+std::map<std::string, Shape, std::less<>> shapes_of(const Shapes& given) {
+  std::map<std::string, Shape, std::less<>> shapes;
+  for (const auto& [name, sizes] : given) {
+    Shape shape;
+    for (const std::int64_t size : sizes) shape.push_back(size < 0 ? unknown_dim() : Dim(size));
+    shapes.emplace(name, std::move(shape));
+  }
+  return shapes;
+}
+
+}  // namespace
+
+Model::Model() : state_(std::make_shared<const State>()) {}
+Model::~Model() = default;
+Model::Model(const Model&) = default;
+Model::Model(Model&& other) noexcept : state_(other.state_) {}
+Model& Model::operator=(const Model&) = default;
+Model& Model::operator=(Model&& other) noexcept {
+  state_ = other.state_;
+  return *this;
+}
+
+std::vector<Port> Model::inputs() const { return ports_of(fed_inputs(state_->model)); }
+std::vector<Port> Model::outputs() const { return ports_of(all_outputs(state_->model)); }
+std::size_t Model::node_count() const { return state_->model.graph().node_count(); }
+const std::string& Model::source() const { return state_->model.source; }
+void Model::save(const std::filesystem::path& file) const { write_onnx(state_->model, file); }
+
+Model load(const std::filesystem::path& file, const ImportOptions& options) {
+  const auto shapes = shapes_of(options.shapes);
+  graft::Model model =
+      read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = shapes, .origin = nullptr});
+  if (shapes.empty()) return ModelAccess::make(std::move(model));
+  infer_shapes(model, shapes);
+  auto frozen = find_frozen_sizes(model, shapes, [&] {
+    return read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = {}, .origin = nullptr});
+  });
+  return ModelAccess::make(std::move(model), std::move(frozen));
+}
+
+}  // namespace graft::toolkit

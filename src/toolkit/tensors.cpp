@@ -1,0 +1,106 @@
+// Tensors in memory and in NumPy's files.
+#include "toolkit/tensors.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "io/npy.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+std::size_t byte_count(const Tensor& tensor, const std::string& what) {
+  std::size_t bytes = size_of(tensor.dtype);
+  for (const std::int64_t size : tensor.shape) {
+    if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) {
+      throw Error(fmt::format("{}: found the shape [{}]; allowed are sizes from 0 that memory can hold", what,
+                              fmt::join(tensor.shape, ", ")));
+    }
+  }
+  return bytes;
+}
+
+void check(const Tensor& tensor, const std::string& what) {
+  const std::size_t bytes = byte_count(tensor, what);
+  if (tensor.data.size() == bytes) return;
+  throw Error(fmt::format("{}: found {} bytes of data; {} of the shape [{}] are {}", what, tensor.data.size(),
+                          to_string(tensor.dtype), fmt::join(tensor.shape, ", "), bytes));
+}
+
+DType dtype_of(ElementType type, const std::string& what) {
+  if (const auto dtype = to_dtype(type)) return *dtype;
+  throw Error(
+      fmt::format("{}: found {}; allowed are f32, f16, bf16, i8, u8, i32, i64 and bool", what, to_string(type)));
+}
+
+Tensor copy_of(ElementType type, const std::vector<std::int64_t>& shape, const char* data, std::size_t bytes,
+               const std::string& what) {
+  Tensor tensor{.dtype = dtype_of(type, what), .shape = shape, .data = std::vector<std::byte>(bytes)};
+  if (bytes != 0) std::memcpy(tensor.data.data(), data, bytes);
+  return tensor;
+}
+
+}  // namespace
+
+TensorMap to_internal(const Tensors& tensors, const std::string& what) {
+  TensorMap made;
+  for (const auto& [name, tensor] : tensors) {
+    check(tensor, fmt::format("{} '{}'", what, name));
+    TensorData data;
+    data.type = to_element_type(tensor.dtype);
+    data.dims = tensor.shape;
+    data.bytes = Bytes(std::string(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()));
+    made.emplace(name, std::move(data));
+  }
+  return made;
+}
+
+Tensors to_public(const TensorMap& tensors, const std::string& what) {
+  Tensors made;
+  for (const auto& [name, data] : tensors) {
+    made.emplace(
+        name, copy_of(data.type, data.dims, data.bytes.data(), data.bytes.size(), fmt::format("{} '{}'", what, name)));
+  }
+  return made;
+}
+
+Tensor make_tensor(std::vector<std::int64_t> shape, const std::vector<float>& values) {
+  Tensor tensor{.dtype = DType::f32, .shape = std::move(shape), .data = std::vector<std::byte>(values.size() * 4)};
+  if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+  check(tensor, "make_tensor");
+  return tensor;
+}
+
+std::vector<float> values_of(const Tensor& tensor) {
+  if (tensor.dtype != DType::f32) {
+    throw Error(fmt::format("values_of: found a tensor of {}; allowed is f32", to_string(tensor.dtype)));
+  }
+  check(tensor, "values_of");
+  std::vector<float> values(tensor.data.size() / sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+  return values;
+}
+
+Tensors read_npz(const std::filesystem::path& file) {
+  Tensors tensors;
+  for (const auto& [name, array] : graft::read_npz(file)) {
+    tensors.emplace(name, copy_of(array.type, array.shape, reinterpret_cast<const char*>(array.data.data()),
+                                  array.data.size(), fmt::format("{}: array '{}'", file.string(), name)));
+  }
+  return tensors;
+}
+
+void write_npz(const std::filesystem::path& file, const Tensors& tensors) {
+  NpzArrays arrays;
+  for (const auto& [name, tensor] : tensors) {
+    check(tensor, fmt::format("{}: array '{}'", file.string(), name));
+    arrays.emplace(name, NpyArray{.type = to_element_type(tensor.dtype), .shape = tensor.shape, .data = tensor.data});
+  }
+  graft::write_npz(file, arrays);
+}
+
+}  // namespace graft::toolkit

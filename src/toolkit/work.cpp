@@ -1,0 +1,71 @@
+// Progress and cancellation.
+#include "toolkit/work.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "runtime/default_engine.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+/// A model of an engine that is asked before each run whether to go on.
+template <class Check>
+class WatchedModel final : public runtime::CompiledModel {
+ public:
+  WatchedModel(std::unique_ptr<runtime::CompiledModel> model, Check check) : model_(std::move(model)), check_(check) {}
+  using runtime::CompiledModel::run;
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> beside() const override {
+    return std::make_unique<WatchedModel>(model_->beside(), check_);
+  }
+  void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
+    check_();
+    model_->run(inputs, look);
+  }
+
+ private:
+  std::unique_ptr<runtime::CompiledModel> model_;
+  Check check_;
+};
+
+}  // namespace
+
+Work::Engine::Engine(const Work& work) : work_(work), engine_(runtime::default_engine()) {}
+
+std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::Model& model,
+                                                              const runtime::CompileOptions& options) const {
+  work_.check_cancelled();
+  const auto check = [&work = work_] { work.check_cancelled(); };
+  return std::make_unique<WatchedModel<decltype(check)>>(engine_.compile(model, options), check);
+}
+
+TensorMap Work::Engine::evaluate_constant_graph(const graft::Model& model) const {
+  work_.check_cancelled();
+  return engine_.evaluate_constant_graph(model);
+}
+
+void Work::report(double fraction, std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  fraction_ = std::clamp(fraction, fraction_, 1.0);
+  if (watch_.progress) {
+    try {
+      watch_.progress(fraction_, text);
+    } catch (...) {
+      thrown_ = std::current_exception();
+      throw Stopped{};
+    }
+  }
+  check_cancelled();
+}
+
+void Work::report_step(const std::string& step, std::size_t done, std::size_t total) {
+  if (step != step_) {
+    step_ = step;
+    step_begin_ = fraction_;
+  }
+  const double part = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
+  report(step_begin_ + (1 - step_begin_) / 2 * part, step);
+}
+
+}  // namespace graft::toolkit

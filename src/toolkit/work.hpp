@@ -1,0 +1,75 @@
+// One call of the toolkit: its progress, its end before time, and the engine that it may use.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "graft/toolkit/progress.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::toolkit {
+
+class Work {
+ public:
+  explicit Work(const Watch& watch) : watch_(watch), engine_(*this) {}
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  /// The default engine, which looks at the token before each run.
+  [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
+  [[nodiscard]] bool is_cancelled() const { return watch_.cancel.is_cancelled(); }
+
+  /// Tells the caller. Ends the work where the token was used or the callback throws.
+  void report(double fraction, std::string_view text);
+  /// The same where it is not known how many steps there are: each takes half of what is left.
+  void report_step(const std::string& step, std::size_t done, std::size_t total);
+  void check_cancelled() const {
+    if (is_cancelled()) throw Stopped{};
+  }
+
+  /// Runs all of it. What ends it early reaches the caller as Cancelled, or as what the callback threw.
+  template <class Function>
+  auto run(Function&& function) {
+    try {
+      check_cancelled();
+      auto result = function();
+      report(1, "done");
+      return result;
+    } catch (const Stopped&) {
+      if (thrown_) std::rethrow_exception(thrown_);
+      throw Cancelled();
+    }
+  }
+
+ private:
+  /// No Error, which passes and proofs catch and go on.
+  struct Stopped {};
+
+  class Engine final : public runtime::Engine {
+   public:
+    explicit Engine(const Work& work);
+    using runtime::Engine::compile;
+    [[nodiscard]] std::string_view name() const override { return engine_.name(); }
+    [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
+    [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(
+        const graft::Model& model, const runtime::CompileOptions& options) const override;
+    [[nodiscard]] TensorMap evaluate_constant_graph(const graft::Model& model) const override;
+
+   private:
+    const Work& work_;
+    const runtime::Engine& engine_;
+  };
+
+  const Watch& watch_;
+  Engine engine_;
+  std::mutex mutex_;
+  std::exception_ptr thrown_;  // by the callback
+  double fraction_ = 0;
+  std::string step_;
+  double step_begin_ = 0;
+};
+
+}  // namespace graft::toolkit

@@ -1,0 +1,208 @@
+// The toolkit, called as an application calls it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "graft/toolkit/build.hpp"
+#include "graft/toolkit/convert.hpp"
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/quantize.hpp"
+#include "graft/toolkit/run.hpp"
+#include "graft/toolkit/verify.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::filesystem::path digits(const std::string& file) {
+  return std::filesystem::path(std::getenv("GRAFT_SOURCE_DIR")) / "examples" / "digits" / file;
+}
+
+Tensors images(std::int64_t count = 450) {
+  Tensor all = read_npz(digits("digits_test.npz")).at("images");
+  all.shape[0] = count;
+  all.data.resize(static_cast<std::size_t>(count) * 64 * sizeof(float));
+  return {{"image", all}};
+}
+
+/// Keeps what the callback was told.
+struct Told {
+  std::vector<double> fractions;
+  Watch watch{.progress = [this](double fraction, std::string_view) { fractions.push_back(fraction); }, .cancel = {}};
+
+  void expect_complete() const {
+    ASSERT_THAT(fractions, Not(IsEmpty()));
+    EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
+    EXPECT_EQ(fractions.back(), 1);
+  }
+};
+
+template <class Function>
+std::string message_of(Function&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Load, KnowsInputsAndOutputs) {
+  const Model model = load(digits("digits.onnx"));
+  ASSERT_EQ(model.inputs().size(), 1);
+  EXPECT_EQ(model.inputs()[0].name, "image");
+  EXPECT_EQ(model.inputs()[0].type, "f32");
+  EXPECT_THAT(*model.inputs()[0].shape, ElementsAre(-1, 1, 8, 8));
+  EXPECT_EQ(model.outputs().size(), 2);
+}
+
+TEST(Load, ReadsEveryFormat) {
+  EXPECT_GT(load(digits("digits.pb")).node_count(), 0);
+  EXPECT_GT(load(digits("digits.prototxt"), {.weights = digits("digits.caffemodel"), .shapes = {}, .outputs = {}})
+                .node_count(),
+            0);
+}
+
+TEST(Load, ErrorsNameTheFile) {
+  EXPECT_THAT(message_of([] { static_cast<void>(load("missing.onnx")); }), HasSubstr("missing.onnx"));
+  EXPECT_THAT(message_of([] { static_cast<void>(load(digits("digits_test.npz"))); }), HasSubstr("digits_test.npz"));
+}
+
+TEST(Save, WritesWhatLoadReads) {
+  const auto file = std::filesystem::path(::testing::TempDir()) / "toolkit_saved.onnx";
+  const Model model = load(digits("digits.pb"));
+  model.save(file);
+  EXPECT_EQ(load(file).node_count(), model.node_count());
+  std::filesystem::remove(file);
+}
+
+TEST(Convert, ProvesAndSaysWhatItDid) {
+  Told told;
+  const Model model = load(digits("digits.onnx"));
+  const ConvertResult result = convert(model, {.watch = told.watch});
+  told.expect_complete();
+  EXPECT_GT(result.proofs_run, 0);
+  EXPECT_THAT(result.rejected, IsEmpty());
+  ASSERT_THAT(result.rewrites, Not(IsEmpty()));
+  const auto fused = std::find_if(result.rewrites.begin(), result.rewrites.end(),
+                                  [](const Rewrite& rewrite) { return rewrite.pass == "fuse_l2_normalize"; });
+  ASSERT_NE(fused, result.rewrites.end());
+  EXPECT_THAT(fused->proof, Not(IsEmpty()));
+  ASSERT_THAT(fused->nodes, Not(IsEmpty()));
+  EXPECT_EQ(fused->nodes.back().op, "Div");
+  ASSERT_THAT(result.choices, Not(IsEmpty()));
+  EXPECT_THAT(result.choices.front().node.id, Not(IsEmpty()));
+  EXPECT_LT(result.model.node_count(), model.node_count());
+}
+
+TEST(Verify, TheConvertedModelIsTheSame) {
+  Told told;
+  const Model model = load(digits("digits.onnx"));
+  const VerifyResult result =
+      verify(model, convert(model).model, {.data = images(8), .ranges = {}, .watch = told.watch});
+  told.expect_complete();
+  EXPECT_EQ(result.verdict, Verdict::same);
+  ASSERT_EQ(result.outputs.size(), 2);
+  EXPECT_GT(result.outputs[0].compared, 0);
+}
+
+TEST(Verify, FindsADifference) {
+  const Model model = load(digits("digits.onnx"));
+  QuantizeOptions options;
+  options.precision = Precision::int8;
+  options.data = images();
+  VerifyOptions strict;
+  strict.data = images(8);
+  strict.relative = 1e-6;
+  const VerifyResult result = verify(model, quantize(model, options).model, strict);
+  EXPECT_EQ(result.verdict, Verdict::different);
+  EXPECT_GT(result.outputs[0].mismatched, 0);
+}
+
+TEST(Verify, DataThatFitNeitherModelAreNamed) {
+  const Model model = load(digits("digits.onnx"));
+  VerifyOptions options;
+  options.data = {{"picture", make_tensor({1, 1, 8, 8}, std::vector<float>(64))}};
+  const std::string message = message_of([&] { static_cast<void>(verify(model, model, options)); });
+  EXPECT_THAT(message, HasSubstr("VerifyOptions::data picture"));
+}
+
+TEST(Quantize, Int8SaysWhatBecameOfEachNode) {
+  Told told;
+  QuantizeOptions options;
+  options.precision = Precision::int8;
+  options.data = images();
+  options.watch = told.watch;
+  const QuantizeResult result = quantize(load(digits("digits.onnx")), options);
+  told.expect_complete();
+  EXPECT_TRUE(result.met);
+  EXPECT_TRUE(std::any_of(result.nodes.begin(), result.nodes.end(),
+                          [](const QuantizedNode& node) { return node.type == "int8" && node.node.op == "Conv"; }));
+  ASSERT_EQ(result.outputs.size(), 2);
+  EXPECT_GT(result.outputs[0].snr_db.value_or(0), 20);
+}
+
+TEST(Quantize, Int8NeedsData) {
+  QuantizeOptions options;
+  options.precision = Precision::int8;
+  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(load(digits("digits.onnx")), options)); }),
+              HasSubstr("QuantizeOptions::data"));
+}
+
+TEST(Quantize, F16NeedsNone) {
+  QuantizeOptions options;
+  const QuantizeResult result = quantize(load(digits("digits.onnx")), options);
+  EXPECT_TRUE(result.met);
+  EXPECT_TRUE(std::any_of(result.nodes.begin(), result.nodes.end(),
+                          [](const QuantizedNode& node) { return node.type == "f16"; }));
+}
+
+TEST(Cancel, BeforeAndWithinTheWork) {
+  const Model model = load(digits("digits.onnx"));
+  Watch before;
+  before.cancel.cancel();
+  EXPECT_THROW(static_cast<void>(convert(model, {.watch = before})), Cancelled);
+
+  Watch within;
+  within.progress = [token = within.cancel](double fraction, std::string_view) mutable {
+    if (fraction > 0.3) token.cancel();
+  };
+  EXPECT_THROW(static_cast<void>(convert(model, {.watch = within})), Cancelled);
+  QuantizeOptions options;
+  options.precision = Precision::int8;
+  options.data = images();
+  options.watch = within;
+  EXPECT_THROW(static_cast<void>(quantize(model, options)), Cancelled);
+}
+
+TEST(Cancel, WhatTheCallbackThrowsReachesTheCaller) {
+  Watch watch;
+  watch.progress = [](double, std::string_view) { throw std::string("mine"); };
+  EXPECT_THROW(static_cast<void>(convert(load(digits("digits.onnx")), {.watch = watch})), std::string);
+}
+
+TEST(Run, GivesEveryOutput) {
+  Session session(load(digits("digits.onnx")));
+  const Tensors outputs = session.run(images(4));
+  EXPECT_THAT(outputs.at("logits").shape, ElementsAre(4, 10));
+  EXPECT_EQ(values_of(outputs.at("logits")).size(), 40);
+  EXPECT_THAT(session.run(images(1)).at("logits").shape, ElementsAre(1, 10));
+}
+
+TEST(Run, NamesAWrongInput) {
+  Session session(load(digits("digits.onnx")));
+  EXPECT_THAT(message_of([&] { static_cast<void>(session.run({})); }), HasSubstr("image"));
+  Tensors damaged = images(4);
+  damaged.at("image").data.pop_back();
+  EXPECT_THAT(message_of([&] { static_cast<void>(session.run(damaged)); }), HasSubstr("input 'image'"));
+}
+
+}  // namespace
+}  // namespace graft::toolkit
