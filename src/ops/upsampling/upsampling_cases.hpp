@@ -235,9 +235,11 @@ namespace graft {
   if (mode == "cubic" && x.rank() != 4) mode = "linear";
   std::string coordinates = mode == "nearest" || draw.chance(50) ? "half_pixel" : "align_corners";
   attributes.emplace_back("mode", mode);
-  if (mode == "nearest" && draw.chance(70)) {
-    coordinates = "asymmetric";
-    attributes.emplace_back("nearest_mode", std::string("floor"));
+  if (mode == "nearest") {
+    // PyTorch's "nearest" and "nearest-exact".
+    const bool is_plain = draw.chance(70);
+    if (is_plain) coordinates = "asymmetric";
+    attributes.emplace_back("nearest_mode", std::string(is_plain ? "floor" : "round_prefer_ceil"));
   }
   attributes.emplace_back("coordinate_mode", coordinates);
   TensorDesc desc{.dtype = draw.one_of(drawn_dtypes), .extents = x};
