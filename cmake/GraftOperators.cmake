@@ -213,6 +213,6 @@ endfunction()
 # graft_operator_timings(<result> <list>): the source that defines graft::operator_timings(), what is timed of the operators
 # on the list. Apart from their cases, so that a program which times them need not make those.
 function(graft_operator_timings result list)
-  graft_list_operators("${list}" KIND timings TYPE OperatorTimings ENTRY "graft::timings_of<DEFINITION>()" RESULT source)
+  graft_list_operators("${list}" KIND timings TYPE OperatorTimings ENTRY "graft::timings_of<DEFINITION>(), graft::draw_of<DEFINITION>()" RESULT source)
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()

@@ -77,6 +77,9 @@ GRAFT_API int graft_run_empty(void* stream);
  * "operations", 0 where the memory sets the limit; "choose_variant", whether TensorRT times the variants and takes the
  * fastest. Null if an operator refuses a case. */
 GRAFT_API const char* graft_timed_cases(void);
+/* The same of `count` random problems of each operator, from the ranges beside its cases; the same for the same seed.
+ * Valid until this thread's next call. */
+GRAFT_API const char* graft_random_cases(uint64_t seed, int32_t count);
 
 /* NOLINTEND(readability-identifier-naming) */
 

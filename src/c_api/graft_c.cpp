@@ -13,6 +13,7 @@
 #include "c_api/empty_kernel.hpp"
 #include "graft/registry.hpp"
 #include "ops/operator_case.hpp"
+#include "ops/random_cases.hpp"
 
 struct graft_operator {  // NOLINT(readability-identifier-naming): a name of C
   std::shared_ptr<const graft::Operator> op;
@@ -277,6 +278,21 @@ const char* graft_timed_cases() {
       }
       return list.dump();
     }();
+    return text.c_str();
+  });
+}
+
+const char* graft_random_cases(std::uint64_t seed, std::int32_t count) {
+  thread_local std::string text;
+  return graft::guarded<const char*>(nullptr, [&] {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const graft::OperatorTimings& each : graft::operator_timings()) {
+      if (each.draw == nullptr) continue;
+      for (const graft::TimedCase& timed : graft::random_cases(*each.type, each.draw, seed, count)) {
+        list.push_back(graft::to_json(*each.type, timed));
+      }
+    }
+    text = list.dump();
     return text.c_str();
   });
 }

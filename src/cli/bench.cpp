@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "cli/bench_models.hpp"
 #include "cli/bench_page.hpp"
@@ -38,6 +40,8 @@ struct Arguments {
   std::string report;
   std::vector<std::string> inputs;
   double time_limit = 0;
+  std::optional<std::uint32_t> seed;
+  std::uint32_t cases = 0;
   bool without_peers = false;
 };
 
@@ -87,6 +91,29 @@ std::string number(const nlohmann::json& object, const char* key, const char* fo
   return found == object.end() || !found->is_number() ? "" : fmt::format(fmt::runtime(form), found->get<double>());
 }
 
+/// How random problems compare with the fastest peer, operator by operator.
+void say_random(const Console& console, const nlohmann::json& drawn) {
+  console.print();
+  console.print(fmt::format("Speed beside the fastest peer, of random problems of seed {}:", drawn["seed"].dump()));
+  Table table;
+  table.add({{"operator", Colour::faint},
+             {"cases", Colour::faint},
+             {"geometric mean", Colour::faint},
+             {"worst", Colour::faint},
+             {"below", Colour::faint},
+             {"worst case", Colour::faint}});
+  for (const auto& row : drawn["operators"]) {
+    const bool reaches = row["reaches"].get<bool>();
+    table.add({{row.value("operator", ""), reaches ? Colour::none : Colour::caution},
+               row["cases"].dump(),
+               fmt::format("{} of {}", number(row, "geometric_mean", "{:.2f}"), number(row, "mean_to_reach", "{:.2f}")),
+               fmt::format("{} of {}", number(row, "worst", "{:.2f}"), number(row, "worst_to_reach", "{:.2f}")),
+               row["below"].dump(),
+               row.value("worst_case", "")});
+  }
+  console.print(table);
+}
+
 void say_results(const Console& console, const nlohmann::json& result) {
   const bool on_gpu = result.value("device", "") == "cuda";
   std::string line = result.value("name", "");
@@ -132,11 +159,13 @@ void say_results(const Console& console, const nlohmann::json& result) {
     for (const auto& miss : row["misses"]) text += (text.empty() ? "" : "; ") + miss.get<std::string>();
     if (on_gpu && !text.empty()) misses.add({row.value("name", ""), text});
   }
-  if (!misses.empty()) {
+  // Of random problems the summary says it, of the rest it would be long.
+  if (!misses.empty() && !result.contains("random")) {
     console.print();
     console.print("Falls short:");
     console.print(misses);
   }
+  if (result.contains("random")) say_random(console, result["random"]);
   if (const std::size_t count = result["left_out"].size(); count != 0) {
     console.print();
     console.print(fmt::format("{} not timed: the time limit was reached", count_text(count, "case")));
@@ -152,10 +181,14 @@ Exit bench_operators(const Console& console, const Arguments& arguments) {
     command.insert(command.end(), {"--time-limit", fmt::format("{}", arguments.time_limit)});
   }
   if (arguments.without_peers) command.insert(command.end(), {"--peers", "none"});
+  if (arguments.seed) {
+    command.insert(command.end(),
+                   {"--random", std::to_string(*arguments.seed), "--cases", std::to_string(arguments.cases)});
+  }
 
   const DeferInterrupts defer;
   std::optional<TemporaryFolder> folder;
-  if (device == "cpu" && !arguments.without_peers) {
+  if (device == "cpu" && !arguments.without_peers && !arguments.seed) {
     folder.emplace();
     write_timed_models(folder->path());
     command.insert(command.end(), {"--models", folder->path().string()});
@@ -229,6 +262,9 @@ Exit bench(const Console& console, const Arguments& arguments) {
   if (arguments.op.empty() == arguments.model.empty()) {
     throw Error("graft bench takes a MODEL or --op NAME\n`graft bench --help` shows what there is");
   }
+  if (arguments.seed && arguments.op.empty()) {
+    throw Error("--random: a model has no random problems\nAdd --op all, or --op NAME");
+  }
   check_files_apart(report_files(arguments.report), {{"the model itself", arguments.model}});
   check_report(arguments.report);
   return arguments.op.empty() ? bench_model(console, arguments) : bench_operators(console, arguments);
@@ -250,6 +286,17 @@ void add_bench(Program& program) {
                    "kernels beside PyTorch and ONNX Runtime where those are installed (cuda; of a model cpu)")
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"cuda", "cpu"}));
+  CLI::Option* random =
+      command
+          ->add_option("--random", arguments->seed,
+                       "random problems of this seed instead of the listed ones, from the ranges beside each "
+                       "operator's cases; prints the geometric mean and the worst case beside the fastest peer")
+          ->type_name("SEED");
+  command->add_option("--cases", arguments->cases, "random problems of each operator (60)")
+      ->type_name("N")
+      ->default_val(60)
+      ->needs(random)
+      ->check(CLI::PositiveNumber);
   command->add_option("--match", arguments->match, "only the cases whose name contains this")->type_name("TEXT");
   command->add_flag("--no-peers", arguments->without_peers, "Graft's kernels alone");
   command->add_option("--input", arguments->inputs, "shape of a model's input, NAME:1x3x224x224; once for each")

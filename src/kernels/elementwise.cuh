@@ -69,6 +69,10 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   using V = Vector<T, width>;
   const std::int64_t vectors = count / width;
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  // Asked for before the vector is stored, so that small tensors wait for memory once.
+  const std::int64_t rest = vectors * width + threadIdx.x;
+  const bool has_rest = blockIdx.x == gridDim.x - 1 && rest < count;
+  const T last = has_rest ? x[rest] : T(0.F);
   if (i < vectors) {
     float values[width];
     V::load(x + i * width).unpack(values);
@@ -76,8 +80,7 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
     for (float& value : values) value = op.apply(value);
     V::pack(values).store(y + i * width);
   }
-  const std::int64_t rest = vectors * width + threadIdx.x;
-  if (blockIdx.x == gridDim.x - 1 && rest < count) y[rest] = apply_to(op, x[rest]);
+  if (has_rest) y[rest] = apply_to(op, last);
 }
 
 /// i8 has 256 values, so any operator is a table of 256 results. Each lane of a warp has its own copy, in its own bank

@@ -141,7 +141,12 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
         result.first(valid_channels(row)).store_streaming(to);
       } else {
         const float own = weights_early ? weight[weights_early ? j : 0] : weights.weight(row);
-        weights.scale(tile[j], factors, own).store_streaming(to);
+        const Vector<T, N> result = weights.scale(tile[j], factors, own);
+        // What fills a sector of memory in part only has to wait for its neighbours in the cache.
+        if constexpr (Vector<T, N>::bytes == 16)
+          result.store_streaming(to);
+        else
+          result.store(to);
       }
     }
   }

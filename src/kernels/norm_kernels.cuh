@@ -53,7 +53,8 @@ struct NormKernels {
   /// What accesses narrower than 128 bits hold.
   template <class T>
   static constexpr int narrow_of_rows = sizeof(T) == 4 ? widest<T> : 8 / static_cast<int>(sizeof(T));
-  static constexpr int narrow_of_columns = 4;
+  template <class T>
+  static constexpr int narrow_of_columns = sizeof(T) == 2 ? 2 : 4;
 
   static std::int64_t innermost(const ReductionPlan& plan) {
     const Extents& inner = inner_is_kept(plan) ? plan.kept_extents : plan.reduced_extents;
@@ -146,11 +147,11 @@ struct NormKernels {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
     ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
-    const std::int64_t width = vector_bytes / size_of(problem.inputs[0].dtype);
-    if (plan.reduced_extents.rank() != 2 || plan.reduced_strides[1] != 1 || plan.reduced_extents[1] % width != 0) {
-      return unsupported("takes a norm over two groups of neighbouring axes, the inner one a multiple of " +
-                         std::to_string(width) + " elements");
+    if (plan.reduced_extents.rank() != 2 || plan.reduced_strides[1] != 1) {
+      return unsupported("takes a norm over two groups of neighbouring axes, the inner one innermost");
     }
+    const std::int64_t vector = vector_bytes / size_of(problem.inputs[0].dtype);
+    const std::int64_t width = plan.reduced_extents[1] % vector == 0 ? vector : 1;
     if (plan.reduced_count <= rows_capacity * width) return {};
     return unsupported("takes up to " + std::to_string(rows_capacity * width) + " elements, found " +
                        std::to_string(plan.reduced_count));
@@ -160,16 +161,23 @@ struct NormKernels {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
       const ReductionPlan& plan = task.plan;
       const std::int64_t most = task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
-      if (!task.aligned || plan.reduced_count > most * widest<T>) {
+      const bool whole = task.aligned && plan.reduced_extents[1] % widest<T> == 0;
+      if (plan.reduced_count > most * (whole ? widest<T> : 1)) {
         return run_in_two_passes(task, x, y, true, buffers.workspace, context);
       }
       const int length = static_cast<int>(plan.reduced_count);
+      const int piece = static_cast<int>(plan.reduced_extents[1]);
       const RowsInPieces rows{.count = plan.kept_count,
                               .length = length,
                               .pitch = length,
-                              .piece = static_cast<int>(plan.reduced_extents[1]),
+                              .piece = piece,
+                              .by_piece = Divisor(piece),
                               .stride = plan.reduced_strides[0],
                               .kept = StridedLoop::make(plan.kept_extents, plan.kept_strides)};
+      if (!whole) {
+        return detail::run_rows_by_blocks<T, 1, false>(what, x, y, rows, task.normalizer, task.weights, task.device,
+                                                       context);
+      }
       return detail::run_rows_by_blocks<T, widest<T>, false>(what, x, y, rows, task.normalizer, task.weights,
                                                              task.device, context);
     });
@@ -187,7 +195,7 @@ struct NormKernels {
     return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
       using T = decltype(element);
       const std::int64_t inner = innermost(plan);
-      constexpr int narrow = narrow_of_columns;
+      constexpr int narrow = narrow_of_columns<T>;
       const int longest = inner % widest<T> == 0 ? columns_capacity<T, widest<T>>
                           : inner % narrow == 0  ? columns_capacity<T, narrow>
                                                  : columns_capacity<T, 1>;
@@ -206,7 +214,7 @@ struct NormKernels {
 
   template <class T>
   static Status run_in_columns(const Task& task, const T* x, T* y, void* workspace, const CudaContext& context) {
-    return task.template with_width<T, narrow_of_columns>([&]<int N>(std::integral_constant<int, N>) {
+    return task.template with_width<T, narrow_of_columns<T>>([&]<int N>(std::integral_constant<int, N>) {
       // Sizes alone decide what fits; a misaligned tensor may then be too long.
       if (task.plan.reduced_count > columns_capacity<T, N>) {
         return run_in_two_passes(task, x, y, true, workspace, context);
@@ -243,8 +251,10 @@ struct NormKernels {
 
   static Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
+      const Grid grid = planes_grid(columns_of(task.plan), widest<T>, task.device);
+      // Few items leave multiprocessors idle, which columns would not.
       if (!task.aligned || !in_planes(task.plan, widest<T>, task.device.has_clusters() ? max_cluster : 1) ||
-          planes_grid(columns_of(task.plan), widest<T>, task.device).shared_bytes > task.device.shared_bytes) {
+          grid.shared_bytes > task.device.shared_bytes || grid.blocks < task.device.multiprocessors) {
         return run_in_columns(task, x, y, buffers.workspace, context);
       }
       return run_planes<T, widest<T>>(what, x, y, columns_of(task.plan), task.normalizer, task.weights, task.device,

@@ -5,6 +5,7 @@
 #include <cub/warp/warp_reduce.cuh>
 
 #include "kernels/cluster.cuh"
+#include "kernels/divisor.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/normalizer.cuh"
 #include "kernels/strides.cuh"
@@ -17,7 +18,7 @@ struct RowsPolicy {
   static constexpr int in_half_warp = 4;  ///< Of rows of 33 to 64 vectors, of tensors that fill the GPU.
   static constexpr int in_small_block = 2;
   static constexpr int in_block = 4;
-  static constexpr int most = 8;           ///< Of rows that fit only so.
+  static constexpr int most = 8;           ///< Of rows that fit only so, and of accesses narrower than 128 bits.
   static constexpr int small_block = 256;  ///< Vectors of a row up to which a block is small.
   static constexpr int fewest_lanes = 2;
   static constexpr int most_with_few = 2048;    ///< Vectors of a block up to which threads hold `in_block` of them.
@@ -44,6 +45,7 @@ struct RowsInPieces {
   int length;
   int pitch;  ///< The length.
   int piece;
+  Divisor by_piece;
   std::int64_t stride;
   StridedLoop kept;
 
@@ -51,7 +53,7 @@ struct RowsInPieces {
 
   [[nodiscard]] __device__ std::int64_t begin(std::int64_t row) const { return kept.offset(row); }
   [[nodiscard]] __device__ std::int64_t offset(int at) const {
-    const auto index = static_cast<int>(static_cast<unsigned>(at) / static_cast<unsigned>(piece));
+    const int index = by_piece.quotient(at);
     return index * stride + (at - index * piece);
   }
 };
@@ -175,7 +177,8 @@ template <class T, int N, bool Padded, class AnyRows, class Weights>
     return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
   };
   const bool fills = rows.count * cluster >= device.multiprocessors;
-  if (vectors <= (fills ? Policy::most_with_few : rows_largest_block * Policy::in_block) * cluster) {
+  const bool narrow = N < widest<T> && fills;
+  if (!narrow && vectors <= (fills ? Policy::most_with_few : rows_largest_block * Policy::in_block) * cluster) {
     return run(std::integral_constant<int, Policy::in_block>{});
   }
   return run(std::integral_constant<int, Policy::most>{});
@@ -201,6 +204,15 @@ template <class T, int N, bool Padded = false, class Weights>
     return launch(what, rows_by_lanes<T, N, Policy::in_half_warp, Padded, Weights>,
                   {ceil_divide(rows.count, rows_threads / half_warp), rows_threads}, context, x, y, rows, 4, normalizer,
                   weights);
+  }
+  if constexpr (N < widest<T>) {
+    // Narrow accesses are many: a warp that holds a whole row spares the barrier, which they would wait at.
+    if (fills && vectors > 32 * Policy::in_warp && vectors <= 32 * Policy::most) {
+      auto* kernel = vectors <= 32 * Policy::in_half_warp ? rows_by_lanes<T, N, Policy::in_half_warp, Padded, Weights>
+                                                          : rows_by_lanes<T, N, Policy::most, Padded, Weights>;
+      return launch(what, kernel, {ceil_divide(rows.count, rows_threads / 32), rows_threads}, context, x, y, rows, 5,
+                    normalizer, weights);
+    }
   }
   if (vectors <= Policy::in_warp << log2_lanes) {
     auto* kernel = vectors <= 1 << log2_lanes ? rows_by_lanes<T, N, 1, Padded, Weights>

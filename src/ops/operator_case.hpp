@@ -79,6 +79,19 @@ template <class Definition>
   return {};
 }
 
+/// A random problem of a definition that has `TimedCase draw(const Definition&, Draw&)`, see ops/random_cases.hpp; null
+/// for one that has none.
+class Draw;
+using DrawCase = TimedCase (*)(Draw& draw);
+template <class Definition>
+[[nodiscard]] constexpr DrawCase draw_of() {
+  if constexpr (requires(Draw& from) { draw(Definition{}, from); }) {
+    return [](Draw& from) { return draw(Definition{}, from); };
+  } else {
+    return nullptr;
+  }
+}
+
 /// A tensor in host memory.
 struct HostTensor {
   TensorDesc desc;
@@ -131,10 +144,11 @@ struct OperatorCases {
 };
 [[nodiscard]] const std::vector<OperatorCases>& operator_cases();
 
-/// Every operator's timed cases, in the same order. Defined by the build.
+/// Every operator's timed cases, and how random ones are drawn, in the same order. Defined by the build.
 struct OperatorTimings {
   const OperatorType* type;
   std::vector<TimedCase> timings;
+  DrawCase draw;
 };
 [[nodiscard]] const std::vector<OperatorTimings>& operator_timings();
 

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from graft.bench.judge import TINY_BYTES, is_wrong, judge
+from graft.bench.judge import TINY_BYTES, is_wrong, judge, summary_of_random
 from graft.bench.library import GraftError, Library
 from graft.engine.cli import WholeFile
 from graft.engine.events import EXIT_DONE, EngineError, EventWriter
@@ -32,6 +32,8 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--library", required=True, help="libgraft_c.so")
     parser.add_argument("--op", default="all", help="an operator, several joined by commas, or all")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--random", type=int, metavar="SEED", help="random problems in place of the listed ones")
+    parser.add_argument("--cases", type=int, default=60, help="random problems of each operator")
     parser.add_argument("--match", default="", help="only cases whose name contains this")
     parser.add_argument("--peers", help="those to time beside it, of eager, compiled, onnxruntime; none")
     parser.add_argument("--time-limit", type=float, help="seconds after which no further case is begun")
@@ -48,7 +50,8 @@ def load_library(path: str) -> Library:
 
 
 def chosen_cases(library: Library, options: argparse.Namespace) -> list[dict[str, Any]]:
-    cases = [{"index": index, **case} for index, case in enumerate(library.timed_cases())]
+    listed = library.timed_cases() if options.random is None else library.random_cases(options.random, options.cases)
+    cases = [{"index": index, **case} for index, case in enumerate(listed)]
     known = list(dict.fromkeys(case["operator"] for case in cases))
     wanted = known if options.op == "all" else options.op.split(",")
     for name in wanted:
@@ -57,6 +60,8 @@ def chosen_cases(library: Library, options: argparse.Namespace) -> list[dict[str
     cases = [case for case in cases if case["operator"] in wanted and options.match in case["name"]]
     if not cases:
         raise EngineError("usage", f"--match {options.match}: no case of that name", "Leave it out to time all cases")
+    if options.random is not None:
+        return cases
     # What has something to reach comes first, then what should cost no more than its launch.
     return sorted(cases, key=importance)
 
@@ -114,6 +119,8 @@ def make_bench(library: Library, options: argparse.Namespace) -> Any:
 
 def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
     started = time.monotonic()
+    if options.cases < 1 or (options.random is not None and options.random < 0):
+        raise EngineError("usage", "--random takes a seed of 0 or more, --cases a number of 1 or more", "--random 1")
     file = WholeFile(options.json) if options.json else None
     library = load_library(options.library)
     cases = chosen_cases(library, options)
@@ -134,11 +141,15 @@ def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
         bench.tidy()
         events.log("info", summary(row))
     judge(rows, bench.empty_kernel_us)
+    drawn = {}
+    if options.random is not None:
+        drawn = {"random": {"seed": options.random, "cases": options.cases, "operators": summary_of_random(rows)}}
     result = {
         "graft": library.version,
         "device": options.device,
         **bench.facts(),
         "seconds": round(time.monotonic() - started, 1),
+        **drawn,
         "results": rows,
         "left_out": left_out,
         "wrong": [row["name"] for row in rows if is_wrong(row)],

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 Row = dict[str, Any]
+
+# What random problems have to reach beside the best peer: in the geometric mean, and each by itself.
+RANDOM_MEAN, RANDOM_WORST = 1.0, 0.85
+RANDOM_MEAN_OF_ARITHMETIC, RANDOM_WORST_OF_ARITHMETIC = 0.9, 0.7  # where arithmetic sets the limit
 
 SMALL_BYTES = 16 << 20  # a case of no more traffic is also timed with a warm cache
 TINY_BYTES = 4 << 20  # of no more: its time is that of the launch
@@ -75,3 +80,42 @@ def same_problem(a: Row, b: Row) -> bool:
         return row["operator"], attributes, [desc["shape"] for desc in row["inputs"]]
 
     return problem(a) == problem(b)
+
+
+def speed_beside_peers(row: Row) -> tuple[float, str] | None:
+    """The time of the fastest peer over ours with a cold cache, and that peer; None where no peer was timed."""
+    peers = {name: peer["us"] for name, peer in row["peers"].items() if "us" in peer}
+    if "us" not in row or not peers:
+        return None
+    fastest = min(peers, key=peers.__getitem__)
+    return peers[fastest] / row["us"], fastest
+
+
+def summary_of_random(rows: list[Row]) -> list[dict[str, Any]]:
+    """Of each operator: the geometric mean and the worst of its cases' speeds beside the fastest peer's."""
+    result = []
+    for operator in dict.fromkeys(row["operator"] for row in rows):
+        own = [row for row in rows if row["operator"] == operator]
+        speeds = [(*speed, row) for row in own if (speed := speed_beside_peers(row))]
+        if not speeds:
+            continue
+        mean = math.exp(sum(math.log(ratio) for ratio, _, _ in speeds) / len(speeds))
+        ratio, peer, worst = min(speeds, key=lambda speed: speed[0])
+        arithmetic = any(row["operations"] for row in own)
+        mean_to_reach = RANDOM_MEAN_OF_ARITHMETIC if arithmetic else RANDOM_MEAN
+        worst_to_reach = RANDOM_WORST_OF_ARITHMETIC if arithmetic else RANDOM_WORST
+        result.append(
+            {
+                "operator": operator,
+                "cases": len(speeds),
+                "geometric_mean": mean,
+                "mean_to_reach": mean_to_reach,
+                "worst": ratio,
+                "worst_to_reach": worst_to_reach,
+                "worst_case": worst["name"],
+                "worst_peer": peer,
+                "below": sum(ratio < worst_to_reach for ratio, _, _ in speeds),
+                "reaches": mean >= mean_to_reach and ratio >= worst_to_reach,
+            }
+        )
+    return result

@@ -50,6 +50,7 @@ class Library:
             "graft_workspace_bytes": ctypes.c_int64,
             "graft_cuda_variants": ctypes.c_char_p,
             "graft_timed_cases": ctypes.c_char_p,
+            "graft_random_cases": ctypes.c_char_p,
         }.items():
             getattr(self._c, name).restype = result
         self.version: str = self._c.graft_version().decode()
@@ -60,6 +61,13 @@ class Library:
 
     def timed_cases(self) -> list[dict[str, Any]]:
         text = self._c.graft_timed_cases()
+        if text is None:
+            raise self._error()
+        return json.loads(text)
+
+    def random_cases(self, seed: int, count: int) -> list[dict[str, Any]]:
+        """`count` of each operator."""
+        text = self._c.graft_random_cases(ctypes.c_uint64(seed), ctypes.c_int32(count))
         if text is None:
             raise self._error()
         return json.loads(text)

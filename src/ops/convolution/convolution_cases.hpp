@@ -5,6 +5,7 @@
 
 #include "ops/convolution/convolution.hpp"
 #include "ops/operator_case.hpp"
+#include "ops/random_cases.hpp"
 
 namespace graft {
 
@@ -237,6 +238,43 @@ struct ConvolutionSizes {
   list.back().inputs.push_back({.extents = {256}});
   list.back().attributes.emplace_back("activation", std::string("relu"));
   return list;
+}
+
+/// Convolutions of images in f16 and hwc8, nine of ten dense, the others depthwise; without a bias, for which PyTorch
+/// would run a kernel of its own.
+[[nodiscard]] inline TimedCase draw(const Convolution& /*tag*/, Draw& draw) {
+  constexpr SizeRange batch{1, 32};
+  constexpr SizeRange image{7, 160};
+  constexpr SizeRange operations{100'000'000, 100'000'000'000};
+  const bool is_depthwise = draw.chance(10);
+  const Format format(DType::f16, Layout::hwc8);
+  while (true) {
+    const std::int64_t channels = draw_channels(draw, 16, 512);
+    const std::int64_t outputs = is_depthwise ? channels : draw_channels(draw, 16, 512);
+    const std::int64_t window = draw.one_of({1, 3, 3, 3, 5, 7});
+    const std::int64_t stride = draw.one_of({1, 1, 1, 2});
+    const std::int64_t dilation = window > 1 && draw.chance(10) ? 2 : 1;
+    const std::int64_t pad = draw.chance(80) ? window / 2 * dilation : 0;
+    const Extents x{draw.size(batch), channels, draw.size(image), draw.size(image)};
+    std::int64_t pixels = x[0];
+    for (const int axis : {2, 3}) {
+      const std::int64_t room = x[axis] + 2 * pad - (window - 1) * dilation - 1;
+      pixels *= room < 0 ? 0 : room / stride + 1;
+    }
+    const std::int64_t group = is_depthwise ? channels : 1;
+    const std::int64_t products = pixels * outputs * (channels / group) * window * window;
+    if (!drawn_elements.has(x.element_count()) || pixels * outputs > drawn_elements.most || pixels == 0) continue;
+    if (!is_depthwise && !operations.has(2 * products)) continue;
+    using Pair = std::vector<std::int64_t>;
+    return {.attributes = {{"pad", Pair{pad, pad}},
+                           {"stride", Pair{stride, stride}},
+                           {"dilation", Pair{dilation, dilation}},
+                           {"group", group}},
+            .inputs = {{format.dtype, format.layout, x},
+                       {format.dtype, format.layout, {outputs, channels / group, window, window}}},
+            .of_eager = 0.9,
+            .operations = 2. * static_cast<double>(products)};
+  }
 }
 
 }  // namespace graft

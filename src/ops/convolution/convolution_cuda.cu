@@ -2,12 +2,38 @@
 #include "ops/convolution/variants.hpp"
 
 namespace graft {
+namespace {
+
+/// Tiles of one shape, which TensorRT times beside the estimate's choice.
+template <int M, int N = 0>
+struct WgmmaTiles {
+  static constexpr WgmmaShape shape{M, N};
+  static Status fits(const Convolution& op, const Problem& problem) { return wgmma_fits(op, problem, shape); }
+  static Status run(const Convolution& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+    return wgmma_run(op, problem, buffers, context, shape);
+  }
+};
+template <int M, int N = 0>
+constexpr Variant<Convolution> wgmma_tiles(std::string_view name) {
+  return {name, WgmmaTiles<M, N>::fits, WgmmaTiles<M, N>::run, 90};
+}
+
+}  // namespace
 
 std::span<const Variant<Convolution>> cuda_kernels(const Convolution& /*op*/) {
   static constexpr std::array variants{Variant<Convolution>{"depthwise", depthwise_fits, depthwise_run},
                                        Variant<Convolution>{"few_channels", few_channels_fits, few_channels_run},
                                        Variant<Convolution>{"grouped", grouped_fits, grouped_run},
-                                       Variant<Convolution>{"wgmma", wgmma_fits, wgmma_run, 90},
+                                       wgmma_tiles<0>("wgmma"),
+                                       wgmma_tiles<256, 128>("wgmma_256x128"),
+                                       wgmma_tiles<256, 96>("wgmma_256x96"),
+                                       wgmma_tiles<128, 256>("wgmma_128x256"),
+                                       wgmma_tiles<128, 128>("wgmma_128x128"),
+                                       wgmma_tiles<128, 96>("wgmma_128x96"),
+                                       wgmma_tiles<128, 64>("wgmma_128x64"),
+                                       wgmma_tiles<64, 128>("wgmma_64x128"),
+                                       wgmma_tiles<64, 64>("wgmma_64x64"),
+                                       wgmma_tiles<WgmmaShape::patches>("wgmma_patches"),
                                        Variant<Convolution>{"repacked", repacked_fits, repacked_run, 90},
                                        Variant<Convolution>{"tensor_core", tensor_core_fits, tensor_core_run},
                                        Variant<Convolution>{"wgmma_tf32", wgmma_tf32_fits, wgmma_tf32_run, 90},

@@ -135,6 +135,7 @@ __device__ inline void product_wait() {
   f(d, i), f(d, i + 1), f(d, i + 2), f(d, i + 3), f(d, i + 4), f(d, i + 5), f(d, i + 6), f(d, i + 7)
 #define GRAFT_LIST_32(f, d, i) \
   GRAFT_LIST_8(f, d, i), GRAFT_LIST_8(f, d, i + 8), GRAFT_LIST_8(f, d, i + 16), GRAFT_LIST_8(f, d, i + 24)
+#define GRAFT_LIST_48(f, d, i) GRAFT_LIST_32(f, d, i), GRAFT_LIST_8(f, d, i + 32), GRAFT_LIST_8(f, d, i + 40)
 #define GRAFT_LIST_64(f, d, i) GRAFT_LIST_32(f, d, i), GRAFT_LIST_32(f, d, i + 32)
 #define GRAFT_LIST_128(f, d, i) GRAFT_LIST_64(f, d, i), GRAFT_LIST_64(f, d, i + 64)
 #define GRAFT_FLOAT(d, i) "+f"(d[i])
@@ -142,10 +143,12 @@ __device__ inline void product_wait() {
 #define GRAFT_NAMES_32                                                                                        \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
   "%23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define GRAFT_NAMES_64                                                                           \
-  GRAFT_NAMES_32                                                                                 \
-  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
-  "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GRAFT_NAMES_48 \
+  GRAFT_NAMES_32       \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define GRAFT_NAMES_64 \
+  GRAFT_NAMES_48       \
+  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define GRAFT_NAMES_128                                                                                          \
   GRAFT_NAMES_64                                                                                                 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, "                 \
@@ -165,6 +168,7 @@ __device__ inline void product_wait() {
   }
 #define GRAFT_PRODUCTS(element, result, type, tail, operand)               \
   GRAFT_PRODUCT(element, result, 64, 32, 32, 33, 34, type, tail, operand)  \
+  GRAFT_PRODUCT(element, result, 96, 48, 48, 49, 50, type, tail, operand)  \
   GRAFT_PRODUCT(element, result, 128, 64, 64, 65, 66, type, tail, operand) \
   GRAFT_PRODUCT(element, result, 256, 128, 128, 129, 130, type, tail, operand)
 
@@ -177,11 +181,13 @@ GRAFT_PRODUCTS(std::int8_t, int, "k32.s32.s8.s8", "", GRAFT_INT)
 #undef GRAFT_PRODUCT
 #undef GRAFT_NAMES_128
 #undef GRAFT_NAMES_64
+#undef GRAFT_NAMES_48
 #undef GRAFT_NAMES_32
 #undef GRAFT_INT
 #undef GRAFT_FLOAT
 #undef GRAFT_LIST_128
 #undef GRAFT_LIST_64
+#undef GRAFT_LIST_48
 #undef GRAFT_LIST_32
 #undef GRAFT_LIST_8
 

@@ -5,10 +5,21 @@
 
 namespace graft {
 
+/// Tiles of `m` pixels and `n` channels of y; 0: whichever the estimate prefers, patches among them.
+struct WgmmaShape {
+  static constexpr int patches = -1;
+  int m = 0;
+  int n = 0;
+  [[nodiscard]] constexpr bool takes(int pixels, int channels) const {
+    return m == 0 || (m == pixels && n == channels);
+  }
+  [[nodiscard]] constexpr bool takes_patches() const { return m <= 0; }
+};
+
 /// On Hopper: f16 and bf16 in hwc8, i8 in chw32, two spatial axes, one group. wgmma_sm90a.cu
-[[nodiscard]] Status wgmma_fits(const Convolution& op, const Problem& problem);
+[[nodiscard]] Status wgmma_fits(const Convolution& op, const Problem& problem, const WgmmaShape& shape = {});
 [[nodiscard]] Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& buffers,
-                               const CudaContext& context);
+                               const CudaContext& context, const WgmmaShape& shape = {});
 
 /// f16 and bf16 of up to 8 channels in hwc8, i8 of up to 4 in chw32; one group, one or two spatial axes.
 /// few_channels.cu

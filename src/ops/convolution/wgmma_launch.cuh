@@ -16,6 +16,7 @@ namespace graft::wgmma {
 struct Cut {
   int tile = 0;     ///< Of Tiles.
   int cluster = 1;  ///< Blocks that share a tile of those that are left over.
+  int chunk = 128;  ///< Bytes of a pixel's channels that are copied at once.
 };
 
 /// Where the window's first tap stands for the last output, from the end of the image.
@@ -154,20 +155,19 @@ template <class T>
 
 }  // namespace detail
 
-/// Bytes of a chunk: as many of a pixel's channels as are worth a copy of their own.
+/// Bytes of the chunks that a pixel's channels may be copied in: of 80 channels of f16, 32 bytes fill all chunks, while
+/// of two chunks of 128 bytes three eighths would be multiplied in vain.
 template <class T>
-[[nodiscard]] int chunk_of(std::int64_t channels) {
-  const auto bytes = channels * static_cast<std::int64_t>(sizeof(T));
-  if (std::is_same_v<T, std::int8_t> || bytes <= 32) return 32;
-  return bytes <= 64 ? 64 : 128;
+[[nodiscard]] bool chunk_fits(int chunk, std::int64_t channels) {
+  if (std::is_same_v<T, std::int8_t>) return chunk == 32;
+  return chunk == 32 || channels * static_cast<std::int64_t>(sizeof(T)) > chunk / 2;
 }
 
 [[nodiscard]] inline int shift_of(int chunk) { return chunk == 128 ? 7 : chunk == 64 ? 6 : 5; }
 
 template <class T>
-[[nodiscard]] Sizes sizes_of(const ConvolutionPlan& plan) {
+[[nodiscard]] Sizes sizes_of(const ConvolutionPlan& plan, int chunk) {
   const auto& [depth, h, w] = plan.axis;
-  const int chunk = chunk_of<T>(plan.channels);
   const auto vector = channels_per_vector(std::is_same_v<T, std::int8_t> ? Layout::chw32 : Layout::hwc8);
   const std::int64_t vectors = ceil_divide(plan.outputs, vector);
   const std::int64_t chunks = ceil_divide(plan.channels * static_cast<std::int64_t>(sizeof(T)), chunk);
@@ -227,7 +227,7 @@ template <class T, class Tile>
 template <class T, class Tile>
 [[nodiscard]] Status run_tile(const ConvolutionPlan& plan, const Cut& cut, const T* x, const T* weight, T* y,
                               const Finish& finishing, int multiprocessors, const CudaContext& context) {
-  Sizes sizes = sizes_of<T>(plan);
+  Sizes sizes = sizes_of<T>(plan, cut.chunk);
   int blocks = 0;
   if (!spread<T, Tile>(sizes, cut.cluster, multiprocessors, blocks)) return unsupported("no place for clusters");
   CUtensorMap x_map;
@@ -259,15 +259,19 @@ template <class T>
                             16, map);
 }
 
+/// Of the filters that a patch's block keeps.
+template <class T>
+inline constexpr int patch_chunk = std::is_same_v<T, std::int8_t> ? 32 : 128;
+
 /// Whether patches are made for the problem.
 template <class T, class Patch>
-[[nodiscard]] bool patches_fit(const ConvolutionPlan& plan, const Sizes& sizes) {
+[[nodiscard]] bool patches_fit(const ConvolutionPlan& plan) {
   const auto& [depth, h, w] = plan.axis;
   const auto fits = [](const ConvolutionAxis& axis) {
     return axis.kernel == Patch::window && axis.stride == 1 && axis.dilation == 1;
   };
   return fits(h) && fits(w) && plan.channels * static_cast<std::int64_t>(sizeof(T)) == Patch::chunks * 16 &&
-         sizes.permuted;
+         plan.outputs % 8 == 0;
 }
 
 /// How the patches of the problem are spread over so many blocks at a time.
@@ -289,7 +293,7 @@ template <class Patch>
 template <class T, class Patch>
 [[nodiscard]] Status run_patches(const ConvolutionPlan& plan, const T* x, const T* weight, T* y,
                                  const Finish& finishing, int multiprocessors, const CudaContext& context) {
-  const Sizes sizes = sizes_of<T>(plan);
+  const Sizes sizes = sizes_of<T>(plan, patch_chunk<T>);
   int blocks = 0;
   const PatchSizes patches = spread_patches<Patch>(plan, multiprocessors, blocks);
   CUtensorMap x_map;
@@ -305,8 +309,8 @@ template <class T>
 using Tiles = std::conditional_t<std::is_same_v<T, std::int8_t>,
                                  std::tuple<Tile<128, 256, 4, 1>, Tile<64, 64, 4, 3, 1>, Tile<128, 64, 4, 2>,
                                             Tile<128, 128, 6, 1>, Tile<64, 128, 8, 1, 1>>,
-                                 std::tuple<Tile<256, 128, 4, 1>, Tile<64, 64, 4, 3, 1>, Tile<128, 64, 4, 2>,
-                                            Tile<64, 64, 6, 2, 1>, Tile<64, 128, 8, 1, 1>, Tile<128, 128, 6, 1>>>;
+                                 std::tuple<Tile<256, 128, 4, 1>, Tile<128, 64, 4, 2>, Tile<64, 64, 6, 2, 1>,
+                                            Tile<64, 128, 8, 1, 1>, Tile<256, 96, 4, 1>, Tile<128, 96, 3, 2>>>;
 template <class T>
 using Patches = std::conditional_t<std::is_same_v<T, std::int8_t>, std::tuple<Patch<4, 64, 4, 8>, Patch<8, 128, 3, 4>>,
                                    std::tuple<Patch<8, 64, 3, 6>, Patch<8, 128, 3, 5>>>;

@@ -2,6 +2,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "ops/convolution/variants.hpp"
@@ -11,30 +12,43 @@ namespace graft {
 namespace {
 
 #if GRAFT_SM90A
-/// Microseconds of a stage and of the end of a tile, with one block on a multiprocessor and with as many as find place.
-/// Fitted to timings of every cut of 72 convolutions of ResNet-50 and VGG-16 on an H200 whose cache was cold, so that
-/// the shortest estimate is seldom more than a tenth slower than the fastest cut.
+/// Microseconds of a stage and of the end of a tile, with one block on a multiprocessor and with as many as find place,
+/// and what the end takes on top where filters are not permuted. Fitted by least squares to timings of every cut of 121
+/// random convolutions (`graft bench --random 101`) on an H100 whose cache was cold, those of f16: the cut with the
+/// shortest estimate takes 1.06 times as long as the fastest one in the geometric mean. Those of i8 were fitted to
+/// 72 convolutions of ResNet-50 and VGG-16 on an H200.
 struct TileTimes {
-  double stage_alone, stage, end_alone, end;
+  double stage_alone, stage, end_alone, end, apart;
 };
 template <class T>
-inline constexpr std::array<TileTimes, 6> times = {{{.669, .669, 2.40, 2.40},
-                                                    {.222, .376, .281, .847},
-                                                    {.257, .465, 1.02, 1.34},
-                                                    {.167, .247, .547, .590},
-                                                    {.202, .202, .961, .961},
-                                                    {.330, .330, 1.63, 1.63}}};
+inline constexpr std::array<TileTimes, 6> times = {{{.776, .776, 4.40, 4.40, 5.31},
+                                                    {.337, .777, 2.53, 2.98, 1.38},
+                                                    {.235, .468, 1.50, 2.25, 1.24},
+                                                    {.318, .318, 2.45, 2.45, 2.17},
+                                                    {.637, .637, 4.31, 4.31, 3.56},
+                                                    {.429, .888, 3.22, 4.19, 1.76}}};
 template <>
-constexpr std::array<TileTimes, 5> times<std::int8_t> = {{{.690, .690, 6.75, 6.75},
-                                                          {.456, .758, .682, 2.03},
-                                                          {.478, 1.30, 2.37, 1.45},
-                                                          {.615, .615, 3.16, 3.16},
-                                                          {.350, .350, 3.40, 3.40}}};
-/// What a split costs, and each block that shares it.
+constexpr std::array<TileTimes, 5> times<std::int8_t> = {{{.690, .690, 6.75, 6.75, 0},
+                                                          {.456, .758, .682, 2.03, 0},
+                                                          {.478, 1.30, 2.37, 1.45, 0},
+                                                          {.615, .615, 3.16, 3.16, 0},
+                                                          {.350, .350, 3.40, 3.40, 0}}};
+/// How much longer a stage of f16 takes in smaller copies: alone, and with as many blocks as find place.
+struct ChunkFactors {
+  double alone, full;
+};
+constexpr ChunkFactors factors_of(int chunk) {
+  if (chunk == 32) return {1.7, 2.55};
+  return chunk == 64 ? ChunkFactors{1.2, 1.5} : ChunkFactors{1, 1};
+}
+/// What every launch costs, a split, and each block that shares it.
+struct SplitTimes {
+  double begin, split, block;
+};
 template <class T>
-inline constexpr std::array<double, 2> split_times = {2.04, .336};
+constexpr SplitTimes split_times = {2.71, 3.45, .105};
 template <>
-constexpr std::array<double, 2> split_times<std::int8_t> = {.086, 1.05};
+constexpr SplitTimes split_times<std::int8_t> = {0, .086, 1.05};
 
 /// Microseconds of patches, and of each that a block makes.
 struct PatchTimes {
@@ -50,33 +64,49 @@ template <class T, class Tile>
 std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, int multiprocessors) {
   int blocks = 0;
   if (!wgmma::spread<T, Tile>(sizes, cut.cluster, multiprocessors, blocks)) return std::nullopt;
-  const TileTimes& time = times<T>[static_cast<std::size_t>(cut.tile)];
+  TileTimes time = times<T>[static_cast<std::size_t>(cut.tile)];
+  if (!std::is_same_v<T, std::int8_t>) {
+    const ChunkFactors factors = factors_of(cut.chunk);
+    time.stage_alone *= factors.alone;
+    time.stage *= Tile::blocks == 1 ? factors.alone : factors.full;
+  }
   const int slots = multiprocessors * Tile::blocks;
   const auto round = [&](int tiles, int stages) {
     if (tiles == 0) return 0.;
     return tiles <= multiprocessors ? stages * time.stage_alone + time.end_alone : stages * time.stage + time.end;
   };
-  const double total =
-      sizes.whole_tiles / slots * round(slots, sizes.stages) + round(sizes.whole_tiles % slots, sizes.stages);
+  const auto rounds = [&](int tiles) {
+    return tiles / slots * round(slots, sizes.stages) + round(tiles % slots, sizes.stages);
+  };
+  const auto [begin, split, block] = split_times<T>;
+  if (!sizes.permuted) {
+    return begin + rounds(sizes.split_tiles) + static_cast<double>(ceil_divide(sizes.split_tiles, slots)) * time.apart;
+  }
+  const double total = begin + rounds(sizes.whole_tiles);
   if (sizes.split_tiles == 0) return total;
   return total + round(sizes.split_tiles * cut.cluster, static_cast<int>(ceil_divide(sizes.stages, cut.cluster))) +
-         split_times<T>[0] + split_times<T>[1] * cut.cluster;
+         split + block * cut.cluster;
 }
 
-/// The cut whose estimate is the shortest.
+/// The cut whose estimate is the shortest, of those in tiles of the shape.
 template <class T>
-wgmma::Cut choose_cut(const ConvolutionPlan& plan, int multiprocessors) {
+std::optional<wgmma::Cut> choose_cut(const ConvolutionPlan& plan, int multiprocessors, const WgmmaShape& shape) {
   constexpr std::size_t tiles = std::tuple_size_v<wgmma::Tiles<T>>;
-  const wgmma::Sizes sizes = wgmma::sizes_of<T>(plan);
-  wgmma::Cut best;
+  std::optional<wgmma::Cut> best;
   double shortest = std::numeric_limits<double>::infinity();
   const auto consider = [&]<class Tile>(Tile, wgmma::Cut cut) {
-    for (const int cluster : {1, 2, 4, 8}) {
-      cut.cluster = cluster;
-      const std::optional<double> time = estimate<T, Tile>(sizes, cut, multiprocessors);
-      if (time && *time < shortest) {
-        shortest = *time;
-        best = cut;
+    if (!shape.takes(Tile::m, Tile::n)) return;
+    for (const int chunk : {32, 64, 128}) {
+      if (!wgmma::chunk_fits<T>(chunk, plan.channels)) continue;
+      cut.chunk = chunk;
+      const wgmma::Sizes sizes = wgmma::sizes_of<T>(plan, chunk);
+      for (const int cluster : {1, 2, 4, 8}) {
+        cut.cluster = cluster;
+        const std::optional<double> time = estimate<T, Tile>(sizes, cut, multiprocessors);
+        if (time && *time < shortest) {
+          shortest = *time;
+          best = cut;
+        }
       }
     }
   };
@@ -85,7 +115,7 @@ wgmma::Cut choose_cut(const ConvolutionPlan& plan, int multiprocessors) {
   }
   (std::make_index_sequence<tiles>{});
   const auto consider_patches = [&]<class Patch>(Patch, std::size_t which) {
-    if (!wgmma::patches_fit<T, Patch>(plan, sizes)) return;
+    if (!shape.takes_patches() || !wgmma::patches_fit<T, Patch>(plan)) return;
     int blocks = 0;
     const wgmma::PatchSizes patches = wgmma::spread_patches<Patch>(plan, multiprocessors, blocks);
     const PatchTimes& time = patch_times<T>[which];
@@ -93,7 +123,7 @@ wgmma::Cut choose_cut(const ConvolutionPlan& plan, int multiprocessors) {
         time.begin + static_cast<double>(ceil_divide(patches.tiles, blocks / patches.slices)) * time.each;
     if (total < shortest) {
       shortest = total;
-      best = {.tile = static_cast<int>(tiles + which)};
+      best = wgmma::Cut{.tile = static_cast<int>(tiles + which)};
     }
   };
   [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -102,11 +132,24 @@ wgmma::Cut choose_cut(const ConvolutionPlan& plan, int multiprocessors) {
   (std::make_index_sequence<std::tuple_size_v<wgmma::Patches<T>>>{});
   return best;
 }
+
+/// Whether the type has tiles, or the problem patches, of the shape.
+template <class T>
+bool has_shape(const ConvolutionPlan& plan, const WgmmaShape& shape) {
+  const auto any = [&]<class... Tile>(std::type_identity<std::tuple<Tile...>>) {
+    return (shape.takes(Tile::m, Tile::n) || ...);
+  };
+  const auto any_patch = [&]<class... Patch>(std::type_identity<std::tuple<Patch...>>) {
+    return (wgmma::patches_fit<T, Patch>(plan) || ...);
+  };
+  return any(std::type_identity<wgmma::Tiles<T>>{}) ||
+         (shape.takes_patches() && any_patch(std::type_identity<wgmma::Patches<T>>{}));
+}
 #endif
 
 }  // namespace
 
-Status wgmma_fits(const Convolution& op, const Problem& problem) {
+Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]] const WgmmaShape& shape) {
   constexpr std::int64_t most = (std::int64_t{1} << 31) - 1024;
   const TensorDesc& from = problem.inputs[Convolution::x];
   if (from.layout == Layout::linear) return unsupported("takes hwc8 and chw32, found linear");
@@ -137,13 +180,19 @@ Status wgmma_fits(const Convolution& op, const Problem& problem) {
     return unsupported("takes up to " + std::to_string(most) + " pixels, and products of a sum");
   }
 #if GRAFT_SM90A
-  return {};
+  return dispatch_device(from.dtype, [&](auto element) -> Status {
+    if constexpr (!std::is_same_v<decltype(element), float>) {
+      if (has_shape<decltype(element)>(plan, shape)) return {};
+    }
+    return unsupported("has no such tile for the problem");
+  });
 #else
   return unsupported("needs code for compute capability 9.0, which this build does not have");
 #endif
 }
 
-Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
+Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& buffers, const CudaContext& context,
+                 const WgmmaShape& shape) {
 #if GRAFT_SM90A
   constexpr std::size_t copy_bytes = 16;
   const TensorDesc& to = problem.outputs[0];
@@ -166,14 +215,16 @@ Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& b
     if constexpr (std::is_same_v<T, float>) {
       return unsupported("hwc8 and chw32 are layouts of smaller types");
     } else {
-      return wgmma::run<T>(plan, choose_cut<T>(plan, device.multiprocessors), static_cast<const T*>(x),
-                           static_cast<const T*>(weight), static_cast<T*>(y), finish, device.multiprocessors, context);
+      const std::optional<wgmma::Cut> cut = choose_cut<T>(plan, device.multiprocessors, shape);
+      if (!cut) return unsupported("Convolution wgmma: no such tile for the problem");
+      return wgmma::run<T>(plan, *cut, static_cast<const T*>(x), static_cast<const T*>(weight), static_cast<T*>(y),
+                           finish, device.multiprocessors, context);
     }
   });
 #else
   static_cast<void>(buffers);
   static_cast<void>(context);
-  return wgmma_fits(op, problem);
+  return wgmma_fits(op, problem, shape);
 #endif
 }
 

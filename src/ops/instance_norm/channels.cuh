@@ -226,6 +226,9 @@ template <class T, int N, bool Ragged>
   int log2_lanes = 0;
   while (log2_lanes < 5 && (Ragged || 1 << log2_lanes < std::min(wanted, vectors))) ++log2_lanes;
   auto* kernel = channels_by_lanes<T, N, Policy::in_warp, Ragged>;
+  if constexpr (N == 1) {
+    if (vectors > 32 * Policy::in_warp) kernel = channels_by_lanes<T, 1, Policy::many, false>;
+  }
   if constexpr (!Ragged) {
     if (vectors <= 1 << log2_lanes) kernel = channels_by_lanes<T, N, 1, false>;
   }
@@ -286,9 +289,11 @@ template <class T>
   const std::int64_t held = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
   const bool fills = channels.count * channels.length >= held * N;
   const bool ragged = channels.length % N != 0 || !is_aligned(x, sizeof(uint4));
-  if (ragged && channels.length <= most_in_warp) return run_lanes<T, 1, false>(x, y, channels, norm, fills, context);
+  // Elements one by one are less work than a ragged channel's ends take.
+  if (ragged && channels.length <= 32 * ChannelsPolicy::many) {
+    return run_lanes<T, 1, false>(x, y, channels, norm, fills, context);
+  }
   if constexpr (N > narrow) {
-    // Less work than what a ragged channel's ends take.
     if (ragged && channels.length <= most_in_warp * narrow && channels.length % narrow == 0 &&
         is_aligned(x, narrow * sizeof(T))) {
       return run_lanes<T, narrow, false>(x, y, channels, norm, fills, context);

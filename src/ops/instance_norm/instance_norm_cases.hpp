@@ -5,6 +5,7 @@
 
 #include "ops/instance_norm/instance_norm.hpp"
 #include "ops/operator_case.hpp"
+#include "ops/random_cases.hpp"
 
 namespace graft {
 
@@ -141,6 +142,21 @@ namespace graft {
       timed({16, 64, 127, 127}),        timed({2, 32, 32, 128, 128}),
   };
   return in_formats(linear_formats, shapes);
+}
+
+/// Signals, images and volumes, with a scale and a bias, some followed by an activation.
+[[nodiscard]] inline TimedCase draw(const InstanceNorm& /*tag*/, Draw& draw) {
+  constexpr SizeRange batch{1, 64};
+  const Extents extents = draw.shape([&] {
+    std::vector<std::int64_t> sizes{draw.size(batch), draw_channels(draw, 3, 1024)};
+    const std::int64_t axes = draw.one_of({1, 2, 2, 2, 3});
+    const SizeRange side = axes == 1 ? SizeRange{100, 200000} : axes == 2 ? SizeRange{7, 1024} : SizeRange{5, 128};
+    for (std::int64_t axis = 0; axis < axes; ++axis) sizes.push_back(draw.size(side));
+    return extents_of(sizes);
+  });
+  const TensorDesc channels{.extents = {extents[1]}};
+  return {.attributes = {{"activation", draw.one_of<std::string>({"none", "relu", "leaky_relu"})}},
+          .inputs = {{.dtype = draw.one_of(drawn_dtypes), .extents = extents}, channels, channels}};
 }
 
 }  // namespace graft

@@ -5,6 +5,7 @@
 
 #include "ops/l2_normalize/l2_normalize.hpp"
 #include "ops/operator_case.hpp"
+#include "ops/random_cases.hpp"
 #include "ops/reduction.hpp"
 
 namespace graft {
@@ -167,6 +168,29 @@ namespace graft {
       in_formats(vector_formats, {timed({1}, {16, 256, 128, 128}, 0.93), timed({1}, {1, 100, 56, 56})});
   list.insert(list.end(), vectorized.begin(), vectorized.end());
   return list;
+}
+
+/// Rows, and norms over the channels, over the spatial axes or over both; the first two also in hwc8.
+[[nodiscard]] inline TimedCase draw(const L2Normalize& /*tag*/, Draw& draw) {
+  constexpr SizeRange rows{1, 1 << 20};
+  constexpr SizeRange row_length{2, 1 << 16};
+  constexpr SizeRange batch{1, 64};
+  constexpr SizeRange image{5, 300};
+  using Axes = std::vector<std::int64_t>;
+  TensorDesc x;
+  x.dtype = draw.one_of(drawn_dtypes);
+  Axes axes{1};
+  if (draw.chance(40)) {
+    x.extents = draw.shape([&] { return Extents{draw.size(rows), draw.size(row_length)}; });
+  } else {
+    x.extents = draw.shape([&] {
+      return Extents{draw.size(batch), draw_channels(draw, 2, 2048), draw.size(image), draw.size(image)};
+    });
+    axes = draw.one_of<Axes>({{1}, {1}, {1}, {2, 3}, {1, 2, 3}, {0, 2, 3}});
+    const bool is_channels = axes == Axes{1};
+    if (is_channels && x.dtype != DType::f32 && draw.chance(30)) x.layout = Layout::hwc8;
+  }
+  return {.attributes = {{"axes", axes}, {"epsilon_mode", std::string("norm")}}, .inputs = {x}};
 }
 
 }  // namespace graft

@@ -3,6 +3,7 @@
 
 #include "ops/elementwise_cases.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
+#include "ops/random_cases.hpp"
 
 namespace graft {
 
@@ -17,6 +18,19 @@ namespace graft {
       {.attributes = alpha, .inputs = {{.extents = {1, 64, 56, 56}}}},
   };
   return in_formats(linear_formats, shapes);
+}
+
+/// Tensors of rank 1 to 4.
+[[nodiscard]] inline TimedCase draw(const LeakyReLU& /*tag*/, Draw& draw) {
+  constexpr SizeRange rank{1, 4};
+  constexpr SizeRange size{2, 1 << 22};
+  const Extents extents = draw.shape([&] {
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(draw.integer(rank)));
+    for (std::int64_t& each : sizes) each = draw.size(size);
+    return extents_of(sizes);
+  });
+  return {.attributes = {{"alpha", draw.one_of({0.01F, 0.1F, 0.3F})}},
+          .inputs = {{.dtype = draw.one_of(drawn_dtypes), .extents = extents}}};
 }
 
 }  // namespace graft

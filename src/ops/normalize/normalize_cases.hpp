@@ -5,6 +5,7 @@
 
 #include "ops/normalize/normalize.hpp"
 #include "ops/operator_case.hpp"
+#include "ops/random_cases.hpp"
 
 namespace graft {
 
@@ -141,6 +142,19 @@ namespace graft {
   const std::vector<TimedCase> vectorized = in_formats(vector_formats, {timed(false, {16, 256, 128, 128}, 0.93)});
   list.insert(list.end(), vectorized.begin(), vectorized.end());
   return list;
+}
+
+/// Feature maps, normalized over their channels or over each whole item.
+[[nodiscard]] inline TimedCase draw(const Normalize& /*tag*/, Draw& draw) {
+  constexpr SizeRange batch{1, 64};
+  constexpr SizeRange image{5, 300};
+  const Extents extents = draw.shape([&] {
+    return Extents{draw.size(batch), draw_channels(draw, 8, 1024), draw.size(image), draw.size(image)};
+  });
+  const bool across = draw.chance(30);
+  TensorDesc x{.dtype = draw.one_of(drawn_dtypes), .extents = extents};
+  if (!across && x.dtype != DType::f32 && draw.chance(30)) x.layout = Layout::hwc8;
+  return {.attributes = {{"across_spatial", std::int64_t{across}}}, .inputs = {x, {.extents = {extents[1]}}}};
 }
 
 }  // namespace graft

@@ -23,39 +23,57 @@ struct PaddingTask {
 
 namespace detail {
 
-/// Rows of one padded axis, within planes that are as many in y as in x. Small, because a kernel that takes three
-/// microseconds feels the parameters it reads.
+/// Rows of up to two padded axes, within volumes that are as many in y as in x. Small, because a kernel that takes
+/// three microseconds feels the parameters it reads.
 struct PlaneLines {
   Divisor by_height = {};
+  Divisor by_depth = {};
   AxisMap<int> map = {};
+  AxisMap<int> depth_map = {};
   int height = 1;
+  int depth = 1;
   std::int64_t line_stride = 0;  ///< In bytes of x.
   std::int64_t plane_stride = 0;
+  std::int64_t volume_stride = 0;
 
   static constexpr bool repeats = false;  ///< Whether pads may reach further than one turn.
+  [[nodiscard]] static bool is_plain(const Geometry& geometry, int axis) {
+    return geometry.outer_maps[axis].size == geometry.outer_extents[axis] && geometry.outer_maps[axis].begin == 0;
+  }
   [[nodiscard]] static bool fits(const Geometry& geometry) {
     const int rank = geometry.outer_rank;
-    bool result = rank <= 2 && geometry.channel_axis < 0 && geometry.column.period == 0;
-    if (rank > 0) result = result && geometry.outer_maps[0].period == 0;
-    if (rank > 1) result = result && geometry.outer_maps[1].size == geometry.outer_extents[1];
-    return result && (rank < 2 || geometry.outer_maps[1].begin == 0);
+    bool result = rank <= 3 && geometry.channel_axis < 0 && geometry.column.period == 0;
+    for (int axis = 0; axis < std::min(rank, 2); ++axis) result = result && geometry.outer_maps[axis].period == 0;
+    return result && (rank < 3 || is_plain(geometry, 2));
   }
-  explicit PlaneLines(const Geometry& geometry) : by_height(1) {
-    if (geometry.outer_rank > 0) {
+  explicit PlaneLines(const Geometry& geometry) : by_height(1), by_depth(1) {
+    const int rank = geometry.outer_rank;
+    const auto stride = [&](int axis) { return geometry.outer_strides[axis] * geometry.unit_bytes; };
+    if (rank > 0) {
       height = static_cast<int>(geometry.outer_extents[0]);
       by_height = Divisor(height);
       map = geometry.outer_maps[0].as_int();
-      line_stride = geometry.outer_strides[0] * geometry.unit_bytes;
+      line_stride = stride(0);
     }
-    if (geometry.outer_rank > 1) plane_stride = geometry.outer_strides[1] * geometry.unit_bytes;
+    if (rank == 2 && is_plain(geometry, 1)) {
+      volume_stride = stride(1);
+    } else if (rank > 1) {
+      depth = static_cast<int>(geometry.outer_extents[1]);
+      by_depth = Divisor(depth);
+      depth_map = geometry.outer_maps[1].as_int();
+      plane_stride = stride(1);
+      if (rank > 2) volume_stride = stride(2);
+    }
   }
 
   /// The row's offset from x in bytes; false for a row of constants.
   [[nodiscard]] __device__ bool find(int row, std::int64_t& offset, int& /*channel*/) const {
     const int plane = by_height.quotient(row);
     const int from = map.first_turn(row - plane * height);
-    offset = plane * plane_stride + from * line_stride;
-    return from >= 0;
+    const int volume = by_depth.quotient(plane);
+    const int from_plane = depth_map.first_turn(plane - volume * depth);
+    offset = volume * volume_stride + from_plane * plane_stride + from * line_stride;
+    return from >= 0 && from_plane >= 0;
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include "ops/operator_case.hpp"
 #include "ops/padding/padding.hpp"
+#include "ops/random_cases.hpp"
 
 namespace graft {
 
@@ -135,6 +136,34 @@ namespace graft {
       vector_formats, {timed("reflect", three, {16, 256, 128, 128}, 0.95), timed("reflect", one, {1, 100, 56, 56})});
   list.insert(list.end(), vectorized.begin(), vectorized.end());
   return list;
+}
+
+/// Signals, images and volumes, padded along their spatial axes by up to half their size.
+[[nodiscard]] inline TimedCase draw(const Padding& /*tag*/, Draw& draw) {
+  constexpr SizeRange batch{1, 64};
+  constexpr std::int64_t most_padding = 32;
+  const Extents extents = draw.shape([&] {
+    std::vector<std::int64_t> sizes{draw.size(batch), draw_channels(draw, 1, 1024)};
+    const std::int64_t axes = draw.one_of({1, 2, 2, 2, 3});
+    const SizeRange side = axes == 1 ? SizeRange{100, 200000} : axes == 2 ? SizeRange{7, 1024} : SizeRange{5, 128};
+    for (std::int64_t axis = 0; axis < axes; ++axis) sizes.push_back(draw.size(side));
+    return extents_of(sizes);
+  });
+  const int rank = extents.rank();
+  std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * rank));
+  const bool is_equal = draw.chance(60);  // on both sides of all axes
+  const std::int64_t usual = draw.size({1, 3});
+  for (int axis = 2; axis < rank; ++axis) {
+    for (const int at : {axis, rank + axis}) {
+      const SizeRange pad{0, std::min(extents[axis] / 2, most_padding)};
+      pads[static_cast<std::size_t>(at)] = is_equal ? std::min(usual, pad.most) : draw.integer(pad);
+    }
+  }
+  TensorDesc x{.dtype = draw.one_of(drawn_dtypes), .extents = extents};
+  if (rank == 4 && x.dtype != DType::f32 && draw.chance(20)) x.layout = Layout::hwc8;
+  return {.attributes = {{"mode", draw.one_of<std::string>({"constant", "reflect", "symmetric", "edge", "wrap"})},
+                         {"pads", pads}},
+          .inputs = {x}};
 }
 
 }  // namespace graft

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/operator_case.hpp"
+#include "ops/random_cases.hpp"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
 namespace graft {
@@ -111,6 +112,21 @@ namespace graft {
       timed("max", {4, 2, 1}, {64, 32, 8, 8}),
   };
   return in_formats(linear_formats, shapes);
+}
+
+/// Feature maps of any size, pooled to one to four levels of up to 8 bins a side.
+[[nodiscard]] inline TimedCase draw(const SpatialPyramidPooling& /*tag*/, Draw& draw) {
+  constexpr SizeRange batch{1, 64};
+  constexpr SizeRange image{8, 256};
+  constexpr SizeRange level_count{1, 4};
+  constexpr SizeRange bins{1, 8};
+  const Extents extents = draw.shape([&] {
+    return Extents{draw.size(batch), draw_channels(draw, 3, 1024), draw.size(image), draw.size(image)};
+  });
+  std::vector<std::int64_t> levels(static_cast<std::size_t>(draw.integer(level_count)));
+  for (std::int64_t& level : levels) level = draw.integer(bins);
+  return {.attributes = {{"mode", draw.one_of<std::string>({"max", "average"})}, {"levels", levels}},
+          .inputs = {{.dtype = draw.one_of(drawn_dtypes), .extents = extents}}};
 }
 
 }  // namespace graft

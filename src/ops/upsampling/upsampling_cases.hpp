@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/operator_case.hpp"
+#include "ops/random_cases.hpp"
 #include "ops/upsampling/upsampling.hpp"
 
 namespace graft {
@@ -196,6 +197,54 @@ namespace graft {
                                   {.attributes = bilinear, .inputs = {small}}});
   all.insert(all.end(), in_vectors.begin(), in_vectors.end());
   return all;
+}
+
+/// Images, and some signals and volumes, resampled by a usual factor, by any, or to any size. Factors are quarters and
+/// signals short enough for PyTorch, which computes coordinates in f32, to find the same elements; for the same reason
+/// the nearest element is found by factors alone. PyTorch has no cubic interpolation of other than images.
+[[nodiscard]] inline TimedCase draw(const Upsampling& /*tag*/, Draw& draw) {
+  constexpr SizeRange batch{1, 32};
+  constexpr SizeRange quarters{2, 16};
+  Extents x;
+  std::vector<float> scales;
+  const auto make = [&] {
+    std::vector<std::int64_t> sizes{draw.size(batch), draw_channels(draw, 1, 512)};
+    const std::int64_t axes = draw.one_of({1, 2, 2, 2, 2, 3});
+    const SizeRange side = axes == 1 ? SizeRange{100, 4000} : axes == 2 ? SizeRange{7, 512} : SizeRange{5, 64};
+    scales.assign(static_cast<std::size_t>(axes), draw.one_of({2.F, 2.F, 2.F, 3.F, 4.F, 1.5F, 0.5F}));
+    if (draw.chance(30)) {
+      for (float& scale : scales) scale = static_cast<float>(draw.size(quarters)) / 4;
+    }
+    std::vector<std::int64_t> results = sizes;
+    for (std::size_t axis = 0; axis < scales.size(); ++axis) {
+      sizes.push_back(draw.size(side));
+      results.push_back(static_cast<std::int64_t>(static_cast<float>(sizes.back()) * scales[axis]));
+    }
+    x = extents_of(sizes);
+    return extents_of(results);
+  };
+  // Of the output, which is the larger tensor nearly always.
+  const Extents y = draw.shape(make);
+  Attributes attributes;
+  std::string mode = draw.one_of<std::string>({"nearest", "nearest", "linear", "linear", "linear", "cubic"});
+  if (mode != "nearest" && draw.chance(30)) {
+    attributes.emplace_back("sizes", std::vector<std::int64_t>(y.begin() + 2, y.end()));
+  } else {
+    attributes.emplace_back("scales", scales);
+  }
+  if (mode == "cubic" && x.rank() != 4) mode = "linear";
+  std::string coordinates = mode == "nearest" || draw.chance(50) ? "half_pixel" : "align_corners";
+  attributes.emplace_back("mode", mode);
+  if (mode == "nearest") {
+    // PyTorch's "nearest" and "nearest-exact".
+    const bool is_plain = draw.chance(70);
+    if (is_plain) coordinates = "asymmetric";
+    attributes.emplace_back("nearest_mode", std::string(is_plain ? "floor" : "round_prefer_ceil"));
+  }
+  attributes.emplace_back("coordinate_mode", coordinates);
+  TensorDesc desc{.dtype = draw.one_of(drawn_dtypes), .extents = x};
+  if (x.rank() == 4 && desc.dtype != DType::f32 && draw.chance(20)) desc.layout = Layout::hwc8;
+  return {.attributes = attributes, .inputs = {desc}};
 }
 
 }  // namespace graft

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from graft.bench.judge import judge
+from graft.bench.judge import judge, summary_of_random
 
 ROOT = pathlib.Path(os.environ.get("GRAFT_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[3]))
 EMPTY_US = 3.5
@@ -92,6 +92,21 @@ def test_another_result_than_pytorch_is_wrong():
     assert missed(row(difference=0.5)) == ["difference"]
     assert missed(row(difference=float("nan"))) == ["difference"]
     assert missed({"failed": "no variant", **row()}) == ["failed"]
+
+
+def test_random_problems_are_summed_up_beside_the_fastest_peer():
+    rows = [
+        row("LeakyReLU f32 1", 100.0, peers={"eager": peer(400.0), "compiled": peer(200.0)}),
+        row("LeakyReLU f32 2", 100.0, peers={"eager": peer(80.0), "compiled": {"failed": "why"}}),
+        row("LeakyReLU f32 3", 100.0),  # without a peer it says nothing
+        convolution("f16", 100.0, peers={"eager": peer(95.0, tflop_s=1000)}),
+    ]
+    leaky_relu, convolved = summary_of_random(judged(*rows))
+    assert leaky_relu["cases"] == 2
+    assert leaky_relu["geometric_mean"] == pytest.approx((2.0 * 0.8) ** 0.5)
+    assert (leaky_relu["worst"], leaky_relu["worst_case"]) == (0.8, "LeakyReLU f32 2")
+    assert (leaky_relu["below"], leaky_relu["worst_peer"], leaky_relu["reaches"]) == (1, "eager", False)
+    assert convolved["reaches"]  # 0.9 and 0.7 are enough where arithmetic sets the limit
 
 
 def result(*rows, **more):

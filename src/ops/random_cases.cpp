@@ -1,0 +1,74 @@
+// Random problems: the choices, and lists of different ones.
+#include "ops/random_cases.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+namespace graft {
+namespace {
+
+/// Tells problems apart.
+std::string text_of(const TimedCase& timed) {
+  std::string text;
+  for (const TensorDesc& desc : timed.inputs) text += to_string(desc) + ' ';
+  for (const auto& [name, value] : timed.attributes) text += name + '=' + to_string(value) + ' ';
+  return text;
+}
+
+/// So that operators do not share a sequence.
+std::uint64_t hash_of(std::string_view name) {
+  constexpr std::uint64_t basis = 14695981039346656037U;
+  constexpr std::uint64_t prime = 1099511628211U;
+  std::uint64_t hash = basis;
+  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * prime;
+  return hash;
+}
+
+}  // namespace
+
+std::int64_t Draw::integer(const SizeRange& range) {
+  const std::int64_t first = (range.least + range.step - 1) / range.step;
+  const std::int64_t count = range.most / range.step - first + 1;
+  if (count <= 0) throw std::invalid_argument("a range without a number in it");
+  return (first + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(count))) * range.step;
+}
+
+std::int64_t Draw::size(const SizeRange& range) {
+  constexpr double steps = 1 << 20;
+  const double part = static_cast<double>(integer({0, (1 << 20) - 1})) / steps;
+  const auto least = static_cast<double>((range.least + range.step - 1) / range.step);
+  const auto most = static_cast<double>(range.most / range.step) + 1;
+  const double value = least > 0 ? least * std::pow(most / least, part) : std::pow(most + 1, part) - 1;
+  return std::clamp(static_cast<std::int64_t>(value), static_cast<std::int64_t>(least),
+                    static_cast<std::int64_t>(most) - 1) *
+         range.step;
+}
+
+Extents extents_of(const std::vector<std::int64_t>& sizes) {
+  Extents extents;
+  if (const Status status = Extents::make(sizes, extents); !status.ok()) throw std::invalid_argument(status.message());
+  return extents;
+}
+
+std::int64_t draw_channels(Draw& draw, std::int64_t least, std::int64_t most) {
+  constexpr std::int64_t vector = 8;
+  const bool is_multiple = draw.chance(75) && most >= vector;
+  return draw.size({least, most, is_multiple ? vector : 1});
+}
+
+std::vector<TimedCase> random_cases(const OperatorType& type, DrawCase draw, std::uint64_t seed, int count) {
+  Draw from(seed ^ hash_of(type.name));
+  std::vector<TimedCase> list;
+  std::set<std::string> known;
+  // An operator may have fewer different problems than are asked for.
+  for (int tries = 0; tries < 100 * count && static_cast<int>(list.size()) < count; ++tries) {
+    TimedCase timed = draw(from);
+    if (known.insert(text_of(timed)).second) list.push_back(std::move(timed));
+  }
+  return list;
+}
+
+}  // namespace graft

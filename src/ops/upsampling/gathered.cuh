@@ -1,0 +1,188 @@
+// Upsampling by any method and factor: each element of y is computed by itself from its neighbors in x, which the L1
+// cache holds for those that follow. A thread makes neighbors of y in memory, whatever rows they belong to, so that
+// narrow images and small tensors keep all lanes busy.
+#pragma once
+
+#include "ops/upsampling/interpolated.cuh"
+#include "ops/upsampling/short_axis.cuh"
+
+namespace graft {
+namespace detail {
+
+inline constexpr int gathered_threads = 128;
+
+struct GatheredTask {
+  ShortAxis z;
+  ShortAxis y;
+  ShortAxis x;
+  unsigned count = 0;  ///< Of vectors of V elements of y.
+  int parts = 1;       ///< Vectors of a column.
+  int in_row = 0;      ///< Elements of x.
+  int in_slice = 0;
+  std::int64_t in_volume = 0;
+  QuickDivision by_parts = {};
+  QuickDivision by_row = {};  ///< Columns of y.
+  QuickDivision by_height = {};
+  QuickDivision by_depth = {};
+  int pitch = 1;
+  // Channel-vector layouts: `blocks` ranges of `pitch` channels hold `channels` of them, and padding.
+  int blocks = 1;
+  int channels = 0;
+  float cubic_a = 0;
+  float ratio = 1;
+
+  /// Whether all its numbers fit.
+  [[nodiscard]] static bool fits(const std::array<SampledAxis, 3>& axes, std::int64_t outputs, std::int64_t volume) {
+    return std::all_of(axes.begin(), axes.end(), ShortAxis::fits) && outputs < UpsamplingTask::most_quick_items &&
+           volume < UpsamplingTask::most_quick_items;
+  }
+};
+
+/// Where the neighbors along an axis lie, and their weights. Where a place is whole, all of them are the element there,
+/// and equal: its neighbors may be infinite.
+template <int Taps>
+struct GatheredTaps {
+  int index[Taps];
+  float weight[Taps];
+
+  __device__ GatheredTaps(const ShortAxis& axis, int at, float a) {
+    const ShortAxis::Place place = axis.at(at);
+    if constexpr (Taps == 1) {
+      index[0] = axis.clamp(place.index);
+      weight[0] = 1;
+    } else {
+      const bool is_whole = place.is_whole();
+      weigh<Taps>(axis.fraction(place), a, weight);
+#pragma unroll
+      for (int t = 0; t < Taps; ++t) {
+        index[t] = axis.clamp(is_whole ? place.index : place.index + t - (Taps / 2 - 1));
+        weight[t] = is_whole ? 1.F / Taps : weight[t];
+      }
+    }
+  }
+};
+
+/// V channels to a vector, N vectors to a thread, one of them 1. Taps: 1 nearest, 2 linear, 4 cubic. Axes: along how
+/// many, from x on, places are fractions.
+template <class T, int Taps, int Axes, int V, int N>
+__global__ void __launch_bounds__(gathered_threads)
+    gathered(const T* x, T* y, const __grid_constant__ GatheredTask task) {
+  static_assert(N == 1 || V == 1);
+  constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
+  constexpr bool deep = Axes == 3;
+  constexpr int slices = deep ? Taps : 1;
+  constexpr int lines = Axes > 1 ? Taps : 1;
+  const unsigned first = (blockIdx.x * gathered_threads + threadIdx.x) * N;
+  if (first >= task.count) return;
+  const unsigned pixel = V == 1 ? first : task.by_parts(first);
+  const int channel = V == 1 ? 0 : static_cast<int>(first - pixel * task.by_parts.divisor) * V;
+  unsigned line = task.by_row(pixel);
+  int column = static_cast<int>(pixel - line * task.by_row.divisor);
+
+  const T* from[slices][lines];
+  float weight_of_row[slices][lines];
+  unsigned volume = 0;
+  const auto find_line = [&] {
+    const unsigned section = task.by_height(line);
+    const GatheredTaps<lines> rows(task.y, static_cast<int>(line - section * task.by_height.divisor), task.cubic_a);
+    volume = task.by_depth(section);
+    const T* base = x + volume * task.in_volume + channel;
+    if constexpr (deep) {
+      const GatheredTaps<Taps> along(task.z, static_cast<int>(section - volume * task.by_depth.divisor), task.cubic_a);
+#pragma unroll
+      for (int k = 0; k < slices; ++k) {
+#pragma unroll
+        for (int t = 0; t < lines; ++t) {
+          from[k][t] = base + along.index[k] * task.in_slice + rows.index[t] * task.in_row;
+          weight_of_row[k][t] = along.weight[k] * rows.weight[t];
+        }
+      }
+    } else {
+      const int slice = task.z.clamp(task.z.at(static_cast<int>(section - volume * task.by_depth.divisor)).index);
+#pragma unroll
+      for (int t = 0; t < lines; ++t) {
+        from[0][t] = base + slice * task.in_slice + rows.index[t] * task.in_row;
+        weight_of_row[0][t] = rows.weight[t];
+      }
+    }
+  };
+  find_line();
+
+  Vector<T, V> loaded[N][slices][lines][Taps];
+  float weights[N][slices][lines][Taps];
+  const int valid = static_cast<int>(::min(task.count - first, static_cast<unsigned>(N)));
+#pragma unroll
+  for (int n = 0; n < N; ++n) {
+    if (n > 0 && column >= static_cast<int>(task.by_row.divisor)) {
+      column = 0;
+      ++line;
+      if (n < valid) find_line();
+    }
+    const GatheredTaps<Taps> along(task.x, column, task.cubic_a);
+#pragma unroll
+    for (int k = 0; k < slices; ++k) {
+#pragma unroll
+      for (int t = 0; t < lines; ++t) {
+#pragma unroll
+        for (int c = 0; c < Taps; ++c) {
+          loaded[n][k][t][c] = Vector<T, V>::load(from[k][t] + along.index[c] * task.pitch);
+          weights[n][k][t][c] = weight_of_row[k][t] * along.weight[c];
+        }
+      }
+    }
+    ++column;
+  }
+
+  T* to = y + static_cast<std::int64_t>(first) * V;
+  Vector<T, N * V> result;
+  if constexpr (Taps == 1 && !is_i8) {
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      if constexpr (V > 1)
+        result = loaded[0][0][0][0];
+      else
+        reinterpret_cast<T*>(&result.raw)[n] = loaded[n][0][0][0].raw;
+    }
+  } else {
+    float sums[N * V];
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+#pragma unroll
+      for (int k = 0; k < slices; ++k) {
+#pragma unroll
+        for (int t = 0; t < lines; ++t) {
+#pragma unroll
+          for (int c = 0; c < Taps; ++c) {
+            float values[V];
+            loaded[n][k][t][c].unpack(values);
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+              float& sum = sums[n * V + v];
+              if (Taps == 1)
+                sum = values[v];
+              else
+                sum = k + t + c == 0 ? weights[n][0][0][0] * values[v] : fmaf(weights[n][k][t][c], values[v], sum);
+            }
+          }
+        }
+      }
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        if constexpr (is_i8) sums[n * V + v] *= task.ratio;
+      }
+    }
+    result = Vector<T, N * V>::pack(sums);
+  }
+  if constexpr (V > 1) {
+    const int block = task.blocks == 1 ? 0 : static_cast<int>(volume % static_cast<unsigned>(task.blocks));
+    result = result.first(task.channels - block * task.pitch - channel);
+  }
+  if (N == 1 || valid == N) {
+    result.store(to);
+  } else {
+    for (int n = 0; n < valid; ++n) to[n] = reinterpret_cast<const T*>(&result.raw)[n];
+  }
+}
+
+}  // namespace detail
+}  // namespace graft

@@ -1,0 +1,59 @@
+// An axis of Upsampling in numbers of 31 bits.
+#pragma once
+
+#include "ops/upsampling/task.cuh"
+
+namespace graft {
+namespace detail {
+
+/// A SampledAxis all of whose places are numbers of 31 bits.
+struct ShortAxis {
+  int in;
+  int out;
+  unsigned step;
+  unsigned start;       ///< Offset plus divisor, so that nothing is negative.
+  unsigned whole_step;  ///< step = whole_step * divisor + part_step
+  unsigned part_step;
+  float inverse;  ///< 1 / divisor
+  QuickDivision by_divisor;
+
+  [[nodiscard]] static bool fits(const SampledAxis& axis) {
+    return axis.step * axis.out + axis.offset + axis.divisor < UpsamplingTask::most_quick_items;
+  }
+  [[nodiscard]] static ShortAxis make(const SampledAxis& axis) {
+    return {.in = static_cast<int>(axis.in),
+            .out = static_cast<int>(axis.out),
+            .step = static_cast<unsigned>(axis.step),
+            .start = static_cast<unsigned>(axis.offset + axis.divisor),
+            .whole_step = static_cast<unsigned>(axis.step / axis.divisor),
+            .part_step = static_cast<unsigned>(axis.step % axis.divisor),
+            .inverse = static_cast<float>(1 / static_cast<double>(axis.divisor)),
+            .by_divisor = QuickDivision::by(axis.divisor)};
+  }
+
+  struct Place {
+    int index;           ///< Rounded down; may lie outside of the input.
+    unsigned remainder;  ///< What is missing, of the divisor.
+    [[nodiscard]] __device__ bool is_whole() const { return remainder == 0; }
+  };
+  [[nodiscard]] __device__ Place at(int i) const {
+    const unsigned place = step * static_cast<unsigned>(i) + start;
+    const unsigned quotient = by_divisor(place);
+    return {static_cast<int>(quotient) - 1, place - quotient * by_divisor.divisor};
+  }
+  __device__ void advance(Place& place) const {
+    place.index += static_cast<int>(whole_step);
+    place.remainder += part_step;
+    if (place.remainder >= by_divisor.divisor) {
+      place.remainder -= by_divisor.divisor;
+      ++place.index;
+    }
+  }
+  [[nodiscard]] __device__ float fraction(const Place& place) const {
+    return static_cast<float>(place.remainder) * inverse;
+  }
+  [[nodiscard]] __device__ int clamp(int index) const { return ::min(::max(index, 0), in - 1); }
+};
+
+}  // namespace detail
+}  // namespace graft
