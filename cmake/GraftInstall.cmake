@@ -54,11 +54,13 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/graft" DESTINATION "${CMAKE_INST
         FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
-# An operator outside this repository uses the same building blocks, and its library is made of the same adapter.
+# An operator outside this repository uses the same building blocks, and its library is made of the same adapter. What
+# `graft bench` times operators beside lies in their folders too, and is found through the list.
 foreach(folder ops kernels operator_library adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}"
-            FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*" PATTERN "stand_ins.*")
+            FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*" PATTERN "stand_ins.*"
+                           PATTERN "ops.inc" PATTERN "*_peer.py" PATTERN "fusion" EXCLUDE)
   endif()
 endforeach()
 

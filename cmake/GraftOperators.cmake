@@ -90,6 +90,45 @@ void graft::register_cuda_kernels() {
   set(${ARG_KERNELS} "${all_kernels}" "${registry}" PARENT_SCOPE)
 endfunction()
 
+# graft_operator_fusions(<result> <list>): the sources that define graft::operator_fusions(), the passes that make the
+# operators on the list of what networks write. Of an operator that has one, <op>_fusion.cpp defines <op>_fusion, a
+# graft::OperatorFusion (src/passes/operator_fusion.hpp); a long one has further files in the folder fusion/.
+function(graft_operator_fusions result list)
+  graft_read_operators("${list}")
+  set(sources "")
+  set(declarations "")
+  set(entries "")
+  set(count 0)
+  foreach(op IN LISTS operator_folders)
+    # By a pattern, so that a fusion which is written later is found when the build runs again.
+    file(GLOB fusion CONFIGURE_DEPENDS "${operator_root}/${op}/${op}_fusion.cpp")
+    if(fusion)
+      file(GLOB parts CONFIGURE_DEPENDS "${operator_root}/${op}/fusion/*.cpp")
+      list(APPEND sources "${fusion}" ${parts})
+      string(APPEND declarations "extern const OperatorFusion ${op}_fusion;\n")
+      string(APPEND entries "      &graft::${op}_fusion,\n")
+      math(EXPR count "${count} + 1")
+    endif()
+  endforeach()
+  set(registry "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_fusions.cpp")
+  file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
+// Generated from the operator list by cmake/GraftOperators.cmake.
+#include <array>
+
+#include "passes/operator_fusion.hpp"
+
+namespace graft {
+@declarations@}  // namespace graft
+
+std::span<const graft::OperatorFusion* const> graft::operator_fusions() {
+  static constexpr std::array<const graft::OperatorFusion*, @count@> list{
+@entries@  };
+  return list;
+}
+]=])
+  set(${result} "${sources}" "${registry}" PARENT_SCOPE)
+endfunction()
+
 # Where Graft's own sources are: in its checkout, or where an installation put them.
 function(graft_source_root variable)
   if(PROJECT_NAME STREQUAL "graft")

@@ -1,4 +1,5 @@
-// The passes that the pipeline is made of. One file each; each says there what it does and why that is right.
+// The passes that the pipeline is made of, apart from the fusions of operators (operator_fusion.hpp). One file each;
+// each says there what it does and why that is right.
 #pragma once
 
 #include <string_view>
@@ -23,13 +24,6 @@ void remove_identities(Rewriter& rewriter);
 void fold_transposes(Rewriter& rewriter);
 void fold_pads(Rewriter& rewriter);
 void unwrap_pads(Rewriter& rewriter);
-void fuse_padding(Rewriter& rewriter);
-void fuse_upsampling(Rewriter& rewriter);
-void fuse_spatial_pyramid_pooling(Rewriter& rewriter);
-void fuse_l2_normalize(Rewriter& rewriter);
-void fuse_normalize(Rewriter& rewriter);
-void fuse_leaky_relu(Rewriter& rewriter);
-void fuse_instance_norm(Rewriter& rewriter);
 void merge_transposes(Rewriter& rewriter);
 void merge_equal_nodes(Rewriter& rewriter);
 void choose_plugins(Rewriter& rewriter);

@@ -12,13 +12,14 @@
 #include "graph/functions.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/shape_inference.hpp"
+#include "passes/operator_fusion.hpp"
 #include "passes/rewriter.hpp"
 #include "passes/unfreeze_batch.hpp"
 
 namespace graft {
 namespace {
 
-constexpr std::array passes = {
+constexpr std::array passes_before_fusions = {
     Pass{"inline_functions", "functions of exporters hide what the other passes look for",
          inline_functions_of_exporters},
     Pass{"upgrade_opset", "the other passes and the functions of Graft's operators know one operator set, 17 and later",
@@ -41,16 +42,11 @@ constexpr std::array passes = {
          unwrap_pads},
     Pass{"lower_drop_ins", "plugins of other libraries become operators before these are chosen between",
          lower_drop_ins},
-    Pass{"fuse_upsampling", "elements that only move, before anybody takes some of their nodes for something else",
-         fuse_upsampling},
-    Pass{"fuse_padding", "the same; after repetitions, parts of which look like a border", fuse_padding},
-    Pass{"fuse_spatial_pyramid_pooling", "pools of one image, while they are still nodes of ONNX",
-         fuse_spatial_pyramid_pooling},
-    Pass{"fuse_l2_normalize", "the larger patterns first, so that no smaller one takes a part of them",
-         fuse_l2_normalize},
-    Pass{"fuse_normalize", "an L2Normalize that has just been found, with the factor after it", fuse_normalize},
-    Pass{"fuse_leaky_relu", "leaky ReLU in pieces, which runs in several kernels", fuse_leaky_relu},
-    Pass{"fuse_instance_norm", "after leaky ReLU, which becomes part of it where it follows", fuse_instance_norm},
+};
+
+// Here the fusions of operators come in, see operator_fusion.hpp: each operator's folder says what its own runs after.
+
+constexpr std::array passes_after_fusions = {
     Pass{"fold_pads", "after padding has been found, for which a Pad of several is one piece", fold_pads},
     Pass{"merge_equal_nodes", "after the patterns, which want inner values that nothing else needs", merge_equal_nodes},
     Pass{"remove_leftovers", "transpositions that fusions put round an operator cancel those that stood there before",
@@ -70,10 +66,18 @@ constexpr Pass rules_before{"rules_before", "the user's replacements, in the nam
                             apply_rules_before};
 constexpr Pass rules_after{"rules_after", "the user's replacements on what the fusions left", apply_rules_after};
 
+std::vector<Pass> all_passes() {
+  std::vector<Pass> all(passes_before_fusions.begin(), passes_before_fusions.end());
+  const std::vector<Pass> fusions = ordered_passes(operator_fusions());
+  all.insert(all.end(), fusions.begin(), fusions.end());
+  all.insert(all.end(), passes_after_fusions.begin(), passes_after_fusions.end());
+  return all;
+}
+
 bool is_of_rules(const Pass& pass) { return pass.name.starts_with("rules_"); }
 
 std::vector<Pass> passes_to_run(const ConvertOptions& options) {
-  std::vector<Pass> all(passes.begin(), passes.end());
+  std::vector<Pass> all(pipeline().begin(), pipeline().end());
   const auto place_of = [&](std::string_view name) {
     return std::find_if(all.begin(), all.end(), [&](const Pass& pass) { return pass.name == name; });
   };
@@ -167,7 +171,10 @@ ConvertReport run_passes(const runtime::Engine& engine, Model& model, const Conv
 
 }  // namespace
 
-std::span<const Pass> pipeline() { return passes; }
+std::span<const Pass> pipeline() {
+  static const std::vector<Pass> passes = all_passes();
+  return passes;
+}
 
 ConvertReport convert(const runtime::Engine& engine, Model& model, const ConvertOptions& options) {
   if (options.prove && !engine.can_run()) {

@@ -1,12 +1,12 @@
 // Sums and products of the statistics of a channel.
-#include "passes/channel_algebra.hpp"
+#include "ops/instance_norm/fusion/channel_algebra.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace graft {
+namespace graft::instance_norm {
 namespace {
 
 /// Element by element, where one number stands for all channels.
@@ -110,4 +110,4 @@ std::optional<ChannelFormula> product(const ChannelFormula& a, const ChannelForm
                         a.linear * b.rest + a.rest * b.linear, a.rest * b.rest};
 }
 
-}  // namespace graft
+}  // namespace graft::instance_norm

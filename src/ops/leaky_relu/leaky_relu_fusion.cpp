@@ -11,7 +11,7 @@
 #include "graft/registry.hpp"
 #include "graph/matcher.hpp"
 #include "passes/fuse.hpp"
-#include "passes/passes.hpp"
+#include "passes/operator_fusion.hpp"
 
 namespace graft {
 namespace {
@@ -103,8 +103,6 @@ Fusion read(const Form& form, const Match& match) {
   return op;
 }
 
-}  // namespace
-
 void fuse_leaky_relu(Rewriter& rewriter) {
   for (Graph* graph : rewriter.graphs()) {
     for (const Form& form : forms()) {
@@ -112,5 +110,11 @@ void fuse_leaky_relu(Rewriter& rewriter) {
     }
   }
 }
+
+}  // namespace
+
+extern const OperatorFusion leaky_relu_fusion{
+    .pass = {"fuse_leaky_relu", "leaky ReLU in pieces, which runs in several kernels", fuse_leaky_relu},
+    .after = "fuse_normalize"};
 
 }  // namespace graft

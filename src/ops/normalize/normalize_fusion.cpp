@@ -12,7 +12,7 @@
 #include "graph/matcher.hpp"
 #include "graph/operator_node.hpp"
 #include "passes/fuse.hpp"
-#include "passes/passes.hpp"
+#include "passes/operator_fusion.hpp"
 
 namespace graft {
 namespace {
@@ -123,11 +123,15 @@ void fuse(Rewriter& rewriter, const Pattern& pattern) {
   }
 }
 
-}  // namespace
-
 void fuse_normalize(Rewriter& rewriter) {
   fuse(rewriter, scaled_norm());
   fuse(rewriter, factor_first());
 }
+
+}  // namespace
+
+extern const OperatorFusion normalize_fusion{
+    .pass = {"fuse_normalize", "an L2Normalize that has just been found, with the factor after it", fuse_normalize},
+    .after = "fuse_l2_normalize"};
 
 }  // namespace graft

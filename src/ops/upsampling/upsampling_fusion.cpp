@@ -16,7 +16,7 @@
 #include "graph/operator_node.hpp"
 #include "passes/fuse.hpp"
 #include "passes/movement.hpp"
-#include "passes/passes.hpp"
+#include "passes/operator_fusion.hpp"
 #include "passes/pipeline.hpp"
 
 namespace graft {
@@ -500,8 +500,6 @@ void fuse_resize(Rewriter& rewriter, Node& node) {
                   .edit = operator_edit(made.op, {x->name}, node.output()->name)});
 }
 
-}  // namespace
-
 void fuse_upsampling(Rewriter& rewriter) {
   const auto to_a_multiple = [](std::int64_t before, std::int64_t after) { return before > 0 && after % before == 0; };
   fuse_movements(rewriter, "Upsampling, nearest", to_a_multiple,
@@ -518,5 +516,11 @@ void fuse_upsampling(Rewriter& rewriter) {
     }
   }
 }
+
+}  // namespace
+
+extern const OperatorFusion upsampling_fusion{
+    .pass = {"fuse_upsampling", "elements that only move, before anybody takes some of their nodes for something else",
+             fuse_upsampling}};
 
 }  // namespace graft

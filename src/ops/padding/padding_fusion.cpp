@@ -13,7 +13,7 @@
 #include "graft/registry.hpp"
 #include "passes/fuse.hpp"
 #include "passes/movement.hpp"
-#include "passes/passes.hpp"
+#include "passes/operator_fusion.hpp"
 #include "passes/pipeline.hpp"
 
 namespace graft {
@@ -124,13 +124,17 @@ MovementFusion read(Rewriter& rewriter, const Movement& movement, const std::vec
   return MovementFusion::none(describe_obstacle(runs));
 }
 
-}  // namespace
-
 void fuse_padding(Rewriter& rewriter) {
   const auto of_any_length = [](std::int64_t, std::int64_t) { return true; };
   fuse_movements(rewriter, "Padding", of_any_length, [&](const Movement& movement, const std::vector<AxisMaps>& runs) {
     return read(rewriter, movement, runs);
   });
 }
+
+}  // namespace
+
+extern const OperatorFusion padding_fusion{
+    .pass = {"fuse_padding", "the same; after repetitions, parts of which look like a border", fuse_padding},
+    .after = "fuse_upsampling"};
 
 }  // namespace graft

@@ -23,7 +23,7 @@
 #include "graph/schema.hpp"
 #include "ops/spatial_pyramid_pooling/bins.hpp"
 #include "passes/fuse.hpp"
-#include "passes/passes.hpp"
+#include "passes/operator_fusion.hpp"
 
 namespace graft {
 namespace {
@@ -395,8 +395,6 @@ std::string assumption(const Pyramid& found) {
       others.empty() ? "" : fmt::format(" ({} would be the same at {})", others, size));
 }
 
-}  // namespace
-
 void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
   for (Graph* graph : rewriter.graphs()) {
     for (Node* node : graph->nodes()) {
@@ -448,5 +446,12 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
     }
   }
 }
+
+}  // namespace
+
+extern const OperatorFusion spatial_pyramid_pooling_fusion{
+    .pass = {"fuse_spatial_pyramid_pooling", "pools of one image, while they are still nodes of ONNX",
+             fuse_spatial_pyramid_pooling},
+    .after = "fuse_padding"};
 
 }  // namespace graft

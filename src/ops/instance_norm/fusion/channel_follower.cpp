@@ -1,49 +1,23 @@
-// Pass fuse_instance_norm: mean, variance and what is done with them become one InstanceNorm; so does what follows an
-// InstanceNormalization of ONNX: a scale and bias of its own, Relu, LeakyRelu.
-//
-// PyTorch writes the variance as mean of squared differences, TensorFlow's batch_normalization folds mean and scale
-// into one product, Keras' GroupNormalization adds an axis, tf2onnx moves transpositions into the middle. All of these
-// are followed from x on as formulas (see channel_algebra.hpp), until one says (x - mean) / deviation * scale + bias.
-// An InstanceNormalization by itself stays what it is, unless plugins are asked for.
+// Follows a tensor through the nodes that compute from it: each value becomes a formula (channel_algebra.hpp), until
+// one says (x - mean) / deviation * scale + bias.
+#include "ops/instance_norm/fusion/channel_follower.hpp"
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
-#include "graft/registry.hpp"
-#include "graph/matcher.hpp"
-#include "graph/operator_node.hpp"
-#include "passes/channel_algebra.hpp"
-#include "passes/fuse.hpp"
-#include "passes/passes.hpp"
-#include "passes/pipeline.hpp"
+#include "graft/shape.hpp"
+#include "passes/rewriter.hpp"
 
-namespace graft {
-namespace {
-
-constexpr std::int64_t least_rank = 3;
-constexpr std::int64_t most_rank = 5;
-constexpr std::string_view pattern_name = "InstanceNorm";
+namespace graft::instance_norm {
 
 bool is_real(const Value& value) { return value.type && is_floating_point(*value.type); }
 
-bool is_constant_dim(const Dim& dim, std::int64_t value) { return dim.is_constant() && dim.value() == value; }
-
-/// What a value is, and along which of its axes the channels lie. The first axis is that of the batch.
-struct Followed {
-  ChannelFormula formula;
-  std::size_t channel_axis = 1;
-};
-
-/// The axes that a node averages or sums over, from the front; nothing where it does neither or they are not constant.
 std::optional<std::vector<std::size_t>> averaged_axes(const Node& node) {
   const Value* x = node.input(0);
   if (x == nullptr || !x->rank()) return std::nullopt;
@@ -69,6 +43,16 @@ std::optional<std::vector<std::size_t>> averaged_axes(const Node& node) {
   std::sort(result.begin(), result.end());
   return result;
 }
+
+namespace {
+
+bool is_constant_dim(const Dim& dim, std::int64_t value) { return dim.is_constant() && dim.value() == value; }
+
+/// What a value is, and along which of its axes the channels lie. The first axis is that of the batch.
+struct Followed {
+  ChannelFormula formula;
+  std::size_t channel_axis = 1;
+};
 
 bool keeps_dims(const Node& node) { return node.is("GlobalAveragePool") || node.int_or("keepdims", 1) != 0; }
 
@@ -145,16 +129,9 @@ class Follower {
     }
   }
 
-  struct Result {
-    Value* y = nullptr;
-    std::size_t channel_axis = 1;
-    PerChannel scale;
-    PerChannel bias;
-  };
-
   /// The values that are normalized, the last one first.
-  [[nodiscard]] std::vector<Result> results() {
-    std::vector<Result> found;
+  [[nodiscard]] std::vector<NormalizedValue> results() {
+    std::vector<NormalizedValue> found;
     for (std::size_t i = order_.size(); i-- > 0;) {
       const Followed& followed = known_.at(order_[i]);
       std::string why_not;
@@ -169,9 +146,6 @@ class Follower {
   }
 
   [[nodiscard]] double epsilon() const { return epsilon_.value_or(0); }
-  [[nodiscard]] const Value& x() const { return x_; }
-  [[nodiscard]] std::size_t channel_axis() const { return channel_axis_; }
-  [[nodiscard]] std::int64_t channels() const { return channels_; }
 
   /// Where it came furthest; nothing unless there was a variance.
   [[nodiscard]] std::optional<NearMiss> near_miss() const {
@@ -467,7 +441,7 @@ class Follower {
   }
 
   /// (x - mean) / deviation * scale + bias.
-  std::optional<Result> normalized(const ChannelFormula& formula, std::string& why_not) const {
+  std::optional<NormalizedValue> normalized(const ChannelFormula& formula, std::string& why_not) const {
     if (!formula.square.is_zero() || formula.linear.is_zero()) return std::nullopt;
     const auto scale = formula.linear.factor({0, 0, -1});
     if (!scale || formula.linear.terms().size() != 1) return std::nullopt;
@@ -481,7 +455,7 @@ class Follower {
                             formula.rest.to_string());
       return std::nullopt;
     }
-    return Result{nullptr, 1, *scale, left.factor({}).value_or(PerChannel{0.0})};
+    return NormalizedValue{nullptr, 1, *scale, left.factor({}).value_or(PerChannel{0.0})};
   }
 
   const Value& x_;
@@ -495,323 +469,16 @@ class Follower {
   std::vector<Obstacle> obstacles_;
 };
 
-// ---- The change
-
-std::vector<std::int64_t> moving_channels(std::size_t rank, std::size_t from, std::size_t to) {
-  std::vector<std::int64_t> permutation;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    if (axis != from) permutation.push_back(static_cast<std::int64_t>(axis));
-  }
-  permutation.insert(permutation.begin() + static_cast<std::ptrdiff_t>(to), static_cast<std::int64_t>(from));
-  return permutation;
-}
-
-/// Type and shape are set: the activations are looked at before shapes are inferred again.
-Value* transposed(Graph& graph, Value* x, std::size_t from, std::size_t to, Node* before) {
-  if (from == to) return x;
-  const auto permutation = moving_channels(x->shape.value().size(), from, to);
-  Node* node = graph.add_node("Transpose", {x}, {x->name + "_transposed"}, before);
-  node->attributes["perm"] = NodeAttribute(AttributeData(permutation));
-  Value* y = node->output();
-  y->type = x->type;
-  y->shape.emplace();
-  for (const std::int64_t axis : permutation) y->shape->push_back((*x->shape)[static_cast<std::size_t>(axis)]);
-  return y;
-}
-
-std::vector<float> for_each_channel(const PerChannel& numbers, std::int64_t channels) {
-  if (numbers.size() == 1)
-    return std::vector<float>(static_cast<std::size_t>(channels), static_cast<float>(numbers[0]));
-  return {numbers.begin(), numbers.end()};
-}
-
-struct Change {
-  std::shared_ptr<const Operator> op;
-  std::string x;
-  std::string y;
-  std::size_t x_channel_axis = 1;
-  std::size_t y_channel_axis = 1;
-  std::vector<float> scale;  ///< Empty where all are 1 and all of bias 0.
-  std::vector<float> bias;
-};
-
-std::function<void(Graph&)> edit_for(Change change) {
-  return [change = std::move(change)](Graph& graph) {
-    Value* y = graph.find(change.y);
-    Node* old = y->producer;
-    std::vector<Value*> inputs{transposed(graph, graph.find(change.x), change.x_channel_axis, 1, old)};
-    if (!change.scale.empty()) {
-      inputs.push_back(graph.add_constant(change.y + "_scale", TensorData::from_floats(change.scale)));
-      inputs.push_back(graph.add_constant(change.y + "_bias", TensorData::from_floats(change.bias)));
-    }
-    Node* node = add_operator_node(graph, *change.op, inputs, {change.y + "_normalized"}, old);
-    node->name = old->name;
-    node->output()->type = inputs[0]->type;
-    node->output()->shape = inputs[0]->shape;
-    node = transposed(graph, node->output(), 1, change.y_channel_axis, old)->producer;
-    graph.move_output(*old, y->output_index, *node, 0);
-  };
-}
-
-/// Spatial axes in the same order and of the same sizes.
-bool same_spatial(const Value& x, std::size_t x_channel_axis, const Value& y, std::size_t y_channel_axis) {
-  if (!y.shape || y.shape->size() != x.shape->size()) return false;
-  std::vector<const Dim*> a;
-  std::vector<const Dim*> b;
-  for (std::size_t axis = 1; axis < x.shape->size(); ++axis) {
-    if (axis != x_channel_axis) a.push_back(&(*x.shape)[axis]);
-    if (axis != y_channel_axis) b.push_back(&(*y.shape)[axis]);
-  }
-  return std::equal(a.begin(), a.end(), b.begin(), [](const Dim* l, const Dim* r) { return *l == *r; });
-}
-
-bool computes(const Node& node) {
-  return node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div") || node.is("ReduceMean") ||
-         node.is("GlobalAveragePool");
-}
-
-// ---- The search
-
-class Finder {
- public:
-  Finder(Rewriter& rewriter, Graph& graph) : rewriter_(rewriter), graph_(graph), nodes_(graph.nodes()) {}
-
-  void run() {
-    for (Node* node : nodes_) {
-      const bool begins = (averaged_axes(*node) && !node->is("ReduceSum")) || node->is("InstanceNormalization");
-      if (!begins || taken_.contains(node)) continue;
-      near_ = std::nullopt;
-      if (!try_all(*node) && near_) rewriter_.near_miss(std::string(pattern_name), *near_);
-    }
-  }
-
- private:
-  /// From the input of an average on, and from what it is a reshape or transposition of.
-  bool try_all(Node& node) {
-    std::vector<Value*> sources;
-    for (Value* value = node.input(0); value != nullptr;) {
-      sources.push_back(value);
-      const Node* producer = value->graph == &graph_ ? value->producer : nullptr;
-      const bool passes_on =
-          producer != nullptr && (producer->is("Reshape") || producer->is("Transpose") || producer->is("Squeeze") ||
-                                  producer->is("Unsqueeze") || producer->is("Flatten") || producer->is("Cast"));
-      value = passes_on ? producer->input(0) : nullptr;
-    }
-    for (std::size_t i = sources.size(); i-- > 0;) {
-      const Value& x = *sources[i];
-      const auto rank = x.rank();
-      if (!rank || *rank < least_rank || *rank > most_rank || !is_real(x)) continue;
-      for (const std::size_t axis : {std::size_t{1}, static_cast<std::size_t>(*rank) - 1}) {
-        if (!(*x.shape)[axis].is_constant() || (*x.shape)[axis].value() < 1) continue;
-        if (!tried_.insert({&x, axis}).second) continue;
-        if (try_from(x, axis)) return true;
-      }
-    }
-    return false;
-  }
-
-  bool try_from(const Value& x, std::size_t channel_axis) {
-    Follower follower(x, channel_axis);
-    follower.run(nodes_);
-    const auto results = follower.results();
-    std::optional<NearMiss> leak;
-    for (const Follower::Result& result : results) {
-      std::string why_not;
-      const auto nodes = nodes_between({&x}, *result.y, why_not);
-      if (nodes && same_spatial(x, channel_axis, *result.y, result.channel_axis) && result.y->type == x.type) {
-        if (to_dtype(*x.type)) return change(follower, result, *nodes);
-        why_not = fmt::format("'{}' is {}; InstanceNorm takes f32, f16 and bf16", x.name, to_string(*x.type));
-      }
-      if (!leak && !why_not.empty()) leak = NearMiss{result.y->producer, 8, 8, why_not};
-    }
-    const auto near = results.empty() ? follower.near_miss() : leak;
-    if (near && (!near_ || near->matched_nodes > near_->matched_nodes)) near_ = near;
-    return false;
-  }
-
-  bool change(const Follower& follower, const Follower::Result& result, const std::vector<Node*>& nodes) {
-    const bool has_more = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return computes(*n); });
-    if (!has_more && rewriter_.options().plugins != PluginMode::always) return false;
-    Value& x = const_cast<Value&>(follower.x());
-    std::shared_ptr<Operator> op = find_operator("InstanceNorm")->create();
-    if (const Status status = op->set("epsilon", static_cast<float>(follower.epsilon())); !status.ok()) return false;
-    Change change{op, x.name, result.y->name, follower.channel_axis(), result.channel_axis, {}, {}};
-    const bool has_scale = common_value(result.scale) != 1.0 || common_value(result.bias) != 0.0;
-    if (!is_wanted(rewriter_, *op, x, has_scale ? 3 : 1)) return false;
-    if (has_scale) {
-      change.scale = for_each_channel(result.scale, follower.channels());
-      change.bias = for_each_channel(result.bias, follower.channels());
-    }
-    const bool moves = change.x_channel_axis != 1 || change.y_channel_axis != 1;
-    const bool done = rewriter_.apply(
-        {.nodes = nodes,
-         .inputs = {&x},
-         .outputs = {result.y},
-         .replacement = to_text(*op) + (moves ? " and transpositions" : ""),
-         .reason = fmt::format("(x - mean) / sqrt(variance + {}) over all but batch and channels of '{}'",
-                               static_cast<float>(follower.epsilon()), x.name),
-         .by_definition = "",
-         .edit = edit_for(std::move(change))});
-    if (done) taken_.insert(nodes.begin(), nodes.end());
-    return done;
-  }
-
-  Rewriter& rewriter_;
-  Graph& graph_;
-  std::vector<Node*> nodes_;
-  std::unordered_set<const Node*> taken_;
-  std::set<std::pair<const Value*, std::size_t>> tried_;
-  std::optional<NearMiss> near_;
-};
-
-// ---- Activations
-
-/// What an activation node is as an attribute of InstanceNorm; nothing for another node.
-std::optional<std::vector<NamedAttribute>> activation_of(const Node& node) {
-  using Attributes = std::vector<NamedAttribute>;
-  if (node.is("Relu")) return Attributes{{"activation", std::string("relu")}};
-  if (node.is("LeakyRelu")) {
-    return Attributes{{"activation", std::string("leaky_relu")}, {"alpha", node.float_or("alpha", 0.01F)}};
-  }
-  const auto op = find_operator_for(node) ? make_operator(node) : nullptr;
-  if (op == nullptr || op->type().name != "LeakyReLU") return std::nullopt;
-  return Attributes{{"activation", std::string("leaky_relu")}, {"alpha", op->get("alpha").value()}};
-}
-
-/// The operator of a node that normalizes without an activation, and its inputs; scale and bias as f32.
-struct Norm {
-  std::shared_ptr<Operator> op;
-  std::vector<Value*> inputs;
-  std::vector<std::vector<float>> constants;  ///< Instead of inputs 1 and 2.
-};
-
-std::optional<Norm> norm_of(const Node& node) {
-  if (node.is("InstanceNormalization")) {
-    Norm norm{find_operator("InstanceNorm")->create(), {node.input(0)}, {}};
-    if (!norm.op->set("epsilon", node.float_or("epsilon", 1e-5F)).ok()) return std::nullopt;
-    for (std::size_t i = 1; i < 3; ++i) {
-      Value* value = node.input(i);
-      if (value == nullptr) return std::nullopt;
-      const auto constant = value->constant();
-      const auto numbers = constant ? constant->numbers() : std::nullopt;
-      if (!numbers && value->type != ElementType::f32) return std::nullopt;
-      if (value->type == ElementType::f32) {
-        norm.inputs.push_back(value);
-      } else {
-        norm.constants.emplace_back(numbers->begin(), numbers->end());
-      }
-    }
-    if (!norm.constants.empty() && norm.inputs.size() > 1) return std::nullopt;
-    return norm;
-  }
-  if (node.op_type != "InstanceNorm" || node.domain != onnx_domain) return std::nullopt;
-  Norm norm{make_operator(node), node.inputs, {}};
-  if (norm.op->get("activation") != AttributeValue(std::string("none"))) return std::nullopt;
-  return norm;
-}
-
-void fuse_activations(Rewriter& rewriter, Graph& graph) {
-  for (Node* node : graph.nodes()) {
-    const auto norm = norm_of(*node);
-    if (!norm || node->output() == nullptr || !node->output()->type || !node->input(0)->rank()) continue;
-    Value& normalized = *node->output();
-    // A transposition may stand between the two: it moves the activation's input, not its numbers.
-    Node* next = normalized.uses.size() == 1 ? normalized.uses[0].node : nullptr;
-    Node* between = next != nullptr && next->is("Transpose") ? next : nullptr;
-    if (between != nullptr) next = between->output()->uses.size() == 1 ? between->output()->uses[0].node : nullptr;
-    if (next == nullptr || next->graph != &graph || next->output() == nullptr) continue;
-    const auto activation = activation_of(*next);
-    if (!activation) continue;
-    const auto dtype = to_dtype(*normalized.type);
-    if (!dtype || !is_floating_point(*dtype) || *node->input(0)->rank() < least_rank ||
-        *node->input(0)->rank() > most_rank) {
-      continue;
-    }
-    const auto near = [&](const std::string& reason) {
-      rewriter.near_miss("InstanceNorm, activation",
-                         {.node = next, .matched_nodes = 2, .pattern_nodes = 2, .reason = reason});
-    };
-    const Value& before = between != nullptr ? *between->output() : normalized;
-    if (before.is_output() || normalized.is_output()) {
-      near(fmt::format("'{}' inside the match is an output of the graph", before.name));
-      continue;
-    }
-    if (const Status status = norm->op->set(*activation); !status.ok()) {
-      near(status.message());
-      continue;
-    }
-    if (!is_wanted(rewriter, *norm->op, *node->input(0), norm->inputs.size() + norm->constants.size())) continue;
-    std::vector<std::string> names;
-    for (const Value* value : norm->inputs) names.push_back(value == nullptr ? "" : value->name);
-    std::vector<Node*> nodes{node};
-    if (between != nullptr) nodes.push_back(between);
-    nodes.push_back(next);
-    rewriter.apply({.nodes = nodes,
-                    .inputs = {node->input(0)},
-                    .outputs = {next->output()},
-                    .replacement = to_text(*norm->op),
-                    .reason = "the activation needs no layer of its own",
-                    .by_definition = "",
-                    .edit = [op = norm->op, names, constants = norm->constants, y_name = next->output()->name,
-                             permutation = between == nullptr ? std::optional<std::vector<std::int64_t>>()
-                                                              : between->ints("perm")](Graph& edited) {
-                      Value* y = edited.find(y_name);
-                      Node* old = y->producer;
-                      std::vector<Value*> inputs;
-                      for (const std::string& name : names)
-                        inputs.push_back(name.empty() ? nullptr : edited.find(name));
-                      for (const auto& numbers : constants) {
-                        inputs.push_back(edited.add_constant(y_name + "_parameter", TensorData::from_floats(numbers)));
-                      }
-                      Node* made = add_operator_node(edited, *op, inputs, {y_name + "_normalized"}, old);
-                      made->name = old->name;
-                      if (permutation) {
-                        made = edited.add_node("Transpose", {made->output()}, {y_name + "_transposed"}, old);
-                        made->attributes["perm"] = NodeAttribute(AttributeData(*permutation));
-                      }
-                      edited.move_output(*old, y->output_index, *made, 0);
-                    }});
-  }
-}
-
-/// The same formulas over other axes, which are other normalizations; matched only to say so.
-const Pattern& over_other_axes() {
-  static const Pattern pattern(R"(
-    centered = Sub(x, ReduceMean(x, @axes){keepdims=1})
-    variance = ReduceMean(Mul(centered, centered) | Pow(centered, 2), @axes){keepdims=1}
-    deviation = Sqrt(Add(variance, @epsilon))
-    inverse = Reciprocal(deviation) | Div(1, deviation)
-    y = Div(centered, deviation) | Mul(centered, inverse)
-  )",
-                               std::string(pattern_name));
-  return pattern;
-}
-
-bool is_over_spatial_axes(const Match& match) {
-  const auto axes = averaged_axes(*match.named_nodes.at("variance"));
-  const auto rank = match.value("x").rank();
-  if (!axes || !rank || static_cast<std::int64_t>(axes->size()) != *rank - 2) return false;
-  const bool is_one_run = axes->back() - axes->front() + 1 == axes->size();
-  return is_one_run && (axes->front() == 1 || axes->front() == 2);
-}
-
 }  // namespace
 
-void fuse_instance_norm(Rewriter& rewriter) {
-  for (Graph* graph : rewriter.graphs()) {
-    Finder(rewriter, *graph).run();
-    for (const Match& match : find_matches(over_other_axes(), *graph).matches) {
-      if (is_over_spatial_axes(match)) continue;  // what else is wrong has been said
-      rewriter.near_miss(
-          std::string(pattern_name),
-          {.node = match.root,
-           .matched_nodes = match.nodes.size(),
-           .pattern_nodes = match.nodes.size(),
-           .reason = fmt::format("it normalizes over the axes [{}], not over all but batch and channels",
-                                 fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", "))});
-    }
-    fuse_activations(rewriter, *graph);
-  }
+FollowedTensor follow_channels(const Value& x, std::size_t channel_axis, const std::vector<Node*>& nodes) {
+  Follower follower(x, channel_axis);
+  follower.run(nodes);
+  FollowedTensor found;
+  found.normalized = follower.results();  // which adds to what a near miss is chosen from
+  found.epsilon = follower.epsilon();
+  found.near_miss = follower.near_miss();
+  return found;
 }
 
-}  // namespace graft
+}  // namespace graft::instance_norm

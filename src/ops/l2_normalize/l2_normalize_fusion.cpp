@@ -16,7 +16,7 @@
 #include "graft/registry.hpp"
 #include "graph/matcher.hpp"
 #include "passes/fuse.hpp"
-#include "passes/passes.hpp"
+#include "passes/operator_fusion.hpp"
 
 namespace graft {
 namespace {
@@ -173,8 +173,6 @@ Fusion read(const Form& form, const Match& match) {
   return op;
 }
 
-}  // namespace
-
 void fuse_l2_normalize(Rewriter& rewriter) {
   for (Graph* graph : rewriter.graphs()) {
     for (const Lookalike& lookalike : lookalikes()) {
@@ -190,5 +188,12 @@ void fuse_l2_normalize(Rewriter& rewriter) {
     }
   }
 }
+
+}  // namespace
+
+extern const OperatorFusion l2_normalize_fusion{
+    .pass = {"fuse_l2_normalize", "the larger patterns first, so that no smaller one takes a part of them",
+             fuse_l2_normalize},
+    .after = "fuse_spatial_pyramid_pooling"};
 
 }  // namespace graft

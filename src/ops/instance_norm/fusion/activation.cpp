@@ -1,0 +1,130 @@
+// Finds activations after instance normalizations.
+#include "ops/instance_norm/fusion/activation.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "graph/operator_node.hpp"
+#include "ops/instance_norm/fusion/ranks.hpp"
+#include "passes/fuse.hpp"
+
+namespace graft::instance_norm {
+namespace {
+
+/// What an activation node is as an attribute of InstanceNorm; nothing for another node.
+std::optional<std::vector<NamedAttribute>> activation_of(const Node& node) {
+  using Attributes = std::vector<NamedAttribute>;
+  if (node.is("Relu")) return Attributes{{"activation", std::string("relu")}};
+  if (node.is("LeakyRelu")) {
+    return Attributes{{"activation", std::string("leaky_relu")}, {"alpha", node.float_or("alpha", 0.01F)}};
+  }
+  const auto op = find_operator_for(node) ? make_operator(node) : nullptr;
+  if (op == nullptr || op->type().name != "LeakyReLU") return std::nullopt;
+  return Attributes{{"activation", std::string("leaky_relu")}, {"alpha", op->get("alpha").value()}};
+}
+
+/// The operator of a node that normalizes without an activation, and its inputs; scale and bias as f32.
+struct Norm {
+  std::shared_ptr<Operator> op;
+  std::vector<Value*> inputs;
+  std::vector<std::vector<float>> constants;  ///< Instead of inputs 1 and 2.
+};
+
+std::optional<Norm> norm_of(const Node& node) {
+  if (node.is("InstanceNormalization")) {
+    Norm norm{find_operator("InstanceNorm")->create(), {node.input(0)}, {}};
+    if (!norm.op->set("epsilon", node.float_or("epsilon", 1e-5F)).ok()) return std::nullopt;
+    for (std::size_t i = 1; i < 3; ++i) {
+      Value* value = node.input(i);
+      if (value == nullptr) return std::nullopt;
+      const auto constant = value->constant();
+      const auto numbers = constant ? constant->numbers() : std::nullopt;
+      if (!numbers && value->type != ElementType::f32) return std::nullopt;
+      if (value->type == ElementType::f32) {
+        norm.inputs.push_back(value);
+      } else {
+        norm.constants.emplace_back(numbers->begin(), numbers->end());
+      }
+    }
+    if (!norm.constants.empty() && norm.inputs.size() > 1) return std::nullopt;
+    return norm;
+  }
+  if (node.op_type != "InstanceNorm" || node.domain != onnx_domain) return std::nullopt;
+  Norm norm{make_operator(node), node.inputs, {}};
+  if (norm.op->get("activation") != AttributeValue(std::string("none"))) return std::nullopt;
+  return norm;
+}
+
+}  // namespace
+
+void fuse_activations(Rewriter& rewriter, Graph& graph) {
+  for (Node* node : graph.nodes()) {
+    const auto norm = norm_of(*node);
+    if (!norm || node->output() == nullptr || !node->output()->type || !node->input(0)->rank()) continue;
+    Value& normalized = *node->output();
+    // A transposition may stand between the two: it moves the activation's input, not its numbers.
+    Node* next = normalized.uses.size() == 1 ? normalized.uses[0].node : nullptr;
+    Node* between = next != nullptr && next->is("Transpose") ? next : nullptr;
+    if (between != nullptr) next = between->output()->uses.size() == 1 ? between->output()->uses[0].node : nullptr;
+    if (next == nullptr || next->graph != &graph || next->output() == nullptr) continue;
+    const auto activation = activation_of(*next);
+    if (!activation) continue;
+    const auto dtype = to_dtype(*normalized.type);
+    if (!dtype || !is_floating_point(*dtype) || *node->input(0)->rank() < least_rank ||
+        *node->input(0)->rank() > most_rank) {
+      continue;
+    }
+    const auto near = [&](const std::string& reason) {
+      rewriter.near_miss("InstanceNorm, activation",
+                         {.node = next, .matched_nodes = 2, .pattern_nodes = 2, .reason = reason});
+    };
+    const Value& before = between != nullptr ? *between->output() : normalized;
+    if (before.is_output() || normalized.is_output()) {
+      near(fmt::format("'{}' inside the match is an output of the graph", before.name));
+      continue;
+    }
+    if (const Status status = norm->op->set(*activation); !status.ok()) {
+      near(status.message());
+      continue;
+    }
+    if (!is_wanted(rewriter, *norm->op, *node->input(0), norm->inputs.size() + norm->constants.size())) continue;
+    std::vector<std::string> names;
+    for (const Value* value : norm->inputs) names.push_back(value == nullptr ? "" : value->name);
+    std::vector<Node*> nodes{node};
+    if (between != nullptr) nodes.push_back(between);
+    nodes.push_back(next);
+    rewriter.apply({.nodes = nodes,
+                    .inputs = {node->input(0)},
+                    .outputs = {next->output()},
+                    .replacement = to_text(*norm->op),
+                    .reason = "the activation needs no layer of its own",
+                    .by_definition = "",
+                    .edit = [op = norm->op, names, constants = norm->constants, y_name = next->output()->name,
+                             permutation = between == nullptr ? std::optional<std::vector<std::int64_t>>()
+                                                              : between->ints("perm")](Graph& edited) {
+                      Value* y = edited.find(y_name);
+                      Node* old = y->producer;
+                      std::vector<Value*> inputs;
+                      for (const std::string& name : names)
+                        inputs.push_back(name.empty() ? nullptr : edited.find(name));
+                      for (const auto& numbers : constants) {
+                        inputs.push_back(edited.add_constant(y_name + "_parameter", TensorData::from_floats(numbers)));
+                      }
+                      Node* made = add_operator_node(edited, *op, inputs, {y_name + "_normalized"}, old);
+                      made->name = old->name;
+                      if (permutation) {
+                        made = edited.add_node("Transpose", {made->output()}, {y_name + "_transposed"}, old);
+                        made->attributes["perm"] = NodeAttribute(AttributeData(*permutation));
+                      }
+                      edited.move_output(*old, y->output_index, *made, 0);
+                    }});
+  }
+}
+
+}  // namespace graft::instance_norm

@@ -1,0 +1,11 @@
+// The ranks of tensors that InstanceNorm takes.
+#pragma once
+
+#include <cstdint>
+
+namespace graft::instance_norm {
+
+inline constexpr std::int64_t least_rank = 3;
+inline constexpr std::int64_t most_rank = 5;
+
+}  // namespace graft::instance_norm

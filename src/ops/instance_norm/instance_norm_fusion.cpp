@@ -1,0 +1,254 @@
+// Pass fuse_instance_norm: mean, variance and what is done with them become one InstanceNorm; so does what follows an
+// InstanceNormalization of ONNX: a scale and bias of its own, Relu, LeakyRelu.
+//
+// PyTorch writes the variance as mean of squared differences, TensorFlow's batch_normalization folds mean and scale
+// into one product, Keras' GroupNormalization adds an axis, tf2onnx moves transpositions into the middle. All of these
+// are followed from x on as formulas (see fusion/channel_algebra.hpp), until one says (x - mean) / deviation * scale +
+// bias. An InstanceNormalization by itself stays what it is, unless plugins are asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "graft/registry.hpp"
+#include "graph/matcher.hpp"
+#include "graph/operator_node.hpp"
+#include "ops/instance_norm/fusion/activation.hpp"
+#include "ops/instance_norm/fusion/channel_follower.hpp"
+#include "ops/instance_norm/fusion/ranks.hpp"
+#include "passes/fuse.hpp"
+#include "passes/operator_fusion.hpp"
+#include "passes/pipeline.hpp"
+
+namespace graft::instance_norm {
+namespace {
+
+constexpr std::string_view pattern_name = "InstanceNorm";
+
+std::vector<std::int64_t> moving_channels(std::size_t rank, std::size_t from, std::size_t to) {
+  std::vector<std::int64_t> permutation;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (axis != from) permutation.push_back(static_cast<std::int64_t>(axis));
+  }
+  permutation.insert(permutation.begin() + static_cast<std::ptrdiff_t>(to), static_cast<std::int64_t>(from));
+  return permutation;
+}
+
+/// Type and shape are set: the activations are looked at before shapes are inferred again.
+Value* transposed(Graph& graph, Value* x, std::size_t from, std::size_t to, Node* before) {
+  if (from == to) return x;
+  const auto permutation = moving_channels(x->shape.value().size(), from, to);
+  Node* node = graph.add_node("Transpose", {x}, {x->name + "_transposed"}, before);
+  node->attributes["perm"] = NodeAttribute(AttributeData(permutation));
+  Value* y = node->output();
+  y->type = x->type;
+  y->shape.emplace();
+  for (const std::int64_t axis : permutation) y->shape->push_back((*x->shape)[static_cast<std::size_t>(axis)]);
+  return y;
+}
+
+std::vector<float> for_each_channel(const PerChannel& numbers, std::int64_t channels) {
+  if (numbers.size() == 1)
+    return std::vector<float>(static_cast<std::size_t>(channels), static_cast<float>(numbers[0]));
+  return {numbers.begin(), numbers.end()};
+}
+
+struct Change {
+  std::shared_ptr<const Operator> op;
+  std::string x;
+  std::string y;
+  std::size_t x_channel_axis = 1;
+  std::size_t y_channel_axis = 1;
+  std::vector<float> scale;  ///< Empty where all are 1 and all of bias 0.
+  std::vector<float> bias;
+};
+
+std::function<void(Graph&)> edit_for(Change change) {
+  return [change = std::move(change)](Graph& graph) {
+    Value* y = graph.find(change.y);
+    Node* old = y->producer;
+    std::vector<Value*> inputs{transposed(graph, graph.find(change.x), change.x_channel_axis, 1, old)};
+    if (!change.scale.empty()) {
+      inputs.push_back(graph.add_constant(change.y + "_scale", TensorData::from_floats(change.scale)));
+      inputs.push_back(graph.add_constant(change.y + "_bias", TensorData::from_floats(change.bias)));
+    }
+    Node* node = add_operator_node(graph, *change.op, inputs, {change.y + "_normalized"}, old);
+    node->name = old->name;
+    node->output()->type = inputs[0]->type;
+    node->output()->shape = inputs[0]->shape;
+    node = transposed(graph, node->output(), 1, change.y_channel_axis, old)->producer;
+    graph.move_output(*old, y->output_index, *node, 0);
+  };
+}
+
+/// Spatial axes in the same order and of the same sizes.
+bool same_spatial(const Value& x, std::size_t x_channel_axis, const Value& y, std::size_t y_channel_axis) {
+  if (!y.shape || y.shape->size() != x.shape->size()) return false;
+  std::vector<const Dim*> a;
+  std::vector<const Dim*> b;
+  for (std::size_t axis = 1; axis < x.shape->size(); ++axis) {
+    if (axis != x_channel_axis) a.push_back(&(*x.shape)[axis]);
+    if (axis != y_channel_axis) b.push_back(&(*y.shape)[axis]);
+  }
+  return std::equal(a.begin(), a.end(), b.begin(), [](const Dim* l, const Dim* r) { return *l == *r; });
+}
+
+bool computes(const Node& node) {
+  return node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div") || node.is("ReduceMean") ||
+         node.is("GlobalAveragePool");
+}
+
+class Finder {
+ public:
+  Finder(Rewriter& rewriter, Graph& graph) : rewriter_(rewriter), graph_(graph), nodes_(graph.nodes()) {}
+
+  void run() {
+    for (Node* node : nodes_) {
+      const bool begins = (averaged_axes(*node) && !node->is("ReduceSum")) || node->is("InstanceNormalization");
+      if (!begins || taken_.contains(node)) continue;
+      near_ = std::nullopt;
+      if (!try_all(*node) && near_) rewriter_.near_miss(std::string(pattern_name), *near_);
+    }
+  }
+
+ private:
+  /// From the input of an average on, and from what it is a reshape or transposition of.
+  bool try_all(Node& node) {
+    std::vector<Value*> sources;
+    for (Value* value = node.input(0); value != nullptr;) {
+      sources.push_back(value);
+      const Node* producer = value->graph == &graph_ ? value->producer : nullptr;
+      const bool passes_on =
+          producer != nullptr && (producer->is("Reshape") || producer->is("Transpose") || producer->is("Squeeze") ||
+                                  producer->is("Unsqueeze") || producer->is("Flatten") || producer->is("Cast"));
+      value = passes_on ? producer->input(0) : nullptr;
+    }
+    for (std::size_t i = sources.size(); i-- > 0;) {
+      const Value& x = *sources[i];
+      const auto rank = x.rank();
+      if (!rank || *rank < least_rank || *rank > most_rank || !is_real(x)) continue;
+      for (const std::size_t axis : {std::size_t{1}, static_cast<std::size_t>(*rank) - 1}) {
+        if (!(*x.shape)[axis].is_constant() || (*x.shape)[axis].value() < 1) continue;
+        if (!tried_.insert({&x, axis}).second) continue;
+        if (try_from(x, axis)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool try_from(const Value& x, std::size_t channel_axis) {
+    const FollowedTensor found = follow_channels(x, channel_axis, nodes_);
+    std::optional<NearMiss> leak;
+    for (const NormalizedValue& result : found.normalized) {
+      std::string why_not;
+      const auto nodes = nodes_between({&x}, *result.y, why_not);
+      if (nodes && same_spatial(x, channel_axis, *result.y, result.channel_axis) && result.y->type == x.type) {
+        if (to_dtype(*x.type)) return change({x, channel_axis, found.epsilon}, result, *nodes);
+        why_not = fmt::format("'{}' is {}; InstanceNorm takes f32, f16 and bf16", x.name, to_string(*x.type));
+      }
+      if (!leak && !why_not.empty()) leak = NearMiss{result.y->producer, 8, 8, why_not};
+    }
+    const auto near = found.normalized.empty() ? found.near_miss : leak;
+    if (near && (!near_ || near->matched_nodes > near_->matched_nodes)) near_ = near;
+    return false;
+  }
+
+  struct Source {
+    const Value& x;
+    std::size_t channel_axis;
+    double epsilon;
+  };
+
+  bool change(const Source& source, const NormalizedValue& result, const std::vector<Node*>& nodes) {
+    const bool has_more = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return computes(*n); });
+    if (!has_more && rewriter_.options().plugins != PluginMode::always) return false;
+    Value& x = const_cast<Value&>(source.x);
+    std::shared_ptr<Operator> op = find_operator("InstanceNorm")->create();
+    if (const Status status = op->set("epsilon", static_cast<float>(source.epsilon)); !status.ok()) return false;
+    Change change{op, x.name, result.y->name, source.channel_axis, result.channel_axis, {}, {}};
+    const bool has_scale = common_value(result.scale) != 1.0 || common_value(result.bias) != 0.0;
+    if (!is_wanted(rewriter_, *op, x, has_scale ? 3 : 1)) return false;
+    if (has_scale) {
+      const std::int64_t channels = (*x.shape)[source.channel_axis].value();
+      change.scale = for_each_channel(result.scale, channels);
+      change.bias = for_each_channel(result.bias, channels);
+    }
+    const bool moves = change.x_channel_axis != 1 || change.y_channel_axis != 1;
+    const bool done = rewriter_.apply(
+        {.nodes = nodes,
+         .inputs = {&x},
+         .outputs = {result.y},
+         .replacement = to_text(*op) + (moves ? " and transpositions" : ""),
+         .reason = fmt::format("(x - mean) / sqrt(variance + {}) over all but batch and channels of '{}'",
+                               static_cast<float>(source.epsilon), x.name),
+         .by_definition = "",
+         .edit = edit_for(std::move(change))});
+    if (done) taken_.insert(nodes.begin(), nodes.end());
+    return done;
+  }
+
+  Rewriter& rewriter_;
+  Graph& graph_;
+  std::vector<Node*> nodes_;
+  std::unordered_set<const Node*> taken_;
+  std::set<std::pair<const Value*, std::size_t>> tried_;
+  std::optional<NearMiss> near_;
+};
+
+/// The same formulas over other axes, which are other normalizations; matched only to say so.
+const Pattern& over_other_axes() {
+  static const Pattern pattern(R"(
+    centered = Sub(x, ReduceMean(x, @axes){keepdims=1})
+    variance = ReduceMean(Mul(centered, centered) | Pow(centered, 2), @axes){keepdims=1}
+    deviation = Sqrt(Add(variance, @epsilon))
+    inverse = Reciprocal(deviation) | Div(1, deviation)
+    y = Div(centered, deviation) | Mul(centered, inverse)
+  )",
+                               std::string(pattern_name));
+  return pattern;
+}
+
+bool is_over_spatial_axes(const Match& match) {
+  const auto axes = averaged_axes(*match.named_nodes.at("variance"));
+  const auto rank = match.value("x").rank();
+  if (!axes || !rank || static_cast<std::int64_t>(axes->size()) != *rank - 2) return false;
+  const bool is_one_run = axes->back() - axes->front() + 1 == axes->size();
+  return is_one_run && (axes->front() == 1 || axes->front() == 2);
+}
+
+void fuse_instance_norm(Rewriter& rewriter) {
+  for (Graph* graph : rewriter.graphs()) {
+    Finder(rewriter, *graph).run();
+    for (const Match& match : find_matches(over_other_axes(), *graph).matches) {
+      if (is_over_spatial_axes(match)) continue;  // what else is wrong has been said
+      rewriter.near_miss(
+          std::string(pattern_name),
+          {.node = match.root,
+           .matched_nodes = match.nodes.size(),
+           .pattern_nodes = match.nodes.size(),
+           .reason = fmt::format("it normalizes over the axes [{}], not over all but batch and channels",
+                                 fmt::join(match.ints("axes").value_or(std::vector<std::int64_t>{}), ", "))});
+    }
+    fuse_activations(rewriter, *graph);
+  }
+}
+
+}  // namespace
+
+}  // namespace graft::instance_norm
+
+namespace graft {
+
+extern const OperatorFusion instance_norm_fusion{
+    .pass = {"fuse_instance_norm", "after leaky ReLU, which becomes part of it where it follows",
+             instance_norm::fuse_instance_norm},
+    .after = "fuse_leaky_relu"};
+
+}  // namespace graft

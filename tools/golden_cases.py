@@ -1,0 +1,77 @@
+# What the golden generators of the operators (src/ops/<op>/<op>_golden.py) share: values, types and the files.
+import json
+import zlib
+
+import numpy as np
+import tensorflow as tf
+import torch
+
+TORCH_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+FLOAT_TYPES = list(TORCH_TYPES)
+INF, NAN = float("inf"), float("nan")
+TIE_MARGIN = 1e-3  # int8 steps; float32 arithmetic on values up to 128 errs by about 1e-5
+
+
+def as_f32(value):
+    return float(np.float32(value))
+
+
+def random_values(name, shape, scale=1.0):
+    generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+    return scale * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def rounded(values, dtype):
+    """Nearest values that dtype can hold, as float32."""
+    return values.to(TORCH_TYPES[dtype]).to(torch.float32)
+
+
+def quantized(values, scale):
+    """int8 of values / scale, and how far the nearest inexact rounding decision is from a tie."""
+    steps = values / scale
+    fraction = (steps - steps.floor() - 0.5).abs()
+    inside = (steps.abs() < 128.5) & (fraction > 0)
+    margin = float(fraction[inside].min()) if bool(inside.any()) else 0.5
+    return torch.clamp(torch.round(steps), -128, 127).to(torch.int8), margin
+
+
+class Golden:
+    """The cases of one operator on their way to disk."""
+
+    def __init__(self, operator, function):
+        self.operator, self.function = operator, function
+        self.arrays, self.cases = {}, []
+
+    def x(self, name, values):
+        self.arrays[name] = values.numpy()
+        return name
+
+    def add(self, name, dtype, x_name, attributes, note=None, y_f32=None):
+        x = torch.from_numpy(self.arrays[x_name])
+        case = {"name": name, "dtype": dtype, "shape": list(x.shape), "attributes": attributes}
+        case |= {"x": x_name, "y": f"{name}.y"}
+        assert all(case["name"] != other["name"] for other in self.cases), name
+        if dtype == "i8":
+            y = self.function(x.to(torch.float64) * as_f32(attributes["x_scale"]), attributes)
+            y, margin = quantized(y, as_f32(attributes["y_scale"]))
+            assert margin > TIE_MARGIN, f"{name}: a result lies {margin:.1e} from a rounding tie, choose other values"
+        else:
+            y = self.function(x.to(torch.float64), attributes)
+        self.arrays[case["y"]] = y.numpy()
+        if y_f32 is not None:
+            case["y_f32"] = f"{name}.y_f32"
+            self.arrays[case["y_f32"]] = y_f32.numpy()
+        if note:
+            case["note"] = note
+        self.cases.append(case)
+
+    def write(self, out, stem):
+        np.savez_compressed(out / f"{stem}.npz", **self.arrays)
+        lines = ",\n".join("    " + json.dumps(case) for case in self.cases)
+        made_with = {"torch": torch.__version__.split("+")[0], "tensorflow": tf.__version__, "numpy": np.__version__}
+        (out / f"{stem}.json").write_text(
+            f'{{\n  "operator": "{self.operator}",\n  "made_by": "tools/make_goldens.py",\n'
+            f'  "made_with": {json.dumps(made_with)},\n  "cases": [\n{lines}\n  ]\n}}\n'
+        )
+        size = (out / f"{stem}.npz").stat().st_size
+        print(f"{stem}: {len(self.cases)} cases, {len(self.arrays)} arrays, {size} bytes")
