@@ -17,6 +17,7 @@
 #include "graph/onnx_io.hpp"
 #include "graph/operator_name.hpp"
 #include "graph/operator_node.hpp"
+#include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
 
 namespace graft::inspect {

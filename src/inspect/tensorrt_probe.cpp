@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
-#include <sstream>
 #include <utility>
 
 #include "engine/smallest_failing.hpp"
@@ -17,44 +15,14 @@
 #include "graph/text.hpp"
 #include "inspect/alike_nodes.hpp"
 #include "inspect/branch_model.hpp"
+#include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
+#include "inspect/trial_words.hpp"
 
 namespace graft::inspect {
 namespace {
 
 using nlohmann::json;
-
-std::vector<std::int64_t> sizes_of(const std::string& option, std::string_view text) {
-  std::vector<std::int64_t> sizes;
-  while (true) {
-    const std::string_view part = text.substr(0, text.find('x'));
-    std::int64_t size = 0;
-    const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
-    if (failed != std::errc{} || end != part.data() + part.size() || size < 0) {
-      throw Error(
-          fmt::format("--shapes {}: '{}' is no size\nWrite NAME=MIN..OPT..MAX, for example "
-                      "image=1x3x224x224..4x3x224x224..8x3x224x224",
-                      option, part));
-    }
-    sizes.push_back(size);
-    if (part.size() == text.size()) return sizes;
-    text.remove_prefix(part.size() + 1);
-  }
-}
-
-std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std::string_view text) {
-  const std::size_t first = text.find("..");
-  if (first == std::string_view::npos) {
-    const std::vector<std::int64_t> sizes = sizes_of(option, text);
-    return {sizes, sizes, sizes};
-  }
-  const std::size_t second = text.find("..", first + 2);
-  if (second == std::string_view::npos) {
-    throw Error(fmt::format("--shapes {}: expected one shape, or three joined by ..", option));
-  }
-  return {sizes_of(option, text.substr(0, first)), sizes_of(option, text.substr(first + 2, second - first - 2)),
-          sizes_of(option, text.substr(second + 2))};
-}
 
 /// By the name that the engine driver gives it, which is Graft's.
 std::optional<ElementType> element_type_named(std::string_view name) {
@@ -63,36 +31,6 @@ std::optional<ElementType> element_type_named(std::string_view name) {
     if (to_string(type) == name) return type;
   }
   return name == "bool" ? std::optional(ElementType::boolean) : std::nullopt;
-}
-
-bool is_open(const Value& value) {
-  return value.shape &&
-         std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
-}
-
-/// Every value of the main graph that a node reads, also in its sub-graphs.
-void for_each_read(const Node& node, const Graph& main, const std::function<void(const Value&)>& f) {
-  const auto visit = [&](const Value* value) {
-    if (value != nullptr && value->graph == &main) f(*value);
-  };
-  for (const Value* input : node.inputs) visit(input);
-  for (const Graph* inner : node.subgraphs()) {
-    inner->for_each_node([&](const Node& reader) {
-      for (const Value* input : reader.inputs) visit(input);
-    });
-    for (const Value* output : inner->outputs()) visit(output);
-  }
-}
-
-/// Whether a value can be the input of a part: TensorRT has to know its type and rank, and the numbers of what sizes
-/// may be computed from.
-bool can_be_input(const Value& value) { return value.type && value.shape && is_floating_point(*value.type); }
-
-/// TensorRT's parser asks for the type of every output, and goes by the one that it finds itself.
-void declare_outputs(Model& model) {
-  for (Value* output : model.graph().outputs()) {
-    if (!output->type && output->opaque.empty()) output->type = ElementType::f32;
-  }
 }
 
 bool is_known_to_fail(const Node& node) { return fails_by_rule(node) && !node.metadata.contains(fault_note); }
@@ -113,103 +51,6 @@ bool fails(ProbeLevel level, const Trial& trial) {
   return trial.outcome != Outcome::accepted;
 }
 
-/// Whether the builder says that the sizes of the profile contradict each other.
-bool is_about_sizes(const Trial& trial) {
-  if (trial.outcome != Outcome::failed) return false;
-  const std::string words = trial.answer.value("messages", json::array()).dump();
-  return words.find("violate shape constraints") != std::string::npos ||
-         words.find("not self-consistent") != std::string::npos;
-}
-
-/// TensorRT's errors in one text. What it says of the GPU that is not there is left out where it says something else.
-std::string words_of_messages(const json& answer) {
-  std::vector<std::string> said;
-  std::vector<std::string> of_the_gpu;
-  for (const json& message : answer.value("messages", json::array())) {
-    if (message.value("severity", "") == "warning") continue;
-    std::string text = message.value("message", "");
-    auto& list = text.find("catchCudaError") == std::string::npos ? said : of_the_gpu;
-    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
-  }
-  return fmt::format("{}", fmt::join(said.empty() ? of_the_gpu : said, "; "));
-}
-
-std::string printed_in(const json& answer) {
-  return fmt::format("{}", fmt::join(answer.value("output", std::vector<std::string>()), "; "));
-}
-
-std::string with_output(std::string words, const json& answer) {
-  const std::string printed = printed_in(answer);
-  if (printed.empty()) return words;
-  return fmt::format("{}{}printed: {}", words, words.empty() ? "" : "; ", printed);
-}
-
-std::string words_of(const Trial& trial) {
-  const json& answer = trial.answer;
-  if (trial.outcome == Outcome::failed) return with_output(words_of_messages(answer), answer);
-  const auto last = answer.value("last_messages", std::vector<std::string>());
-  std::string after = last.empty() ? "" : fmt::format("; its last message: {}", last.back());
-  while (after.ends_with('.')) after.pop_back();
-  if (trial.outcome == Outcome::hung) {
-    return fmt::format("no answer within {} s{}", answer.value("limit", 0.0), after);
-  }
-  const auto signal = answer.find("signal");
-  const std::string how = signal != answer.end() && signal->is_string()
-                              ? fmt::format("by {}", signal->get<std::string>())
-                              : fmt::format("with exit code {}", answer.value("return_code", 0));
-  return fmt::format("the process ended {}{}", how, after);
-}
-
-/// What TensorRT says of the GPU that is not there is no part of an error that has another reason.
-std::string without_gpu(const std::string& message) {
-  std::istringstream lines(message);
-  std::vector<std::string> kept;
-  bool has_reason = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("catchCudaError") != std::string::npos) continue;
-    has_reason = has_reason || line.find("Error Code") != std::string::npos;
-    kept.push_back(line);
-  }
-  return has_reason ? fmt::format("{}", fmt::join(kept, "\n")) : message;
-}
-
-std::string words_of_error(const json& error) {
-  return fmt::format("{} [{}, {}]", without_gpu(error.value("message", "")), error.value("code", ""),
-                     error.value("function", ""));
-}
-
-/// What was logged besides the parser's own account of the error.
-std::string words_beside_the_error(const json& answer) {
-  std::string words;
-  const std::string described = answer["errors"][0].value("message", "");
-  for (const json& message : answer.value("messages", json::array())) {
-    const std::string text = message.value("message", "");
-    const bool is_the_error = text.find("ModelImporter.cpp") != std::string::npos ||
-                              described.find(text) != std::string::npos ||
-                              text.find("catchCudaError") != std::string::npos;
-    const bool is_said = words.find(text) != std::string::npos;
-    if (message.value("severity", "") != "warning" && !is_the_error && !is_said) words += "; " + text;
-  }
-  return words;
-}
-
-bool is_part_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// Whether the text has the name as a word; TensorRT puts _0, _1 ... behind names of its own.
-bool names(std::string_view text, std::string_view name) {
-  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    std::size_t end = at + name.size();
-    if (end < text.size() && text[end] == '_') {
-      std::size_t digits = end + 1;
-      while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0) ++digits;
-      if (digits > end + 1) end = digits;
-    }
-    const bool begins = at == 0 || !is_part_of_word(text[at - 1]);
-    if (begins && (end == text.size() || !is_part_of_word(text[end]))) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string_view name_of(ProbeLevel truth) {
@@ -219,105 +60,6 @@ std::string_view name_of(ProbeLevel truth) {
     case ProbeLevel::builder: return "builder";
   }
   return "";
-}
-
-SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& texts) {
-  for (const Value* input : model.graph().inputs()) inputs_.insert(input->name);
-  for (const std::string& text : texts) {
-    const std::size_t equals = text.find_last_of(text.find('=') == std::string::npos ? ':' : '=');
-    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
-    const auto& inputs = model.graph().inputs();
-    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const Value* v) { return v->name == name; });
-    if (input == inputs.end()) {
-      std::vector<std::string> known;
-      for (const Value* value : inputs) known.push_back(value->name);
-      throw Error(
-          fmt::format("--shapes {}: the model has no input '{}'; it has {}", text, name, fmt::join(known, ", ")));
-    }
-    const std::string range = text.substr(equals + 1);
-    const auto sizes = range_of(text, range);
-    given_[name] = range;
-    const auto& shape = (*input)->shape;
-    for (std::size_t point = 0; shape && point < points_.size(); ++point) {
-      if (sizes[point].size() != shape->size()) continue;  // a shape tensor's values, or an error that TensorRT names
-      for (std::size_t axis = 0; axis < shape->size(); ++axis) {
-        const Dim& dim = (*shape)[axis];
-        if (dim.kind() == Dim::Kind::symbol) points_[point].emplace(dim.name(), sizes[point][axis]);
-      }
-    }
-  }
-}
-
-/// One symbol has one size, also one that nobody gave: what is computed from it, 4 * n, then goes with it.
-std::vector<std::string> SizeRanges::of(const Model& part, Unknown unknown) const {
-  constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
-  using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
-  std::vector<const Value*> open;
-  std::array<Sizes, 3> sizes;
-  std::vector<std::string> texts;
-  for (const Value* input : part.graph().inputs()) {
-    if (const auto given = given_.find(input->name); given != given_.end()) {
-      texts.push_back(fmt::format("{}={}", input->name, given->second));
-      continue;
-    }
-    if (!is_open(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
-    open.push_back(input);
-    for (std::size_t point = 0; point < points_.size(); ++point) {
-      const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
-        const auto found = points_[point].find(name);
-        return found == points_[point].end() ? of_unknown[point] : found->second;
-      };
-      std::vector<std::int64_t>& of_input = sizes[point].emplace_back();
-      for (const Dim& dim : *input->shape) {
-        const bool is_same = unknown == Unknown::same && !dim.is_constant();
-        of_input.push_back(is_same ? of_unknown[point] : dim.evaluate(value_of).value_or(of_unknown[point]));
-      }
-    }
-  }
-  // Sizes of less than nothing, or that shrink where others grow, are no range: the usual sizes alone are one.
-  const auto fits = [&](std::size_t point) {
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      for (std::size_t axis = 0; axis < sizes[point][i].size(); ++axis) {
-        const std::int64_t size = sizes[point][i][axis];
-        const std::int64_t usual = sizes[1][i][axis];
-        if (size < 0 || (point == 0 ? size > usual : size < usual)) return false;
-      }
-    }
-    return true;
-  };
-  for (const std::size_t point : {0U, 2U}) {
-    if (!fits(point)) sizes[point] = sizes[1];
-  }
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    texts.push_back(fmt::format("{}={}..{}..{}", open[i]->name, fmt::join(sizes[0][i], "x"),
-                                fmt::join(sizes[1][i], "x"), fmt::join(sizes[2][i], "x")));
-  }
-  return texts;
-}
-
-bool SizeRanges::supposes_sizes(const Model& part) const {
-  const auto& inputs = part.graph().inputs();
-  return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
-    return is_open(*input) && !given_.contains(input->name) && !inputs_.contains(input->name);
-  });
-}
-
-const Node* find_inside(const Model& model, const Node& node, const std::function<bool(const Node&)>& fits) {
-  constexpr int deepest = 24;
-  const std::function<const Node*(const Node&, int)> search = [&](const Node& outer, int depth) -> const Node* {
-    const Node* found = nullptr;
-    const auto look = [&](const Node& inner) {
-      if (found == nullptr && fits(inner)) found = &inner;
-      if (found == nullptr && model.find_function(inner) != nullptr) found = search(inner, depth + 1);
-    };
-    if (depth > deepest) return nullptr;
-    for (const Graph* graph : outer.subgraphs()) graph->for_each_node(look);
-    if (const FunctionDefinition* function = model.find_function(outer)) {
-      std::as_const(*function->body).for_each_node(look);
-    }
-    return found;
-  };
-  return search(node, 0);
 }
 
 TensorRTProbe::TensorRTProbe(Model& model, Trials& trials, const SizeRanges& ranges)
@@ -361,7 +103,7 @@ Model TensorRTProbe::smallest_part(const Finding& finding) const {
 }
 
 Model TensorRTProbe::part_of(const Nodes& nodes) const {
-  const Nodes needed = with_sizes(nodes);
+  const Nodes needed = with_sizes(nodes, model_.graph(), bad_);
   Model part = needed.size() == nodes_.size() ? model_.clone() : extract_nodes(model_, needed);
   declare_outputs(part);
   return part;
@@ -482,25 +224,6 @@ void TensorRTProbe::set_aside() {
       }
     });
   }
-}
-
-/// With the nodes that compute what cannot be an input of theirs.
-TensorRTProbe::Nodes TensorRTProbe::with_sizes(const Nodes& nodes) const {
-  std::set<const Node*> chosen(nodes.begin(), nodes.end());
-  Nodes waiting = nodes;
-  while (!waiting.empty()) {
-    const Node* node = waiting.back();
-    waiting.pop_back();
-    for_each_read(*node, model_.graph(), [&](const Value& value) {
-      if (value.producer == nullptr || can_be_input(value) || bad_.contains(value.producer)) return;
-      if (chosen.insert(value.producer).second) waiting.push_back(value.producer);
-    });
-  }
-  Nodes ordered;
-  for (const Node* node : nodes_) {
-    if (chosen.contains(node)) ordered.push_back(node);
-  }
-  return ordered;
 }
 
 Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes) {
