@@ -23,6 +23,9 @@ namespace graft::inspect {
 enum class ProbeLevel : std::uint8_t { rule, parser, builder };
 [[nodiscard]] std::string_view name_of(ProbeLevel truth);
 
+/// Whether a trial shows that TensorRT does not take a model, as far as that level judges.
+[[nodiscard]] bool fails(ProbeLevel level, const Trial& trial);
+
 /// A part of the model that TensorRT does not take, as small as it was found.
 struct Finding {
   std::vector<const Node*> nodes;
