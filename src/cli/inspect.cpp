@@ -230,8 +230,8 @@ void add_inspect(Program& program) {
       "asked, TensorRT itself says refused, fails, hangs or crashes, and behind such a node perhaps not asked. Exit "
       "code 1 if a node does not run",
       "graft inspect digits.onnx\n"
-      "  graft inspect digits.onnx --truth builder --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"
-      "  graft inspect model.onnx --truth parser --plugin-lib libmine.so --reduce smallest.onnx",
+      "  graft inspect digits.onnx --probe builder --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"
+      "  graft inspect model.onnx --probe parser --plugin-lib libmine.so --reduce smallest.onnx",
       [arguments](const Console& c) { return inspect(c, *arguments); });
   add_model_files(*command, arguments->model);
   program.add_operators_option(*command);
