@@ -77,7 +77,7 @@ void warn_of_no_failure(const Console& console, const std::string& file, ProbeLe
   console.warn(fmt::format("--reduce {}: nothing is written, as TensorRT{} takes the whole model{}", file,
                            level == ProbeLevel::parser ? "'s parser" : "",
                            bad == 0 ? ""
-                                    : fmt::format("; its builder does not, the rule says of {}: --truth builder asks",
+                                    : fmt::format("; its builder does not, the rule says of {}: --probe builder asks",
                                                   count_text(static_cast<std::size_t>(bad), "node"))));
 }
 
@@ -120,7 +120,7 @@ inspect::TrialCallbacks trial_callbacks(const Console& console, Progress& progre
 
 void add_truth_options(CLI::App& command, ProbeOptions& options) {
   command
-      .add_option("--truth", options.level,
+      .add_option("--probe,--truth", options.level,
                   "who judges: rule; parser, which is TensorRT's own; builder, which is its builder too (rule)")
       ->type_name("WHO")
       ->check(CLI::IsMember({"rule", "parser", "builder"}));
@@ -168,7 +168,7 @@ void check_truth_options(const ProbeOptions& options) {
   check_libraries(options.trials.libraries);
   if (options.level != "rule") return;
   const auto refuse = [](const char* option) {
-    throw Error(fmt::format("{} is about the real TensorRT\nAdd --truth parser or --truth builder", option));
+    throw Error(fmt::format("{} is about the real TensorRT\nAdd --probe parser or --probe builder", option));
   };
   if (!options.reduce.empty()) refuse("--reduce");
   if (!options.trials.libraries.empty()) refuse("--plugin-lib");

@@ -1,4 +1,4 @@
-// `graft inspect --truth`: its options, and what it says of TensorRT's answer.
+// `graft inspect --probe`: its options, and what it says of TensorRT's answer.
 #pragma once
 
 #include <string>
@@ -21,9 +21,9 @@ struct ProbeOptions {
 /// them.
 [[nodiscard]] inspect::TrialCallbacks trial_callbacks(const Console& console, Progress& progress);
 
-/// --truth, --plugin-lib and what else is about it.
+/// --probe, --plugin-lib and what else is about it.
 void add_truth_options(CLI::App& command, ProbeOptions& options);
-/// Throws Error for options that make no sense without --truth, and for files that are not there.
+/// Throws Error for options that make no sense without --probe, and for files that are not there.
 void check_truth_options(const ProbeOptions& options);
 
 struct ProbeAnswer {

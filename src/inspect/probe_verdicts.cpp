@@ -17,6 +17,7 @@
 #include "graph/onnx_io.hpp"
 #include "graph/operator_name.hpp"
 #include "graph/operator_node.hpp"
+#include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
 
 namespace graft::inspect {
@@ -238,7 +239,7 @@ void accept(const Node& node, const Answers& answers, NodeVerdict& verdict) {
     if (is_left_to_builder && answers.level == ProbeLevel::parser) {
       verdict.truth = std::string(name_of(ProbeLevel::rule));
       warn_of_name(node, answers, verdict);
-      verdict.reason = sentence(verdict.reason, "its parser does take it; --truth builder tells whether it builds");
+      verdict.reason = sentence(verdict.reason, "its parser does take it; --probe builder tells whether it builds");
       return;
     }
     if (verdict.verdict == Verdict::unsupported) {

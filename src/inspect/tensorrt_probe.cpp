@@ -1,216 +1,23 @@
-// Whole model first; then the node that TensorRT names; then halves, each by itself.
+// Whole model first; then what TensorRT names; then what is left.
 #include "inspect/tensorrt_probe.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <functional>
-#include <sstream>
 #include <utility>
 
-#include "engine/smallest_failing.hpp"
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
 #include "graph/faults.hpp"
 #include "graph/operator_node.hpp"
-#include "graph/text.hpp"
 #include "inspect/alike_nodes.hpp"
-#include "inspect/branch_model.hpp"
+#include "inspect/model_parts.hpp"
 #include "inspect/tensorrt_support.hpp"
+#include "inspect/trial_words.hpp"
 
 namespace graft::inspect {
-namespace {
 
 using nlohmann::json;
-
-std::vector<std::int64_t> sizes_of(const std::string& option, std::string_view text) {
-  std::vector<std::int64_t> sizes;
-  while (true) {
-    const std::string_view part = text.substr(0, text.find('x'));
-    std::int64_t size = 0;
-    const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
-    if (failed != std::errc{} || end != part.data() + part.size() || size < 0) {
-      throw Error(
-          fmt::format("--shapes {}: '{}' is no size\nWrite NAME=MIN..OPT..MAX, for example "
-                      "image=1x3x224x224..4x3x224x224..8x3x224x224",
-                      option, part));
-    }
-    sizes.push_back(size);
-    if (part.size() == text.size()) return sizes;
-    text.remove_prefix(part.size() + 1);
-  }
-}
-
-std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std::string_view text) {
-  const std::size_t first = text.find("..");
-  if (first == std::string_view::npos) {
-    const std::vector<std::int64_t> sizes = sizes_of(option, text);
-    return {sizes, sizes, sizes};
-  }
-  const std::size_t second = text.find("..", first + 2);
-  if (second == std::string_view::npos) {
-    throw Error(fmt::format("--shapes {}: expected one shape, or three joined by ..", option));
-  }
-  return {sizes_of(option, text.substr(0, first)), sizes_of(option, text.substr(first + 2, second - first - 2)),
-          sizes_of(option, text.substr(second + 2))};
-}
-
-/// By the name that the engine driver gives it, which is Graft's.
-std::optional<ElementType> element_type_named(std::string_view name) {
-  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i8,
-                                 ElementType::u8, ElementType::i32, ElementType::i64}) {
-    if (to_string(type) == name) return type;
-  }
-  return name == "bool" ? std::optional(ElementType::boolean) : std::nullopt;
-}
-
-bool is_open(const Value& value) {
-  return value.shape &&
-         std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
-}
-
-/// Every value of the main graph that a node reads, also in its sub-graphs.
-void for_each_read(const Node& node, const Graph& main, const std::function<void(const Value&)>& f) {
-  const auto visit = [&](const Value* value) {
-    if (value != nullptr && value->graph == &main) f(*value);
-  };
-  for (const Value* input : node.inputs) visit(input);
-  for (const Graph* inner : node.subgraphs()) {
-    inner->for_each_node([&](const Node& reader) {
-      for (const Value* input : reader.inputs) visit(input);
-    });
-    for (const Value* output : inner->outputs()) visit(output);
-  }
-}
-
-/// Whether a value can be the input of a part: TensorRT has to know its type and rank, and the numbers of what sizes
-/// may be computed from.
-bool can_be_input(const Value& value) { return value.type && value.shape && is_floating_point(*value.type); }
-
-/// TensorRT's parser asks for the type of every output, and goes by the one that it finds itself.
-void declare_outputs(Model& model) {
-  for (Value* output : model.graph().outputs()) {
-    if (!output->type && output->opaque.empty()) output->type = ElementType::f32;
-  }
-}
-
-bool is_known_to_fail(const Node& node) { return fails_by_rule(node) && !node.metadata.contains(fault_note); }
-
-/// The rule by which a node is known to fail; nothing where none is.
-std::optional<std::string> rule_against(const Node& node) {
-  if (node.metadata.contains(fault_note)) return std::nullopt;
-  try {
-    return refusal_of_tensorrt(node);
-  } catch (const Error&) {  // an attribute of the wrong type
-    return std::nullopt;
-  }
-}
-
-bool fails(ProbeLevel level, const Trial& trial) {
-  if (trial.is_cut_short || trial.is_by_sizes) return false;
-  if (trial.outcome == Outcome::refused) return level == ProbeLevel::parser;
-  return trial.outcome != Outcome::accepted;
-}
-
-/// Whether the builder says that the sizes of the profile contradict each other.
-bool is_about_sizes(const Trial& trial) {
-  if (trial.outcome != Outcome::failed) return false;
-  const std::string words = trial.answer.value("messages", json::array()).dump();
-  return words.find("violate shape constraints") != std::string::npos ||
-         words.find("not self-consistent") != std::string::npos;
-}
-
-/// TensorRT's errors in one text. What it says of the GPU that is not there is left out where it says something else.
-std::string words_of_messages(const json& answer) {
-  std::vector<std::string> said;
-  std::vector<std::string> of_the_gpu;
-  for (const json& message : answer.value("messages", json::array())) {
-    if (message.value("severity", "") == "warning") continue;
-    std::string text = message.value("message", "");
-    auto& list = text.find("catchCudaError") == std::string::npos ? said : of_the_gpu;
-    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
-  }
-  return fmt::format("{}", fmt::join(said.empty() ? of_the_gpu : said, "; "));
-}
-
-std::string printed_in(const json& answer) {
-  return fmt::format("{}", fmt::join(answer.value("output", std::vector<std::string>()), "; "));
-}
-
-std::string with_output(std::string words, const json& answer) {
-  const std::string printed = printed_in(answer);
-  if (printed.empty()) return words;
-  return fmt::format("{}{}printed: {}", words, words.empty() ? "" : "; ", printed);
-}
-
-std::string words_of(const Trial& trial) {
-  const json& answer = trial.answer;
-  if (trial.outcome == Outcome::failed) return with_output(words_of_messages(answer), answer);
-  const auto last = answer.value("last_messages", std::vector<std::string>());
-  std::string after = last.empty() ? "" : fmt::format("; its last message: {}", last.back());
-  while (after.ends_with('.')) after.pop_back();
-  if (trial.outcome == Outcome::hung) {
-    return fmt::format("no answer within {} s{}", answer.value("limit", 0.0), after);
-  }
-  const auto signal = answer.find("signal");
-  const std::string how = signal != answer.end() && signal->is_string()
-                              ? fmt::format("by {}", signal->get<std::string>())
-                              : fmt::format("with exit code {}", answer.value("return_code", 0));
-  return fmt::format("the process ended {}{}", how, after);
-}
-
-/// What TensorRT says of the GPU that is not there is no part of an error that has another reason.
-std::string without_gpu(const std::string& message) {
-  std::istringstream lines(message);
-  std::vector<std::string> kept;
-  bool has_reason = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("catchCudaError") != std::string::npos) continue;
-    has_reason = has_reason || line.find("Error Code") != std::string::npos;
-    kept.push_back(line);
-  }
-  return has_reason ? fmt::format("{}", fmt::join(kept, "\n")) : message;
-}
-
-std::string words_of_error(const json& error) {
-  return fmt::format("{} [{}, {}]", without_gpu(error.value("message", "")), error.value("code", ""),
-                     error.value("function", ""));
-}
-
-/// What was logged besides the parser's own account of the error.
-std::string words_beside_the_error(const json& answer) {
-  std::string words;
-  const std::string described = answer["errors"][0].value("message", "");
-  for (const json& message : answer.value("messages", json::array())) {
-    const std::string text = message.value("message", "");
-    const bool is_the_error = text.find("ModelImporter.cpp") != std::string::npos ||
-                              described.find(text) != std::string::npos ||
-                              text.find("catchCudaError") != std::string::npos;
-    const bool is_said = words.find(text) != std::string::npos;
-    if (message.value("severity", "") != "warning" && !is_the_error && !is_said) words += "; " + text;
-  }
-  return words;
-}
-
-bool is_part_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// Whether the text has the name as a word; TensorRT puts _0, _1 ... behind names of its own.
-bool names(std::string_view text, std::string_view name) {
-  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    std::size_t end = at + name.size();
-    if (end < text.size() && text[end] == '_') {
-      std::size_t digits = end + 1;
-      while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0) ++digits;
-      if (digits > end + 1) end = digits;
-    }
-    const bool begins = at == 0 || !is_part_of_word(text[at - 1]);
-    if (begins && (end == text.size() || !is_part_of_word(text[end]))) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 std::string_view name_of(ProbeLevel truth) {
   switch (truth) {
@@ -221,103 +28,10 @@ std::string_view name_of(ProbeLevel truth) {
   return "";
 }
 
-SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& texts) {
-  for (const Value* input : model.graph().inputs()) inputs_.insert(input->name);
-  for (const std::string& text : texts) {
-    const std::size_t equals = text.find_last_of(text.find('=') == std::string::npos ? ':' : '=');
-    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
-    const auto& inputs = model.graph().inputs();
-    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const Value* v) { return v->name == name; });
-    if (input == inputs.end()) {
-      std::vector<std::string> known;
-      for (const Value* value : inputs) known.push_back(value->name);
-      throw Error(
-          fmt::format("--shapes {}: the model has no input '{}'; it has {}", text, name, fmt::join(known, ", ")));
-    }
-    const std::string range = text.substr(equals + 1);
-    const auto sizes = range_of(text, range);
-    given_[name] = range;
-    const auto& shape = (*input)->shape;
-    for (std::size_t point = 0; shape && point < points_.size(); ++point) {
-      if (sizes[point].size() != shape->size()) continue;  // a shape tensor's values, or an error that TensorRT names
-      for (std::size_t axis = 0; axis < shape->size(); ++axis) {
-        const Dim& dim = (*shape)[axis];
-        if (dim.kind() == Dim::Kind::symbol) points_[point].emplace(dim.name(), sizes[point][axis]);
-      }
-    }
-  }
-}
-
-/// One symbol has one size, also one that nobody gave: what is computed from it, 4 * n, then goes with it.
-std::vector<std::string> SizeRanges::of(const Model& part, Unknown unknown) const {
-  constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
-  using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
-  std::vector<const Value*> open;
-  std::array<Sizes, 3> sizes;
-  std::vector<std::string> texts;
-  for (const Value* input : part.graph().inputs()) {
-    if (const auto given = given_.find(input->name); given != given_.end()) {
-      texts.push_back(fmt::format("{}={}", input->name, given->second));
-      continue;
-    }
-    if (!is_open(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
-    open.push_back(input);
-    for (std::size_t point = 0; point < points_.size(); ++point) {
-      const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
-        const auto found = points_[point].find(name);
-        return found == points_[point].end() ? of_unknown[point] : found->second;
-      };
-      std::vector<std::int64_t>& of_input = sizes[point].emplace_back();
-      for (const Dim& dim : *input->shape) {
-        const bool is_same = unknown == Unknown::same && !dim.is_constant();
-        of_input.push_back(is_same ? of_unknown[point] : dim.evaluate(value_of).value_or(of_unknown[point]));
-      }
-    }
-  }
-  // Sizes of less than nothing, or that shrink where others grow, are no range: the usual sizes alone are one.
-  const auto fits = [&](std::size_t point) {
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      for (std::size_t axis = 0; axis < sizes[point][i].size(); ++axis) {
-        const std::int64_t size = sizes[point][i][axis];
-        const std::int64_t usual = sizes[1][i][axis];
-        if (size < 0 || (point == 0 ? size > usual : size < usual)) return false;
-      }
-    }
-    return true;
-  };
-  for (const std::size_t point : {0U, 2U}) {
-    if (!fits(point)) sizes[point] = sizes[1];
-  }
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    texts.push_back(fmt::format("{}={}..{}..{}", open[i]->name, fmt::join(sizes[0][i], "x"),
-                                fmt::join(sizes[1][i], "x"), fmt::join(sizes[2][i], "x")));
-  }
-  return texts;
-}
-
-bool SizeRanges::supposes_sizes(const Model& part) const {
-  const auto& inputs = part.graph().inputs();
-  return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
-    return is_open(*input) && !given_.contains(input->name) && !inputs_.contains(input->name);
-  });
-}
-
-const Node* find_inside(const Model& model, const Node& node, const std::function<bool(const Node&)>& fits) {
-  constexpr int deepest = 24;
-  const std::function<const Node*(const Node&, int)> search = [&](const Node& outer, int depth) -> const Node* {
-    const Node* found = nullptr;
-    const auto look = [&](const Node& inner) {
-      if (found == nullptr && fits(inner)) found = &inner;
-      if (found == nullptr && model.find_function(inner) != nullptr) found = search(inner, depth + 1);
-    };
-    if (depth > deepest) return nullptr;
-    for (const Graph* graph : outer.subgraphs()) graph->for_each_node(look);
-    if (const FunctionDefinition* function = model.find_function(outer)) {
-      std::as_const(*function->body).for_each_node(look);
-    }
-    return found;
-  };
-  return search(node, 0);
+bool fails(ProbeLevel level, const Trial& trial) {
+  if (trial.is_cut_short || trial.is_by_sizes) return false;
+  if (trial.outcome == Outcome::refused) return level == ProbeLevel::parser;
+  return trial.outcome != Outcome::accepted;
 }
 
 TensorRTProbe::TensorRTProbe(Model& model, Trials& trials, const SizeRanges& ranges)
@@ -361,7 +75,7 @@ Model TensorRTProbe::smallest_part(const Finding& finding) const {
 }
 
 Model TensorRTProbe::part_of(const Nodes& nodes) const {
-  const Nodes needed = with_sizes(nodes);
+  const Nodes needed = with_sizes(nodes, model_.graph(), bad_);
   Model part = needed.size() == nodes_.size() ? model_.clone() : extract_nodes(model_, needed);
   declare_outputs(part);
   return part;
@@ -402,105 +116,6 @@ bool TensorRTProbe::is_certain(const Finding& finding) const {
   if (finding.outcome == Outcome::crashed || finding.outcome == Outcome::hung) return true;
   if (finding.cause) return finding.cause->cause != "plugin_inputs";
   return fails_by_rule(finding.inside == nullptr ? *finding.nodes.front() : *finding.inside);
-}
-
-bool TensorRTProbe::suppose_outputs() {
-  bool any = false;
-  for (const Node* node : nodes_) {
-    if (!bad_.contains(node)) continue;
-    std::string supposed = suppose_outputs_of(*node);
-    if (supposed.empty()) continue;
-    supposed_of_.emplace(node, std::move(supposed));
-    any = true;
-    infer();
-  }
-  if (!any) return false;
-  for (const Node* node : nodes_) {
-    for_each_read(*node, model_.graph(), [&](const Value& value) {
-      if (value.producer == nullptr) return;
-      if (const auto made = supposed_of_.find(value.producer); made != supposed_of_.end()) {
-        report_.supposed.emplace(node, made->second);
-      }
-      const auto before = report_.supposed.find(value.producer);
-      if (before != report_.supposed.end()) report_.supposed.emplace(node, before->second);
-    });
-  }
-  set_aside();
-  return true;
-}
-
-std::string TensorRTProbe::suppose_outputs_of(const Node& node) {
-  if (is_standard_operator(node.domain, node.op_type)) return {};
-  const auto is_unknown = [](const Value* value) {
-    return value != nullptr && !value->is_unused() && value->opaque.empty() && (!value->type || !value->shape);
-  };
-  if (std::none_of(node.outputs.begin(), node.outputs.end(), is_unknown)) return {};
-  if (std::string as_meant = try_meant_plugin(node); !as_meant.empty()) return as_meant;
-  const auto like = std::find_if(node.inputs.begin(), node.inputs.end(),
-                                 [](const Value* v) { return v != nullptr && v->type && v->shape; });
-  if (like == node.inputs.end()) return {};
-  for (Value* output : node.outputs) {
-    if (!is_unknown(output)) continue;
-    if (!output->type) output->type = (*like)->type;
-    if (!output->shape) output->shape = (*like)->shape;
-  }
-  return fmt::format("'{}' made what '{}' is, {}", node.name, (*like)->name, type_text(**like));
-}
-
-/// The node as it was meant tells what it would make.
-std::string TensorRTProbe::try_meant_plugin(const Node& node) {
-  const auto meant = meant_.find(&node);
-  if (meant == meant_.end() || trials_.is_spent()) return {};
-  const MeantPlugin plugin_meant = std::move(meant->second);
-  meant_.erase(meant);
-  Model model = part_of({&node});
-  Node& copy = *model.graph().find_node(node.name);
-  copy.op_type = plugin_meant.name;
-  copy.attributes["plugin_version"] = NodeAttribute(AttributeData(plugin_meant.version));
-  copy.attributes["plugin_namespace"] = NodeAttribute(AttributeData(plugin_meant.space));
-  const Trial trial = trials_.parse(model);
-  if (trial.outcome != Outcome::accepted) return {};
-  bool learnt = false;
-  for (const json& plugin : trial.answer["plugins"]) learnt = learn_types(plugin) || learnt;
-  if (!learnt) return {};
-  return fmt::format("'{}' were the plugin {} {}", node.name, plugin_meant.name, plugin_meant.version);
-}
-
-/// Nodes that read of a bad one, or of one that was not asked, what cannot be an input.
-void TensorRTProbe::set_aside() {
-  report_.not_asked = uncertain_;
-  for (const Node* node : nodes_) {
-    if (bad_.contains(node) || report_.not_asked.contains(node)) continue;
-    for_each_read(*node, model_.graph(), [&](const Value& value) {
-      if (value.producer == nullptr || can_be_input(value)) return;
-      const bool is_behind = bad_.contains(value.producer) || uncertain_.contains(value.producer);
-      const auto before = report_.not_asked.find(value.producer);
-      if (is_behind) {
-        report_.not_asked.emplace(node, fmt::format("it needs what '{}' makes", value.producer->name));
-      } else if (before != report_.not_asked.end()) {
-        report_.not_asked.emplace(node, before->second);
-      }
-    });
-  }
-}
-
-/// With the nodes that compute what cannot be an input of theirs.
-TensorRTProbe::Nodes TensorRTProbe::with_sizes(const Nodes& nodes) const {
-  std::set<const Node*> chosen(nodes.begin(), nodes.end());
-  Nodes waiting = nodes;
-  while (!waiting.empty()) {
-    const Node* node = waiting.back();
-    waiting.pop_back();
-    for_each_read(*node, model_.graph(), [&](const Value& value) {
-      if (value.producer == nullptr || can_be_input(value) || bad_.contains(value.producer)) return;
-      if (chosen.insert(value.producer).second) waiting.push_back(value.producer);
-    });
-  }
-  Nodes ordered;
-  for (const Node* node : nodes_) {
-    if (chosen.contains(node)) ordered.push_back(node);
-  }
-  return ordered;
 }
 
 Trial TensorRTProbe::try_nodes(ProbeLevel level, const Nodes& nodes) {
@@ -559,50 +174,6 @@ bool TensorRTProbe::add_refusals(const json& answer) {
   return !named.empty();
 }
 
-std::vector<Finding> TensorRTProbe::refusals_alike(const Finding& finding) const {
-  const Node& first = *finding.nodes.front();
-  std::vector<Finding> findings;
-  if (finding.inside != nullptr || !bad_.contains(&first)) return findings;
-  const auto rule = rule_against(first);
-  const auto wanted = likeness_of(first, can_be_input);
-  for (const Node* node : left()) {
-    if (node->op_type != first.op_type || node->domain != first.domain) continue;
-    bool is_alike = rule && rule_against(*node) == rule;
-    if (!is_alike && wanted) {
-      const auto likeness = likeness_of(*node, can_be_input);
-      is_alike = likeness && likeness->exact == wanted->exact;
-    }
-    if (!is_alike) continue;
-    Finding& alike = findings.emplace_back(finding);
-    alike.as = &first;
-    alike.nodes = {node};
-  }
-  return findings;
-}
-
-/// Graft does not know what somebody else's plugin makes; without it, no part could begin behind one.
-void TensorRTProbe::learn_types_of_plugins() {
-  bool any = false;
-  for (const auto& [node, plugin] : report_.plugins) any = learn_types(plugin) || any;
-  if (any) infer();
-}
-
-bool TensorRTProbe::learn_types(const json& plugin) {
-  bool any = false;
-  for (const json& output : plugin.value("outputs", json::array())) {
-    Value* value = model_.graph().find_local(output.value("name", ""));
-    const auto type = element_type_named(output.value("dtype", ""));
-    if (value == nullptr || value->type || !type) continue;
-    value->type = type;
-    value->shape.emplace();
-    for (const json& size : output["shape"]) {
-      value->shape->push_back(size.get<std::int64_t>() < 0 ? unknown_dim() : Dim(size.get<std::int64_t>()));
-    }
-    any = true;
-  }
-  return any;
-}
-
 void TensorRTProbe::ask_builder() {
   ask_about_known();
   report_.pieces = build_left_of(left());
@@ -651,165 +222,6 @@ void TensorRTProbe::leave_without_sizes(const Node& node, const Trial& trial) {
       "cut out of the network, the sizes that are supposed of its inputs contradict each other: {}", words_of(trial));
   uncertain_.emplace(&node, why);
   set_aside();
-}
-
-void TensorRTProbe::find_failing(const Nodes& nodes, Trial whole) {
-  open_failure_ = words_of(whole);
-  const auto count_found = [&] { return bad_.size() + uncertain_.size(); };
-  const std::size_t found_before = count_found();
-  for (Finding& found : find_suspects(ProbeLevel::builder, nodes, whole)) add_with_alike(std::move(found));
-  if (count_found() > found_before) return;
-  constexpr std::size_t few = 8;
-  if (nodes.size() > few) {
-    for (const Nodes& half : halves_of(nodes)) {
-      const Nodes part = left_of(half);
-      if (part.empty()) continue;
-      Trial trial = try_nodes(ProbeLevel::builder, part);
-      if (trial.is_cut_short) {
-        build_left_of(part);
-      } else if (fails(ProbeLevel::builder, trial)) {
-        find_failing(part, std::move(trial));
-      }
-    }
-  }
-  if (count_found() > found_before) return;
-  add_with_alike(find_smallest(ProbeLevel::builder, nodes, std::move(whole)));
-}
-
-std::array<TensorRTProbe::Nodes, 2> TensorRTProbe::halves_of(const Nodes& nodes) {
-  const auto middle = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
-  return {Nodes(nodes.begin(), middle), Nodes(middle, nodes.end())};
-}
-
-void TensorRTProbe::add_with_alike(Finding found) {
-  for (Finding& finding : look_inside(std::move(found))) {
-    add(finding);
-    for (Finding& alike : findings_alike(finding)) add(std::move(alike));
-  }
-}
-
-std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
-  std::vector<Finding> findings;
-  if (finding.nodes.size() != 1 || finding.inside != nullptr) return findings;
-  const Node& first = *finding.nodes.front();
-  const auto wanted = likeness_of(first, can_be_input);
-  if (!wanted) return findings;
-  struct Asked {
-    Finding finding;
-    Likeness likeness;
-  };
-  std::vector<Asked> asked{{finding, *wanted}};
-  // Where the rule knows why the first one fails, it knows which others do.
-  bool is_asking = true;
-  for (const Node* node : left()) {
-    auto likeness = node->op_type == first.op_type ? likeness_of(*node, can_be_input) : std::nullopt;
-    if (!likeness || likeness->kind != wanted->kind) continue;
-    const auto same = std::find_if(asked.begin(), asked.end(),
-                                   [&](const Asked& each) { return each.likeness.exact == likeness->exact; });
-    const Asked* as = same == asked.end() ? nullptr : &*same;
-    if (as == nullptr && is_known_to_fail(first)) {
-      if (!is_known_to_fail(*node)) continue;
-      as = &asked.front();
-    }
-    if (as != nullptr) {
-      Finding& alike = findings.emplace_back(as->finding);
-      alike.as = as->finding.nodes.front();
-      alike.nodes = {node};
-      continue;
-    }
-    // Of other sizes: they fail one after the other; or the first was an exception, and the rest builds at once.
-    if (!is_asking) continue;
-    Trial trial = try_nodes(ProbeLevel::builder, {node});
-    is_asking = fails(ProbeLevel::builder, trial);
-    if (!is_asking) continue;
-    asked.push_back({finding_of({node}, trial), std::move(*likeness)});
-    findings.push_back(asked.back().finding);
-  }
-  return findings;
-}
-
-std::optional<Model> TensorRTProbe::inside_of(const Node& node, std::size_t subgraph) const {
-  auto model = branch_as_model(part_of(Nodes{&node}), node.name, subgraph);
-  if (!model) return std::nullopt;
-  infer_around_faults(*model, [](const Node&, const Error&) {});
-  declare_outputs(*model);
-  return model;
-}
-
-std::vector<Finding> TensorRTProbe::look_inside(Finding finding) {
-  std::vector<Finding> findings;
-  if (finding.nodes.size() == 1 && finding.inside == nullptr) {
-    for (std::size_t i = 0; i < finding.nodes.front()->subgraphs().size(); ++i) {
-      try {
-        for (Finding& found : ask_inside(*finding.nodes.front(), i)) findings.push_back(std::move(found));
-      } catch (const Error&) {  // alone, it needs values that nobody knows
-        continue;
-      }
-    }
-  }
-  if (findings.empty()) findings.push_back(std::move(finding));
-  return findings;
-}
-
-std::vector<Finding> TensorRTProbe::ask_inside(const Node& node, std::size_t subgraph) {
-  auto model = inside_of(node, subgraph);
-  if (!model) return {};
-  TensorRTProbe search(*model, trials_, ranges_);
-  ProbeReport report = search.run(ProbeLevel::builder);
-  std::map<std::string, const Node*, std::less<>> own;  // by the names that they kept
-  node.subgraphs().at(subgraph)->for_each_node([&](const Node& inner) { own.emplace(inner.name, &inner); });
-  const auto own_of = [&](const Node* copy) {
-    const auto found = copy == nullptr ? own.end() : own.find(copy->name);
-    return found == own.end() ? nullptr : found->second;
-  };
-  std::vector<Finding> findings;
-  std::set<const Node*> bad;
-  for (Finding& found : report.findings) {
-    const Node* outermost = own_of(found.nodes.front());
-    if (outermost == nullptr) return {};  // what gives the branch its sizes
-    const Node* innermost = own_of(found.inside);
-    for (const Node* each : found.nodes) bad.insert(own_of(each));
-    Finding& finding = findings.emplace_back();
-    finding.nodes = {&node};
-    finding.inside = innermost == nullptr ? outermost : innermost;
-    finding.outcome = found.outcome;
-    finding.words = found.words;
-    if (found.nodes.size() > 1) finding.words += fmt::format(" (by {} nodes together)", found.nodes.size());
-    finding.cause = found.cause;
-    finding.as = own_of(found.as);
-    finding.part = std::make_shared<const Model>(search.smallest_part(found));
-  }
-  for (const Node* copy : model->graph().nodes()) {
-    const Node* inner = own_of(copy);
-    const bool runs = inner != nullptr && !bad.contains(inner) && !report.not_asked.contains(copy);
-    if (!runs) continue;
-    report_.runs_inside.insert(inner);
-    for (const Graph* innermost : inner->subgraphs()) {
-      innermost->for_each_node([&](const Node& each) { report_.runs_inside.insert(&each); });
-    }
-  }
-  for (const Node* copy : report.runs_inside) report_.runs_inside.insert(own_of(copy));
-  for (auto& [layer, plugin] : report.plugins) report_.plugins[layer] = std::move(plugin);
-  return findings;
-}
-
-/// A node in a branch or a body, however deep, as a model of its own.
-std::optional<Model> TensorRTProbe::alone(const Node& outer, const Node& inside) const {
-  const std::vector<Graph*> subgraphs = outer.subgraphs();
-  for (std::size_t i = 0; i < subgraphs.size(); ++i) {
-    bool holds_it = false;
-    subgraphs[i]->for_each_node([&](const Node& node) { holds_it = holds_it || &node == &inside; });
-    auto model = holds_it ? inside_of(outer, i) : std::nullopt;
-    if (!model) continue;
-    const TensorRTProbe search(*model, trials_, ranges_);
-    const Node* copy = model->graph().find_node(inside.name);
-    if (copy != nullptr) return search.part_of(Nodes{copy});
-    const auto is_it = [&](const Node& node) { return node.name == inside.name; };
-    for (const Node* node : search.nodes_) {
-      if (const Node* deeper = find_inside(*model, *node, is_it)) return search.alone(*node, *deeper);
-    }
-  }
-  return std::nullopt;
 }
 
 std::pair<const Node*, const Node*> TensorRTProbe::named_by(const json& error) const {
@@ -874,26 +286,6 @@ const json* TensorRTProbe::creator_in(const Node& node) const {
   return found;
 }
 
-/// Those that TensorRT names, the longest names first, as a name may be a part of another; then the plugins.
-TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& answer) const {
-  std::string text;
-  for (const json& message : answer.value("messages", json::array())) text += message.value("message", "") + "\n";
-  Nodes suspected;
-  for (const Node* node : nodes) {
-    if (!node->name.empty() && names(text, node->name)) suspected.push_back(node);
-  }
-  std::stable_sort(suspected.begin(), suspected.end(),
-                   [](const Node* a, const Node* b) { return a->name.size() > b->name.size(); });
-  constexpr std::size_t most_named = 4;
-  constexpr std::size_t most = 16;
-  suspected.resize(std::min(suspected.size(), most_named));
-  for (const Node* node : nodes) {
-    const bool is_new = std::find(suspected.begin(), suspected.end(), node) == suspected.end();
-    if (is_new && creator_in(*node) != nullptr && suspected.size() < most) suspected.push_back(node);
-  }
-  return suspected;
-}
-
 Finding TensorRTProbe::finding_of(const Nodes& part, const Trial& trial) const {
   const json& errors = trial.answer.value("errors", json::array());
   const bool is_refused = trial.outcome == Outcome::refused && !errors.empty();
@@ -911,43 +303,6 @@ Finding TensorRTProbe::finding_of(const Nodes& part, const Trial& trial) const {
     default: break;
   }
   return finding;
-}
-
-/// Each trial of what hangs takes the whole limit: the only suspect is left out, and what is left builds; or each
-/// suspect is tried by itself, all that are left of them too once one was found.
-std::vector<Finding> TensorRTProbe::find_suspects(ProbeLevel level, const Nodes& nodes, const Trial& whole) {
-  if (nodes.size() == 1) return {finding_of(nodes, whole)};
-  const Nodes suspected = suspects(nodes, whole.answer);
-  const bool has_hung = whole.outcome == Outcome::hung;
-  if (has_hung && suspected.size() == 1) {
-    Nodes others = nodes;
-    std::erase(others, suspected.front());
-    const Trial trial = try_nodes(level, others);
-    if (trial.outcome == Outcome::accepted) return {finding_of(suspected, whole)};
-  }
-  std::vector<Finding> findings;
-  for (const Node* node : suspected) {
-    if (!findings.empty() && !has_hung) break;
-    const Trial trial = try_nodes(level, {node});
-    if (fails(level, trial)) findings.push_back(finding_of({node}, trial));
-  }
-  return findings;
-}
-
-Finding TensorRTProbe::find_smallest(ProbeLevel level, const Nodes& nodes, Trial whole) {
-  Trial last = std::move(whole);
-  const auto chosen = [&](const std::vector<std::size_t>& indices) {
-    Nodes items;
-    for (const std::size_t index : indices) items.push_back(nodes[index]);
-    return items;
-  };
-  const Nodes part = chosen(smallest_failing(nodes.size(), [&](const std::vector<std::size_t>& indices) {
-    Trial trial = try_nodes(level, chosen(indices), 1.0);
-    const bool failed = fails(level, trial);
-    if (failed) last = std::move(trial);
-    return failed;
-  }));
-  return finding_of(part, last);
 }
 
 }  // namespace graft::inspect

@@ -15,6 +15,7 @@
 
 #include "graph/model.hpp"
 #include "inspect/plugin_causes.hpp"
+#include "inspect/size_ranges.hpp"
 #include "inspect/trials.hpp"
 
 namespace graft::inspect {
@@ -22,27 +23,8 @@ namespace graft::inspect {
 enum class ProbeLevel : std::uint8_t { rule, parser, builder };
 [[nodiscard]] std::string_view name_of(ProbeLevel truth);
 
-/// MIN..OPT..MAX of the model's inputs with dynamic dimensions, and of what follows from those.
-class SizeRanges {
- public:
-  /// `texts` are NAME=MIN..OPT..MAX or NAME=SHAPE. Throws Error for one that is neither, that names no input, or that
-  /// contradicts the model.
-  SizeRanges(const Model& model, const std::vector<std::string>& texts);
-
-  /// What the dynamic dimensions of an input in the middle of the model are: what its symbols make them, or all the
-  /// same.
-  enum class Unknown : std::uint8_t { by_symbol, same };
-  /// The same for the inputs of a part of the model.
-  [[nodiscard]] std::vector<std::string> of(const Model& part, Unknown unknown = Unknown::by_symbol) const;
-  /// Whether an input of the part has sizes that nobody gave.
-  [[nodiscard]] bool supposes_sizes(const Model& part) const;
-
- private:
-  using Point = std::map<std::string, std::int64_t, std::less<>>;
-  std::map<std::string, std::string, std::less<>> given_;  // by input
-  std::set<std::string, std::less<>> inputs_;              // of the model
-  std::array<Point, 3> points_;                            // of symbols: smallest, usual, largest
-};
+/// Whether a trial shows that TensorRT does not take a model, as far as that level judges.
+[[nodiscard]] bool fails(ProbeLevel level, const Trial& trial);
 
 /// A part of the model that TensorRT does not take, as small as it was found.
 struct Finding {
@@ -64,10 +46,6 @@ struct ProbeReport {
   std::size_t pieces = 0;             ///< In which the builder took what it takes; 1 where that was built together.
   std::set<const Node*> runs_inside;  ///< Nodes in branches and bodies that run, beside one that does not.
 };
-
-/// A node in a sub-graph or the function of another one, however deep, that `fits`; null if there is none.
-[[nodiscard]] const Node* find_inside(const Model& model, const Node& node,
-                                      const std::function<bool(const Node&)>& fits);
 
 /// Asks about the whole model first, then about what is left without the parts that were found to fail. Every node of
 /// the main graph has a name that no other has, and its types and shapes are inferred; those of what plugins make are
@@ -119,7 +97,6 @@ class TensorRTProbe {
   [[nodiscard]] std::string suppose_outputs_of(const Node& node);
   [[nodiscard]] std::string try_meant_plugin(const Node& node);
   void set_aside();
-  [[nodiscard]] Nodes with_sizes(const Nodes& nodes) const;
   [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes);
   /// In this share of the time that is left.
   [[nodiscard]] Trial try_nodes(ProbeLevel level, const Nodes& nodes, double share);

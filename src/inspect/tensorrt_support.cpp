@@ -518,4 +518,15 @@ bool fails_by_rule(const Node& node) {
   }
 }
 
+bool is_known_to_fail(const Node& node) { return fails_by_rule(node) && !node.metadata.contains(fault_note); }
+
+std::optional<std::string> rule_against(const Node& node) {
+  if (node.metadata.contains(fault_note)) return std::nullopt;
+  try {
+    return refusal_of_tensorrt(node);
+  } catch (const Error&) {  // an attribute of the wrong type
+    return std::nullopt;
+  }
+}
+
 }  // namespace graft::inspect

@@ -16,6 +16,12 @@ namespace graft::inspect {
 /// Whether a node does not run whatever it is fed with: that, or there is something wrong in it.
 [[nodiscard]] bool fails_by_rule(const Node& node);
 
+/// Whether a node that has no fault is known to fail.
+[[nodiscard]] bool is_known_to_fail(const Node& node);
+
+/// The rule by which a node that has no fault is known to fail; nothing where none is.
+[[nodiscard]] std::optional<std::string> rule_against(const Node& node);
+
 /// Why the rules do not know whether TensorRT runs a node of the standard domain, which only TensorRT itself can tell;
 /// nothing where they do.
 [[nodiscard]] std::optional<std::string> doubt_about(const Node& node);

@@ -49,7 +49,7 @@ Judgment judge_operator(const Node& node, const OperatorMatch& match, const Fore
 }
 
 constexpr auto advice_on_doubt =
-    "graft inspect --truth builder asks TensorRT, on a machine with the GPU that it is for";
+    "graft inspect --probe builder asks TensorRT, on a machine with the GPU that it is for";
 constexpr auto use_library = "a plugin library may have it: graft plugins LIB.so; then graft build --plugin-lib LIB.so";
 
 /// What a node is nearly, and what would make it that.
@@ -203,7 +203,7 @@ std::string_view meaning_of(Verdict verdict) {
     case Verdict::native: return "TensorRT runs it as it is";
     case Verdict::lowered: return "`graft convert` makes native layers of it";
     case Verdict::plugin: return "a plugin runs it";
-    case Verdict::unknown: return "the rules do not know; --truth builder asks TensorRT";
+    case Verdict::unknown: return "the rules do not know; --probe builder asks TensorRT";
     case Verdict::not_asked: return "TensorRT could not be asked about it: it lies behind a node that does not run";
     case Verdict::unsupported: return "neither TensorRT nor Graft runs it";
     case Verdict::refused: return "TensorRT's parser refuses it";

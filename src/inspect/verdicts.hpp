@@ -37,7 +37,7 @@ inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,  
 [[nodiscard]] constexpr bool is_open(Verdict verdict) {
   return verdict == Verdict::unknown || verdict == Verdict::not_asked;
 }
-/// Whether a node has that verdict only where TensorRT itself is asked, with --truth.
+/// Whether a node has that verdict only where TensorRT itself is asked, with --probe.
 [[nodiscard]] constexpr bool is_by_tensorrt(Verdict verdict) {
   return verdict == Verdict::not_asked || verdict > Verdict::unsupported;
 }

@@ -1,7 +1,7 @@
 // Sizes for the inputs of a part of a model, where nobody gave them.
-#include <gtest/gtest.h>
+#include "inspect/size_ranges.hpp"
 
-#include "inspect/tensorrt_probe.hpp"
+#include <gtest/gtest.h>
 
 namespace graft::inspect {
 namespace {

@@ -140,7 +140,7 @@ def test_nobody_knows_without_a_probe(tmp_path: pathlib.Path) -> None:
     assert (node["verdict"], node["truth"]) == ("unknown", "rule")
     assert "calls CUDA" in node["reason"]
     assert "TensorRT-RTX 1.7.1" in node["reason"]
-    assert "--truth builder" in node["advice"]
+    assert "--probe builder" in node["advice"]
 
     nodes = [helper.make_node("NonZero", ["image"], ["where"], name="where")]
     graph = helper.make_graph(nodes, "g", inputs[:1], [info("where", TensorProto.INT64, None)])

@@ -829,4 +829,4 @@ def test_options_that_need_a_truth(tmp_path: pathlib.Path) -> None:
     answer = graft("inspect", model, "--truth", "parser", "--reduce", whole)
     assert answer.code == 1
     assert "TensorRT's parser takes the whole model; its builder does not, the rule says of 1 node" in answer.err
-    assert "--truth builder asks" in answer.err
+    assert "--probe builder asks" in answer.err

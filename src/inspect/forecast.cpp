@@ -1,0 +1,97 @@
+// Nodes are found again in the report of the conversion by their descriptions.
+#include "inspect/forecast.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "graft/error.hpp"
+#include "graph/faults.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/plugin_reason.hpp"
+
+namespace graft::inspect {
+namespace {
+
+/// A node with a fault becomes one that no pass knows.
+void hide_faults(Model& model) {
+  model.graph().for_each_node([](Node& node) {
+    if (node.metadata.contains(fault_note)) node.domain = fault_note;
+  });
+}
+
+/// Why a plugin gives a value of what `graft convert` made, by the name of the value.
+std::map<std::string, std::string> plugin_reasons(const Model& converted) {
+  std::map<std::string, std::string> reasons;
+  converted.graph().for_each_node([&](const Node& node) {
+    const auto reason = node.metadata.find(reason_note);
+    if (reason != node.metadata.end() && node.output() != nullptr) reasons.emplace(node.output()->name, reason->second);
+  });
+  return reasons;
+}
+
+}  // namespace
+
+void infer_and_note_faults(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes) {
+  const auto note = [&](Node& node, const Error& error) {
+    node.metadata[std::string(fault_note)] = fmt::format("{}: {}", model.source, error.what());
+  };
+  infer_around_faults(model, input_shapes, note);
+  model.graph().for_each_node([&](Node& node) {
+    try {
+      check_operator(node);
+    } catch (const Error& error) {
+      note(node, error);
+    }
+  });
+}
+
+ConvertReport convert_in_memory(const runtime::Engine& engine, Model& model) {
+  ConvertOptions options;
+  options.prove = false;
+  if (engine.can_run()) {
+    std::as_const(model).graph().for_each_node(
+        [&](const Node& node) { options.prove = options.prove || find_operator_for(node); });
+  }
+  return convert(engine, model, options);
+}
+
+Prospect prospect_of(const runtime::Engine& engine, const Model& model) {
+  Model converted = model.clone();
+  hide_faults(converted);
+  Prospect prospect;
+  ConvertReport report;
+  try {
+    report = convert_in_memory(engine, converted);
+  } catch (const Error& error) {
+    prospect.warnings.push_back(
+        fmt::format("`graft convert` refuses the model, so nothing is said of what it would make: {}", error.what()));
+  }
+  prospect.nodes = converted.graph().node_count();
+  const std::map<std::string, std::string> reasons = plugin_reasons(converted);
+  std::map<std::string, std::string> plugins;  // of nodes whose output a plugin gives then: why a plugin
+  model.graph().for_each_node([&](const Node& node) {
+    const auto reason = node.output() == nullptr ? reasons.end() : reasons.find(node.output()->name);
+    if (reason != reasons.end()) plugins.emplace(describe(node), reason->second);
+  });
+  for (const Rewrite& rewrite : report.rewrites) {
+    std::string what = rewrite.pass == "remove_dead"
+                           ? "no output needs it: `graft convert` takes it away"
+                           : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
+    for (const std::string& node : rewrite.nodes) {
+      const auto plugin = plugins.find(node);
+      if (plugin == plugins.end()) continue;
+      what += fmt::format(", as a plugin: {}", plugin->second);
+      break;
+    }
+    for (const std::string& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
+  }
+  prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
+  for (const Rewrite& rewrite : report.undone) {
+    prospect.forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
+  }
+  return prospect;
+}
+
+}  // namespace graft::inspect

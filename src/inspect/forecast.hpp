@@ -1,0 +1,34 @@
+// What `graft convert` would make of a model, found out in memory.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/model.hpp"
+#include "inspect/verdicts.hpp"
+#include "passes/pipeline.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::inspect {
+
+/// Infers types and shapes, and notes on a node what is wrong with it, so that it is judged like any other.
+void infer_and_note_faults(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
+
+/// Converts a model with no fusion proven, which may take long. The native form of an operator is tried, as it may hold
+/// for some sizes alone.
+ConvertReport convert_in_memory(const runtime::Engine& engine, Model& model);
+
+struct Prospect {
+  Forecast forecast;
+  std::size_t nodes = 0;  ///< Of the converted model.
+  std::vector<std::string> warnings;
+};
+
+/// Converts a copy of a model whose faults are noted, and returns what becomes of its nodes. What `graft convert`
+/// refuses is a warning.
+[[nodiscard]] Prospect prospect_of(const runtime::Engine& engine, const Model& model);
+
+}  // namespace graft::inspect

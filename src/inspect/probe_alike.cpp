@@ -1,0 +1,82 @@
+// Nodes that get the answer of another one, most of which need not be asked about.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "inspect/alike_nodes.hpp"
+#include "inspect/model_parts.hpp"
+#include "inspect/tensorrt_probe.hpp"
+#include "inspect/tensorrt_support.hpp"
+
+namespace graft::inspect {
+
+std::vector<Finding> TensorRTProbe::refusals_alike(const Finding& finding) const {
+  const Node& first = *finding.nodes.front();
+  std::vector<Finding> findings;
+  if (finding.inside != nullptr || !bad_.contains(&first)) return findings;
+  const auto rule = rule_against(first);
+  const auto wanted = likeness_of(first, can_be_input);
+  for (const Node* node : left()) {
+    if (node->op_type != first.op_type || node->domain != first.domain) continue;
+    bool is_alike = rule && rule_against(*node) == rule;
+    if (!is_alike && wanted) {
+      const auto likeness = likeness_of(*node, can_be_input);
+      is_alike = likeness && likeness->exact == wanted->exact;
+    }
+    if (!is_alike) continue;
+    Finding& alike = findings.emplace_back(finding);
+    alike.as = &first;
+    alike.nodes = {node};
+  }
+  return findings;
+}
+
+void TensorRTProbe::add_with_alike(Finding found) {
+  for (Finding& finding : look_inside(std::move(found))) {
+    add(finding);
+    for (Finding& alike : findings_alike(finding)) add(std::move(alike));
+  }
+}
+
+std::vector<Finding> TensorRTProbe::findings_alike(const Finding& finding) {
+  std::vector<Finding> findings;
+  if (finding.nodes.size() != 1 || finding.inside != nullptr) return findings;
+  const Node& first = *finding.nodes.front();
+  const auto wanted = likeness_of(first, can_be_input);
+  if (!wanted) return findings;
+  struct Asked {
+    Finding finding;
+    Likeness likeness;
+  };
+  std::vector<Asked> asked{{finding, *wanted}};
+  // Where the rule knows why the first one fails, it knows which others do.
+  bool is_asking = true;
+  for (const Node* node : left()) {
+    auto likeness = node->op_type == first.op_type ? likeness_of(*node, can_be_input) : std::nullopt;
+    if (!likeness || likeness->kind != wanted->kind) continue;
+    const auto same = std::find_if(asked.begin(), asked.end(),
+                                   [&](const Asked& each) { return each.likeness.exact == likeness->exact; });
+    const Asked* as = same == asked.end() ? nullptr : &*same;
+    if (as == nullptr && is_known_to_fail(first)) {
+      if (!is_known_to_fail(*node)) continue;
+      as = &asked.front();
+    }
+    if (as != nullptr) {
+      Finding& alike = findings.emplace_back(as->finding);
+      alike.as = as->finding.nodes.front();
+      alike.nodes = {node};
+      continue;
+    }
+    // Of other sizes: they fail one after the other; or the first was an exception, and the rest builds at once.
+    if (!is_asking) continue;
+    Trial trial = try_nodes(ProbeLevel::builder, {node});
+    is_asking = fails(ProbeLevel::builder, trial);
+    if (!is_asking) continue;
+    asked.push_back({finding_of({node}, trial), std::move(*likeness)});
+    findings.push_back(asked.back().finding);
+  }
+  return findings;
+}
+
+}  // namespace graft::inspect

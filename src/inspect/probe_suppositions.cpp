@@ -1,0 +1,133 @@
+// What bad nodes and plugins make is supposed or learnt, so that the nodes after them can be asked about.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "graph/operator_node.hpp"
+#include "graph/text.hpp"
+#include "inspect/model_parts.hpp"
+#include "inspect/tensorrt_probe.hpp"
+
+namespace graft::inspect {
+namespace {
+
+using nlohmann::json;
+
+/// By the name that the engine driver gives it, which is Graft's.
+std::optional<ElementType> element_type_named(std::string_view name) {
+  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i8,
+                                 ElementType::u8, ElementType::i32, ElementType::i64}) {
+    if (to_string(type) == name) return type;
+  }
+  return name == "bool" ? std::optional(ElementType::boolean) : std::nullopt;
+}
+
+}  // namespace
+
+bool TensorRTProbe::suppose_outputs() {
+  bool any = false;
+  for (const Node* node : nodes_) {
+    if (!bad_.contains(node)) continue;
+    std::string supposed = suppose_outputs_of(*node);
+    if (supposed.empty()) continue;
+    supposed_of_.emplace(node, std::move(supposed));
+    any = true;
+    infer();
+  }
+  if (!any) return false;
+  for (const Node* node : nodes_) {
+    for_each_read(*node, model_.graph(), [&](const Value& value) {
+      if (value.producer == nullptr) return;
+      if (const auto made = supposed_of_.find(value.producer); made != supposed_of_.end()) {
+        report_.supposed.emplace(node, made->second);
+      }
+      const auto before = report_.supposed.find(value.producer);
+      if (before != report_.supposed.end()) report_.supposed.emplace(node, before->second);
+    });
+  }
+  set_aside();
+  return true;
+}
+
+std::string TensorRTProbe::suppose_outputs_of(const Node& node) {
+  if (is_standard_operator(node.domain, node.op_type)) return {};
+  const auto is_unknown = [](const Value* value) {
+    return value != nullptr && !value->is_unused() && value->opaque.empty() && (!value->type || !value->shape);
+  };
+  if (std::none_of(node.outputs.begin(), node.outputs.end(), is_unknown)) return {};
+  if (std::string as_meant = try_meant_plugin(node); !as_meant.empty()) return as_meant;
+  const auto like = std::find_if(node.inputs.begin(), node.inputs.end(),
+                                 [](const Value* v) { return v != nullptr && v->type && v->shape; });
+  if (like == node.inputs.end()) return {};
+  for (Value* output : node.outputs) {
+    if (!is_unknown(output)) continue;
+    if (!output->type) output->type = (*like)->type;
+    if (!output->shape) output->shape = (*like)->shape;
+  }
+  return fmt::format("'{}' made what '{}' is, {}", node.name, (*like)->name, type_text(**like));
+}
+
+/// The node as it was meant tells what it would make.
+std::string TensorRTProbe::try_meant_plugin(const Node& node) {
+  const auto meant = meant_.find(&node);
+  if (meant == meant_.end() || trials_.is_spent()) return {};
+  const MeantPlugin plugin_meant = std::move(meant->second);
+  meant_.erase(meant);
+  Model model = part_of({&node});
+  Node& copy = *model.graph().find_node(node.name);
+  copy.op_type = plugin_meant.name;
+  copy.attributes["plugin_version"] = NodeAttribute(AttributeData(plugin_meant.version));
+  copy.attributes["plugin_namespace"] = NodeAttribute(AttributeData(plugin_meant.space));
+  const Trial trial = trials_.parse(model);
+  if (trial.outcome != Outcome::accepted) return {};
+  bool learnt = false;
+  for (const json& plugin : trial.answer["plugins"]) learnt = learn_types(plugin) || learnt;
+  if (!learnt) return {};
+  return fmt::format("'{}' were the plugin {} {}", node.name, plugin_meant.name, plugin_meant.version);
+}
+
+/// Nodes that read of a bad one, or of one that was not asked, what cannot be an input.
+void TensorRTProbe::set_aside() {
+  report_.not_asked = uncertain_;
+  for (const Node* node : nodes_) {
+    if (bad_.contains(node) || report_.not_asked.contains(node)) continue;
+    for_each_read(*node, model_.graph(), [&](const Value& value) {
+      if (value.producer == nullptr || can_be_input(value)) return;
+      const bool is_behind = bad_.contains(value.producer) || uncertain_.contains(value.producer);
+      const auto before = report_.not_asked.find(value.producer);
+      if (is_behind) {
+        report_.not_asked.emplace(node, fmt::format("it needs what '{}' makes", value.producer->name));
+      } else if (before != report_.not_asked.end()) {
+        report_.not_asked.emplace(node, before->second);
+      }
+    });
+  }
+}
+
+/// Graft does not know what somebody else's plugin makes; without it, no part could begin behind one.
+void TensorRTProbe::learn_types_of_plugins() {
+  bool any = false;
+  for (const auto& [node, plugin] : report_.plugins) any = learn_types(plugin) || any;
+  if (any) infer();
+}
+
+bool TensorRTProbe::learn_types(const json& plugin) {
+  bool any = false;
+  for (const json& output : plugin.value("outputs", json::array())) {
+    Value* value = model_.graph().find_local(output.value("name", ""));
+    const auto type = element_type_named(output.value("dtype", ""));
+    if (value == nullptr || value->type || !type) continue;
+    value->type = type;
+    value->shape.emplace();
+    for (const json& size : output["shape"]) {
+      value->shape->push_back(size.get<std::int64_t>() < 0 ? unknown_dim() : Dim(size.get<std::int64_t>()));
+    }
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace graft::inspect

@@ -1,0 +1,137 @@
+// Sizes are remembered by symbol, so that what is computed from one goes with it.
+#include "inspect/size_ranges.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "graft/error.hpp"
+
+namespace graft::inspect {
+namespace {
+
+std::vector<std::int64_t> sizes_of(const std::string& option, std::string_view text) {
+  std::vector<std::int64_t> sizes;
+  while (true) {
+    const std::string_view part = text.substr(0, text.find('x'));
+    std::int64_t size = 0;
+    const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
+    if (failed != std::errc{} || end != part.data() + part.size() || size < 0) {
+      throw Error(
+          fmt::format("--shapes {}: '{}' is no size\nWrite NAME=MIN..OPT..MAX, for example "
+                      "image=1x3x224x224..4x3x224x224..8x3x224x224",
+                      option, part));
+    }
+    sizes.push_back(size);
+    if (part.size() == text.size()) return sizes;
+    text.remove_prefix(part.size() + 1);
+  }
+}
+
+std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std::string_view text) {
+  const std::size_t first = text.find("..");
+  if (first == std::string_view::npos) {
+    const std::vector<std::int64_t> sizes = sizes_of(option, text);
+    return {sizes, sizes, sizes};
+  }
+  const std::size_t second = text.find("..", first + 2);
+  if (second == std::string_view::npos) {
+    throw Error(fmt::format("--shapes {}: expected one shape, or three joined by ..", option));
+  }
+  return {sizes_of(option, text.substr(0, first)), sizes_of(option, text.substr(first + 2, second - first - 2)),
+          sizes_of(option, text.substr(second + 2))};
+}
+
+bool is_open(const Value& value) {
+  return value.shape &&
+         std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
+}
+
+}  // namespace
+
+SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& texts) {
+  for (const Value* input : model.graph().inputs()) inputs_.insert(input->name);
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find_last_of(text.find('=') == std::string::npos ? ':' : '=');
+    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+    const auto& inputs = model.graph().inputs();
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const Value* v) { return v->name == name; });
+    if (input == inputs.end()) {
+      std::vector<std::string> known;
+      for (const Value* value : inputs) known.push_back(value->name);
+      throw Error(
+          fmt::format("--shapes {}: the model has no input '{}'; it has {}", text, name, fmt::join(known, ", ")));
+    }
+    const std::string range = text.substr(equals + 1);
+    const auto sizes = range_of(text, range);
+    given_[name] = range;
+    const auto& shape = (*input)->shape;
+    for (std::size_t point = 0; shape && point < points_.size(); ++point) {
+      if (sizes[point].size() != shape->size()) continue;  // a shape tensor's values, or an error that TensorRT names
+      for (std::size_t axis = 0; axis < shape->size(); ++axis) {
+        const Dim& dim = (*shape)[axis];
+        if (dim.kind() == Dim::Kind::symbol) points_[point].emplace(dim.name(), sizes[point][axis]);
+      }
+    }
+  }
+}
+
+/// One symbol has one size, also one that nobody gave: what is computed from it, 4 * n, then goes with it.
+std::vector<std::string> SizeRanges::of(const Model& part, Unknown unknown) const {
+  constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
+  using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
+  std::vector<const Value*> open;
+  std::array<Sizes, 3> sizes;
+  std::vector<std::string> texts;
+  for (const Value* input : part.graph().inputs()) {
+    if (const auto given = given_.find(input->name); given != given_.end()) {
+      texts.push_back(fmt::format("{}={}", input->name, given->second));
+      continue;
+    }
+    if (!is_open(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
+    open.push_back(input);
+    for (std::size_t point = 0; point < points_.size(); ++point) {
+      const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
+        const auto found = points_[point].find(name);
+        return found == points_[point].end() ? of_unknown[point] : found->second;
+      };
+      std::vector<std::int64_t>& of_input = sizes[point].emplace_back();
+      for (const Dim& dim : *input->shape) {
+        const bool is_same = unknown == Unknown::same && !dim.is_constant();
+        of_input.push_back(is_same ? of_unknown[point] : dim.evaluate(value_of).value_or(of_unknown[point]));
+      }
+    }
+  }
+  // Sizes of less than nothing, or that shrink where others grow, are no range: the usual sizes alone are one.
+  const auto fits = [&](std::size_t point) {
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      for (std::size_t axis = 0; axis < sizes[point][i].size(); ++axis) {
+        const std::int64_t size = sizes[point][i][axis];
+        const std::int64_t usual = sizes[1][i][axis];
+        if (size < 0 || (point == 0 ? size > usual : size < usual)) return false;
+      }
+    }
+    return true;
+  };
+  for (const std::size_t point : {0U, 2U}) {
+    if (!fits(point)) sizes[point] = sizes[1];
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    texts.push_back(fmt::format("{}={}..{}..{}", open[i]->name, fmt::join(sizes[0][i], "x"),
+                                fmt::join(sizes[1][i], "x"), fmt::join(sizes[2][i], "x")));
+  }
+  return texts;
+}
+
+bool SizeRanges::supposes_sizes(const Model& part) const {
+  const auto& inputs = part.graph().inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+    return is_open(*input) && !given_.contains(input->name) && !inputs_.contains(input->name);
+  });
+}
+
+}  // namespace graft::inspect

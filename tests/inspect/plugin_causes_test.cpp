@@ -1,0 +1,103 @@
+// Why a plugin is not found, or not made, by the creators that are registered.
+#include "inspect/plugin_causes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "graph/model.hpp"
+
+namespace graft::inspect {
+namespace {
+
+using nlohmann::json;
+
+json creator(const std::string& version, const std::string& space, const std::string& generation = "V3") {
+  return {{"name", "Clamp"},
+          {"version", version},
+          {"namespace", space},
+          {"generation", generation},
+          {"library", "/lib/libmine.so"},
+          {"fields", {{{"name", "limit"}, {"type", "float32"}}}}};
+}
+
+class PluginCauses : public testing::Test {
+ protected:
+  PluginCauses() {
+    Value* input = model_.graph().add_input("x");
+    input->type = ElementType::f32;
+    node_ = model_.graph().add_node("Clamp", {input}, {"y"});
+  }
+  void set(const std::string& name, AttributeData value) { node_->attributes[name] = NodeAttribute(std::move(value)); }
+
+  Model model_;
+  Node* node_ = nullptr;
+};
+
+TEST_F(PluginCauses, a_registered_plugin_has_no_cause) {
+  EXPECT_FALSE(failed_look_up(*node_, json::array({creator("1", "")})));
+}
+
+TEST_F(PluginCauses, a_library_that_was_not_loaded) {
+  EXPECT_EQ(failed_look_up(*node_, json::array())->cause, "library_missing");
+}
+
+TEST_F(PluginCauses, a_slip_in_the_name) {
+  node_->op_type = "Clamb";
+  const auto cause = failed_look_up(*node_, json::array({creator("2", "")}));
+  ASSERT_TRUE(cause && cause->meant);
+  EXPECT_EQ(cause->cause, "plugin_name");
+  EXPECT_EQ(cause->meant->name, "Clamp");
+  EXPECT_EQ(cause->meant->version, "2");
+}
+
+TEST_F(PluginCauses, another_version) {
+  const auto cause = failed_look_up(*node_, json::array({creator("2", "")}));
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->cause, "plugin_version");
+  EXPECT_EQ(cause->advice, "set the node's attribute plugin_version, a text, to '2'");
+}
+
+TEST_F(PluginCauses, another_namespace) {
+  EXPECT_EQ(failed_look_up(*node_, json::array({creator("1", "mine")}))->cause, "domain");
+  set("plugin_namespace", std::string("theirs"));
+  EXPECT_EQ(failed_look_up(*node_, json::array({creator("1", "mine")}))->cause, "plugin_namespace");
+  set("plugin_namespace", std::string("mine"));
+  EXPECT_FALSE(failed_look_up(*node_, json::array({creator("1", "mine")})));
+}
+
+TEST_F(PluginCauses, a_version_that_is_no_text) {
+  set("plugin_version", std::int64_t{1});
+  EXPECT_EQ(failed_look_up(*node_, json::array({creator("1", "")}))->cause, "plugin_version");
+}
+
+TEST_F(PluginCauses, the_older_generation) {
+  const auto cause = cause_of_refusal(*node_, json::object(), json::array({creator("1", "", "V2")}), "");
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->cause, "plugin_generation");
+}
+
+TEST_F(PluginCauses, fields_that_are_missing_unknown_or_of_another_type) {
+  const json refused = {{"message", "Could not create the plugin"}, {"function", "importPlugin"}};
+  const json creators = json::array({creator("1", "")});
+  EXPECT_EQ(cause_of_refusal(*node_, refused, creators, "")->cause, "field_missing");
+  set("limt", 1.0F);
+  EXPECT_EQ(cause_of_refusal(*node_, refused, creators, "")->cause, "plugin_field");
+  EXPECT_EQ(cause_of_refusal(*node_, refused, creators, "")->advice, "did you mean limit for limt?");
+  set("limit", std::string("2"));
+  EXPECT_EQ(cause_of_refusal(*node_, refused, creators, "")->cause, "field_type");
+  set("limit", -2.0F);
+  EXPECT_EQ(cause_of_refusal(*node_, refused, creators, "limit has to be positive")->cause, "field_value");
+}
+
+TEST_F(PluginCauses, a_name_that_onnx_has) {
+  node_->op_type = "Relu";
+  node_->domain = "mine";
+  const auto cause = taken_for_onnx(*node_, json::array());
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->cause, "override");
+}
+
+}  // namespace
+}  // namespace graft::inspect
