@@ -101,8 +101,7 @@ bool is_count(const Value* count, const Node& sum) {
 /// Follows what is computed from one tensor.
 class Follower {
  public:
-  Follower(const Value& x, std::size_t channel_axis)
-      : x_(x), channels_((*x.shape)[channel_axis].value()), channel_axis_(channel_axis) {
+  Follower(const Value& x, std::size_t channel_axis) : x_(x), channels_((*x.shape)[channel_axis].value()) {
     ChannelFormula formula;
     formula.linear = Statistic(PerChannel{1.0});
     known_.emplace(&x, Followed{formula, channel_axis});
@@ -460,7 +459,6 @@ class Follower {
 
   const Value& x_;
   std::int64_t channels_;
-  std::size_t channel_axis_;
   std::unordered_map<const Value*, Followed> known_;
   std::vector<Value*> order_;
   std::optional<double> epsilon_;
