@@ -43,7 +43,8 @@ std::map<std::string, Shape, std::less<>> shapes_of(const Shapes& given) {
 Model::Model() : state_(std::make_shared<const State>()) {}
 Model::~Model() = default;
 Model::Model(const Model&) = default;
-Model::Model(Model&& other) noexcept : state_(other.state_) {}
+// What was moved from stays a model.
+Model::Model(Model&& other) noexcept : state_(other.state_) {}  // NOLINT(performance-move-constructor-init)
 Model& Model::operator=(const Model&) = default;
 Model& Model::operator=(Model&& other) noexcept {
   state_ = other.state_;
