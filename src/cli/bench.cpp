@@ -96,15 +96,15 @@ void say_random(const Console& console, const nlohmann::json& drawn) {
   console.print();
   console.print(fmt::format("Speed beside the fastest peer, of random problems of seed {}:", drawn["seed"].dump()));
   Table table;
-  table.add({{"operator", Colour::faint},
-             {"cases", Colour::faint},
-             {"geometric mean", Colour::faint},
-             {"worst", Colour::faint},
-             {"below", Colour::faint},
-             {"worst case", Colour::faint}});
+  table.add({{"operator", Color::faint},
+             {"cases", Color::faint},
+             {"geometric mean", Color::faint},
+             {"worst", Color::faint},
+             {"below", Color::faint},
+             {"worst case", Color::faint}});
   for (const auto& row : drawn["operators"]) {
     const bool reaches = row["reaches"].get<bool>();
-    table.add({{row.value("operator", ""), reaches ? Colour::none : Colour::caution},
+    table.add({{row.value("operator", ""), reaches ? Color::none : Color::caution},
                row["cases"].dump(),
                fmt::format("{} of {}", number(row, "geometric_mean", "{:.2f}"), number(row, "mean_to_reach", "{:.2f}")),
                fmt::format("{} of {}", number(row, "worst", "{:.2f}"), number(row, "worst_to_reach", "{:.2f}")),
