@@ -93,6 +93,7 @@ std::string number(const nlohmann::json& object, const char* key, const char* fo
 
 /// How random problems compare with the fastest peer, operator by operator.
 void say_random(const Console& console, const nlohmann::json& drawn) {
+  if (drawn["operators"].empty()) return;  // no peer was timed
   console.print();
   console.print(fmt::format("Speed beside the fastest peer, of random problems of seed {}:", drawn["seed"].dump()));
   Table table;

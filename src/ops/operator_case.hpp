@@ -85,7 +85,7 @@ class Draw;
 using DrawCase = TimedCase (*)(Draw& draw);
 template <class Definition>
 [[nodiscard]] constexpr DrawCase draw_of() {
-  if constexpr (requires(Draw& from) { draw(Definition{}, from); }) {
+  if constexpr (requires(Draw & from) { draw(Definition{}, from); }) {
     return [](Draw& from) { return draw(Definition{}, from); };
   } else {
     return nullptr;

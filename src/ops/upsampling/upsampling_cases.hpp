@@ -210,7 +210,7 @@ namespace graft {
   const auto make = [&] {
     std::vector<std::int64_t> sizes{draw.size(batch), draw_channels(draw, 1, 512)};
     const std::int64_t axes = draw.one_of({1, 2, 2, 2, 2, 3});
-    const SizeRange side = axes == 1 ? SizeRange{100, 4000} : axes == 2 ? SizeRange{7, 512} : SizeRange{5, 64};
+    const SizeRange side = axes == 1 ? SizeRange{100, 2000} : axes == 2 ? SizeRange{7, 512} : SizeRange{5, 64};
     scales.assign(static_cast<std::size_t>(axes), draw.one_of({2.F, 2.F, 2.F, 3.F, 4.F, 1.5F, 0.5F}));
     if (draw.chance(30)) {
       for (float& scale : scales) scale = static_cast<float>(draw.size(quarters)) / 4;
