@@ -114,11 +114,10 @@ bool NoiseFloor::says_little() const {
 }
 
 bool NoiseFloor::allows_anything() const {
-  constexpr double half = 0.5;
-  if (!deviations_ || factor * share() < half) return false;
+  if (!deviations_ || share() <= 1) return false;
   const auto elements = static_cast<std::int64_t>(unlimited_.size());
   std::int64_t lost = 0;
-  for (std::int64_t i = 0; i < elements; ++i) lost += factor * at(i) >= half * largest_reference_ ? 1 : 0;
+  for (std::int64_t i = 0; i < elements; ++i) lost += at(i) > largest_reference_ ? 1 : 0;
   return 2 * lost > elements;
 }
 

@@ -56,7 +56,7 @@ class NoiseFloor {
   [[nodiscard]] bool has_unlimited() const { return has_unlimited_; }
   /// Whether the noise is as large as the numbers, so that hardly anything would be called a difference.
   [[nodiscard]] bool says_little() const;
-  /// Whether it allows most elements to be off by half of the largest number or more: a change of sign would pass.
+  /// Whether rounding alone moves most elements by more than the largest number: a change of sign would pass.
   [[nodiscard]] bool allows_anything() const;
   /// "the reference itself moves by up to 0.0023 (0.15 % of its largest) where its arithmetic rounds differently (8
   /// runs); 4 times that is allowed"; of integers "... 3 elements of the reference itself become other integers; ...".
