@@ -28,13 +28,21 @@ INCLUDE = re.compile(r'^\s*#\s*include "(\w+)/', re.MULTILINE)
 SUFFIXES = {".hpp", ".cpp", ".cuh", ".cu", ".inc", ".h"}
 
 
+def library_of(path):
+    """The folder whose library a file is compiled into: an operator's fusion is among the passes, and lives in the
+    operator's folder, which holds all that is known of it."""
+    parts = path.relative_to(SOURCE / "src").parts
+    is_fusion = path.stem.endswith("_fusion") or "fusion" in parts
+    return "passes" if parts[0] == "ops" and is_fusion else parts[0]
+
+
 def includes():
     """Yields (file, folder of the file, folder that it includes) for files in src/ that include other folders' files."""
     src = SOURCE / "src"
     for path in sorted(src.rglob("*")):
         if path.suffix not in SUFFIXES:
             continue
-        folder = path.relative_to(src).parts[0]
+        folder = library_of(path)
         for included in INCLUDE.findall(path.read_text()):
             if included != folder and (src / included).is_dir():
                 yield path.relative_to(SOURCE), folder, included
