@@ -39,12 +39,12 @@ std::int64_t Draw::integer(const SizeRange& range) {
 std::int64_t Draw::size(const SizeRange& range) {
   constexpr double steps = 1 << 20;
   const double part = static_cast<double>(integer({0, (1 << 20) - 1})) / steps;
-  const auto least = static_cast<double>((range.least + range.step - 1) / range.step);
-  const auto most = static_cast<double>(range.most / range.step) + 1;
+  const std::int64_t lowest = (range.least + range.step - 1) / range.step;
+  const std::int64_t highest = range.most / range.step;
+  const auto least = static_cast<double>(lowest);
+  const auto most = static_cast<double>(highest + 1);
   const double value = least > 0 ? least * std::pow(most / least, part) : std::pow(most + 1, part) - 1;
-  return std::clamp(static_cast<std::int64_t>(value), static_cast<std::int64_t>(least),
-                    static_cast<std::int64_t>(most) - 1) *
-         range.step;
+  return std::clamp(static_cast<std::int64_t>(value), lowest, highest) * range.step;
 }
 
 Extents extents_of(const std::vector<std::int64_t>& sizes) {
