@@ -6,7 +6,6 @@
 #else
 #include <cstdlib>
 #include <memory>
-#include <string_view>
 
 #include "runtime/null/null_engine.hpp"
 #include "runtime/worker/worker_engine.hpp"
@@ -20,7 +19,7 @@ const Engine& default_engine() {
 #else
   static const std::unique_ptr<Engine> worker = [] {
     const char* const program = std::getenv("GRAFT_ENGINE_WORKER");
-    return program != nullptr && std::string_view(program) != "" ? make_worker_engine(program) : nullptr;
+    return program != nullptr && *program != '\0' ? make_worker_engine(program) : nullptr;
   }();
   return worker ? *worker : null_engine();
 #endif

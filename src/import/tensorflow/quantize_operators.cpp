@@ -36,6 +36,10 @@ Value* put_on_grid(NodeConverter& node, Value* x, const Grid& grid, std::int64_t
   Ints dims = grid.dims;
   if (!dims.empty()) {  // the same along the axis of x, for what broadcasts
     const std::size_t rank = node.known_rank(x, "one of its axes is quantized");
+    if (axis < 0 || static_cast<std::size_t>(axis) >= rank) {
+      node.fail(fmt::format("attribute `axis` is {}; allowed are 0 to {} for an input of {} dimensions", axis,
+                            static_cast<std::int64_t>(rank) - 1, rank));
+    }
     dims.resize(rank - static_cast<std::size_t>(axis), 1);
   }
   if (!is_u8 && !is_i8) {
