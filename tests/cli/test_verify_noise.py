@@ -318,21 +318,6 @@ def test_what_noise_hides_whole_is_not_called_the_same(graft, tmp_path):
         assert graft("verify", reference, reference, *layers).code == 0
 
 
-def random_numbers(path, factor):
-    nodes = [
-        helper.make_node("RandomNormalLike", ["x"], ["r"]),
-        helper.make_node("Mul", ["x", "f"], ["m"]),
-        helper.make_node("Add", ["m", "r"], ["y"]),
-    ]
-    weights = [numpy_helper.from_array(np.asarray(factor, np.float32), "f")]
-    return save(path, nodes, [("x", [1, 64])], [("y", [1, 64])], weights)
-
-
-def test_networks_of_random_numbers_are_not_compared(graft, tmp_path):
-    answer = graft("verify", random_numbers(tmp_path / "a.onnx", 1), random_numbers(tmp_path / "b.onnx", 3))
-    assert answer.code == 1, answer.out
-
-
 def test_networks_without_outputs_are_not_compared(graft, tmp_path):
     paths = [
         save(tmp_path / f"{op}.onnx", [helper.make_node(op, ["x"], ["y"])], [("x", [1, 4])], [])
