@@ -108,10 +108,7 @@ struct LayerComparison {
     const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty;
     return is_vacuous || (is_output && is_lost_in_noise()) ? Verdict::nothing_compared : Verdict::same;
   }
-  /// As in OutputReport.
-  [[nodiscard]] bool is_lost_in_noise() const {
-    return equal() && difference.within_noise > 0 && floor && floor->allows_anything();
-  }
+  [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::is_lost_in_noise(difference, floor); }
 };
 
 /// A part of both models in which the difference shows by itself.

@@ -64,10 +64,7 @@ struct OutputReport {
     if (!equal()) return Verdict::different;
     return (compared == 0 && !is_always_empty) || is_lost_in_noise() ? Verdict::nothing_compared : Verdict::same;
   }
-  /// It is beyond its tolerance, and rounding alone takes the reference so far from itself that it shows nothing.
-  [[nodiscard]] bool is_lost_in_noise() const {
-    return equal() && worst.within_noise > 0 && floor && floor->allows_anything();
-  }
+  [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::is_lost_in_noise(worst, floor); }
 };
 
 struct VerifyReport {
