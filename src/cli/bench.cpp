@@ -11,7 +11,6 @@
 #include <string>
 
 #include "cli/bench_models.hpp"
-#include "cli/bench_page.hpp"
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
@@ -23,6 +22,7 @@
 #include "graft/error.hpp"
 #include "graft/registry.hpp"
 #include "import/read_model.hpp"
+#include "present/html/bench_page.hpp"
 #include "runtime/default_engine.hpp"
 #include "verify/ends.hpp"
 #include "verify/inputs.hpp"
@@ -196,7 +196,7 @@ Exit bench_operators(const Console& console, const Arguments& arguments) {
   }
   nlohmann::json result = ask_bench(console, command);
   say_results(console, result);
-  if (!arguments.report.empty()) write_report(console, page_of_operators(result), arguments.report);
+  if (!arguments.report.empty()) write_report(console, present::page_of_operators(result), arguments.report);
   const bool wrong = !result["wrong"].empty();
   for (const auto& name : result["wrong"]) {
     console.warn(fmt::format("{}: failed, or differs from what is beside it", name.get<std::string>()));
@@ -237,7 +237,7 @@ Exit bench_model(const Console& console, const Arguments& arguments) {
     std::vector<report::Fact> ends;
     for (const auto& [name, tensor] : inputs)
       ends.push_back({"input", fmt::format("{}: {}", name, fmt::join(tensor.dims, "x"))});
-    write_report(console, page_of_model(arguments.model, times, ends), arguments.report);
+    write_report(console, present::page_of_model(arguments.model, times, ends), arguments.report);
   }
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];

@@ -1,53 +1,27 @@
-// What a command prints: text and tables for people, JSON for programs, messages on standard error.
+// Where a command prints: text and tables for people, JSON for programs, messages on standard error.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "present/json/values.hpp"
+#include "present/text/table.hpp"
+
 namespace graft::cli {
 
-/// Keeps keys in the order in which they were written.
-using Json = nlohmann::ordered_json;
-
-enum class Color : std::uint8_t { none, strong, faint, good, caution, bad };
-
-struct Cell {
-  std::string text;
-  Color color = Color::none;
-  // NOLINTNEXTLINE(google-explicit-constructor): a row of a table is a list of texts
-  Cell(std::string t = {}, Color c = Color::none) : text(std::move(t)), color(c) {}
-  Cell(const char* t) : text(t) {}  // NOLINT(google-explicit-constructor)
-};
-
-/// Rows of cells; columns are as wide as their widest cell, and the last one wraps at the width of the terminal.
-class Table {
- public:
-  explicit Table(std::size_t indent = 2) : indent_(indent) {}
-  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
-  void append(const Table& other) { rows_.insert(rows_.end(), other.rows_.begin(), other.rows_.end()); }
-  [[nodiscard]] bool empty() const { return rows_.empty(); }
-  [[nodiscard]] std::string text(bool color, std::size_t width) const;
-
- private:
-  std::size_t indent_;
-  std::vector<std::vector<Cell>> rows_;
-};
-
-/// Columns that a text takes on a terminal: code points of UTF-8.
-[[nodiscard]] std::size_t display_width(std::string_view text);
-/// Breaks at ends of lines, and at spaces so that no line is wider, unless a single word is.
-[[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
-/// The end of a text that is longer than `most` characters: of a long name it says more than the beginning.
-[[nodiscard]] std::string shortened(const std::string& text, std::size_t most);
-/// "712.7 kB".
-[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
-/// "1 node", "3 nodes".
-[[nodiscard]] std::string count_text(std::size_t count, std::string_view singular, std::string_view plural = {});
+using present::bytes_text;
+using present::Cell;
+using present::Color;
+using present::count_text;
+using present::display_width;
+using present::Json;
+using present::shortened;
+using present::Table;
+using present::wrap;
 
 class Console {
  public:

@@ -12,12 +12,10 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/convert_page.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/verdict_style.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
@@ -27,6 +25,9 @@
 #include "inspect/verdicts.hpp"
 #include "passes/frozen_sizes.hpp"
 #include "passes/pipeline.hpp"
+#include "present/html/convert_page.hpp"
+#include "present/json/verdicts.hpp"
+#include "present/text/verdict_color.hpp"
 #include "runtime/default_engine.hpp"
 
 namespace graft::cli {
@@ -186,7 +187,7 @@ std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass,
   constexpr std::size_t few = 6;
   const std::string whole =
       count_text(pass.rewrites, "change") + (proven.size() == pass.rewrites ? ", " + proofs_text(proven) : "");
-  if (tidies_up(pass.pass)) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
+  if (present::tidies_up(pass.pass)) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
   if (lines.size() > few) {
     lines.resize(few);
     lines.push_back({.text = fmt::format("and more, {} in all; -v shows each", whole),
@@ -368,13 +369,13 @@ void say_nodes(const Console& console, const std::vector<inspect::NodeVerdict>& 
     constexpr std::size_t few = 4;
     const std::size_t more = names.size() - std::min(few, names.size());
     names.resize(names.size() - more);
-    table.add({{node.op, color_of(verdict)},
+    table.add({{node.op, present::color_of(verdict)},
                fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
     table.add({"", node.reason});
     table.add({"", {"what to do: " + node.advice, Color::faint}});
   }
   console.say();
-  console.say(console.paint(fmt::format("{} {}", count_text(nodes.size(), "node"), what), color_of(verdict)));
+  console.say(console.paint(fmt::format("{} {}", count_text(nodes.size(), "node"), what), present::color_of(verdict)));
   console.say(table);
 }
 
@@ -453,7 +454,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   Model model = read(arguments.model, reading_shapes, &origin);
   const double reading = seconds_since(start);
   const std::size_t before = model.graph().node_count();
-  std::optional<ConvertPage> page;
+  std::optional<present::ConvertPage> page;
   if (!arguments.report.empty()) page.emplace(arguments.model.model, model);
   const std::vector<FrozenSize> frozen = frozen_sizes_of(model, arguments.model, options.input_shapes);
   start = std::chrono::steady_clock::now();
@@ -515,7 +516,7 @@ Exit convert_model(const Console& console, const Arguments& arguments) {
   result.update(json_of_ends(model));
   result["seconds"] = {{"read", reading}, {"rewrite", rewriting}, {"prove", report.proof_seconds}, {"write", writing}};
   result.update(to_json(report));
-  result.update({{"runs", json_of_runs(verdicts)},
+  result.update({{"runs", present::json_of_runs(verdicts)},
                  {"unsupported", json_of_nodes(unsupported)},
                  {"unknown", json_of_nodes(unknown)}});
   console.result(result);

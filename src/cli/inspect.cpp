@@ -10,16 +10,18 @@
 #include <vector>
 
 #include "cli/ask_tensorrt.hpp"
-#include "cli/inspect_page.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/verdict_style.hpp"
 #include "graft/error.hpp"
 #include "graph/shape_inference.hpp"
 #include "inspect/forecast.hpp"
 #include "inspect/verdict_groups.hpp"
 #include "inspect/verdicts.hpp"
+#include "present/html/inspect_page.hpp"
+#include "present/html/page.hpp"
+#include "present/json/verdicts.hpp"
+#include "present/text/verdict_color.hpp"
 #include "runtime/default_engine.hpp"
 
 namespace graft::cli {
@@ -50,7 +52,7 @@ void print_counts(const Console& console, const std::vector<inspect::NodeVerdict
       return node.verdict == verdict && !inspect::is_mere_constant(node);
     });
     if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
-    table.add({{std::string(inspect::name_of(verdict)), count == 0 ? Color::faint : color_of(verdict)},
+    table.add({{std::string(inspect::name_of(verdict)), count == 0 ? Color::faint : present::color_of(verdict)},
                {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
                {std::string(inspect::meaning_of(verdict)), Color::faint}});
   }
@@ -86,7 +88,7 @@ std::string beginning_of(const std::string& text) {
 void print_group(const Console& console, const VerdictGroup& group, bool whole) {
   const inspect::NodeVerdict& judged = group.first();
   Table table;
-  const Cell verdict(std::string(inspect::name_of(judged.verdict)), color_of(judged.verdict));
+  const Cell verdict(std::string(inspect::name_of(judged.verdict)), present::color_of(judged.verdict));
   table.add({verdict, {operators_text(group) + "  " + names_text(group), Color::strong}});
   std::string reason = whole ? judged.reason : beginning_of(judged.reason);
   if (const std::size_t reasons = inspect::count_reasons(group); reasons > 1) {
@@ -149,11 +151,11 @@ std::string advice_to_convert(const Model& model, const inspect::Prospect& prosp
 
 report::Report page_of(const Model& model, const std::vector<inspect::NodeVerdict>& nodes, const Arguments& arguments,
                        const std::string& origin) {
-  report::Report page = new_model_report("inspect", arguments.model.model);
+  report::Report page = present::new_model_report("inspect", arguments.model.model);
   if (!origin.empty()) page.summary.push_back({"read", origin});
   page.summary.push_back({"opset", fmt::format("{}", model.graph().opset())});
-  add_ends(page, model);
-  page.sections.emplace_back(add_verdicts(page, model, nodes, "main graph"));
+  present::add_ends(page, model);
+  page.sections.emplace_back(present::add_verdicts(page, model, nodes, "main graph"));
   return page;
 }
 
@@ -210,7 +212,7 @@ Exit inspect(const Console& console, const Arguments& options) {
   if (!options.report.empty()) write_report(console, page_of(model, nodes, options, was), options.report);
   Json result = {{"schema", "graft.inspect"},      {"version", 2},
                  {"model", arguments.model},       {"converted", options.convert},
-                 {"opset", model.graph().opset()}, {"runs", json_of_runs(nodes)}};
+                 {"opset", model.graph().opset()}, {"runs", present::json_of_runs(nodes)}};
   result.update(truth.facts);
   result.update(json_of_ends(model));
   result.update(json_of_origin(origin));

@@ -11,11 +11,11 @@
 #include <string_view>
 
 #include "cli/interrupts.hpp"
-#include "cli/shell_quoted.hpp"
 #include "engine/process.hpp"
 #include "engine/temporary_folder.hpp"
 #include "graft/error.hpp"
 #include "graph/onnx_io.hpp"
+#include "present/text/shell_quoted.hpp"
 
 namespace graft::cli {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::string_view blanks = " \t\r";
 std::string quoted(const std::string& text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+";
   if (text.find_first_not_of(plain) == std::string::npos) return text;
-  return shell_quoted(text);
+  return present::shell_quoted(text);
 }
 
 std::string_view trimmed(std::string_view line) {

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <utility>
 
 #include "cli/interrupts.hpp"
-#include "graph/text.hpp"
 
 namespace graft::cli {
 
@@ -35,40 +33,6 @@ void write_report(const Console& console, const report::Report& report, const st
     report::write(report, page);
   }
   console.say(fmt::format("wrote {}", console.paint(page, Color::strong)));
-}
-
-report::Report new_report(std::string command, std::string title) {
-  report::Report report;
-  report.command = std::move(command);
-  report.version = GRAFT_VERSION;
-  report.title = std::move(title);
-  return report;
-}
-
-report::Report new_model_report(std::string command, const std::string& file) {
-  report::Report report = new_report(std::move(command), std::filesystem::path(file).filename().string());
-  report.summary.push_back({"file", file});
-  return report;
-}
-
-void add_ends(report::Report& report, const Model& model) {
-  // Sizes that a network computes from its input's are long sums.
-  constexpr std::size_t longest = 70;
-  const auto text_of = [](const Value& value) {
-    const std::string type = type_text(value);
-    return type.size() <= longest ? type : type.substr(0, longest) + "…";
-  };
-  const auto add = [&](const char* side, const std::vector<Value*>& values) {
-    for (const Value* value : values) {
-      report.summary.push_back({side, fmt::format("{}: {}", value->name, text_of(*value))});
-    }
-  };
-  add("input", model.graph().inputs());
-  add("output", model.graph().outputs());
-}
-
-report::Cell node_cell(const std::optional<report::Place>& place, const std::string& name) {
-  return place ? report::Cell(*place) : report::Cell(name);
 }
 
 }  // namespace graft::cli

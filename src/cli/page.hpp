@@ -1,14 +1,12 @@
-// What the pages of all commands (--report) share.
+// The option --report of all commands.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/output_files.hpp"
 #include "cli/program.hpp"
-#include "graph/model.hpp"
-#include "report/report.hpp"
+#include "present/html/report.hpp"
 
 namespace graft::cli {
 
@@ -20,13 +18,5 @@ void check_report(const std::string& page);
 [[nodiscard]] std::vector<NamedFile> report_files(const std::string& page);
 /// Writes page and JSON, and says so.
 void write_report(const Console& console, const report::Report& report, const std::string& page);
-
-[[nodiscard]] report::Report new_report(std::string command, std::string title);
-/// With the file's name as its title.
-[[nodiscard]] report::Report new_model_report(std::string command, const std::string& file);
-/// "input  image: f32[1, 3, 224, 224]".
-void add_ends(report::Report& report, const Model& model);
-/// A cell of a column of nodes or, for one that is not drawn, its name.
-[[nodiscard]] report::Cell node_cell(const std::optional<report::Place>& place, const std::string& name);
 
 }  // namespace graft::cli

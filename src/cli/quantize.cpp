@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "cli/interrupts.hpp"
-#include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/number_checks.hpp"
 #include "cli/page.hpp"
@@ -16,6 +15,7 @@
 #include "graft/error.hpp"
 #include "graph/atomic_file.hpp"
 #include "import/read_model.hpp"
+#include "present/json/values.hpp"
 #include "quant/calibration_cache.hpp"
 
 namespace graft::cli {
@@ -27,8 +27,8 @@ Json to_json(const OutputFigures& output) {
     json["differing"] = output.differing;
     return json;
   }
-  json["snr_db"] = number(output.snr_db);
-  json["largest_error"] = number(output.largest_error);
+  json["snr_db"] = present::number(output.snr_db);
+  json["largest_error"] = present::number(output.largest_error);
   json["not_finite"] = output.not_finite;
   json["rows"] = output.rows;
   json["same_top"] = output.same_top;

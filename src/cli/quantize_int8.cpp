@@ -8,18 +8,19 @@
 #include <utility>
 
 #include "cli/interrupts.hpp"
-#include "cli/json_values.hpp"
 #include "cli/metric_command.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/quantize.hpp"
-#include "cli/quantize_int8_page.hpp"
-#include "cli/quantize_page.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
 #include "graph/check_operators.hpp"
 #include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
+#include "present/html/page.hpp"
+#include "present/html/quantize_int8_page.hpp"
+#include "present/html/quantize_page.hpp"
+#include "present/json/values.hpp"
 #include "quant/choose_int8.hpp"
 #include "runtime/default_engine.hpp"
 
@@ -82,9 +83,9 @@ void say_nodes(const Console& console, const ChosenInt8& chosen, bool explain) {
   for (const Int8Node& node : chosen.plan.nodes) {
     const bool is_kept = node.kind == Int8Kind::kept;
     if (!is_kept && !explain) continue;
-    table.add({{type_name(chosen, node), is_kept && !node.by_form ? Color::caution : Color::none},
+    table.add({{present::type_name(chosen, node), is_kept && !node.by_form ? Color::caution : Color::none},
                shortened(describe(node.node), widest),
-               {explanation(node), is_kept ? Color::none : Color::faint}});
+               {present::explanation(node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;
   console.say();
@@ -114,8 +115,8 @@ void say_outputs(const Console& console, const ChosenInt8& chosen) {
   if (chosen.outputs.empty()) return;
   Table table;
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
-    const std::string is = quality_text(chosen.outputs[i]);
-    const std::string was = quality_text(chosen.plain[i]);
+    const std::string is = present::quality_text(chosen.outputs[i]);
+    const std::string was = present::quality_text(chosen.plain[i]);
     table.add({{chosen.outputs[i].name, Color::strong}, is});
     if (is != was) table.add({"", {fmt::format("nothing kept: {}", was), Color::faint}});
   }
@@ -141,9 +142,9 @@ Json json_of_nodes(const ChosenInt8& chosen) {
     nodes.push_back({{"node", node.node.name},
                      {"operator", node.node.op},
                      {"output", node.node.id},
-                     {"type", type_name(chosen, node)},
+                     {"type", present::type_name(chosen, node)},
                      {"why", node.kind != Int8Kind::kept ? Json() : Json(node.by_form ? "form" : "kept")},
-                     {"reason", explanation(node)}});
+                     {"reason", present::explanation(node)}});
   }
   return nodes;
 }
@@ -153,13 +154,13 @@ Json json_of_tensors(const ChosenInt8& chosen) {
   for (const Int8Tensor& tensor : chosen.tensors) {
     Json json = {{"name", tensor.name},
                  {"group", tensor.group},
-                 {"scale", number(tensor.scale)},
-                 {"threshold", number(tensor.threshold)}};
+                 {"scale", present::number(tensor.scale)},
+                 {"threshold", present::number(tensor.threshold)}};
     if (tensor.found) {
-      json["lowest"] = number(tensor.found->figures().lowest);
-      json["highest"] = number(tensor.found->figures().highest);
-      json["saturated"] = number(tensor.saturated);
-      json["rounding_snr_db"] = number(tensor.snr_db);
+      json["lowest"] = present::number(tensor.found->figures().lowest);
+      json["highest"] = present::number(tensor.found->figures().highest);
+      json["saturated"] = present::number(tensor.saturated);
+      json["rounding_snr_db"] = present::number(tensor.snr_db);
     }
     tensors.push_back(std::move(json));
   }
@@ -169,13 +170,14 @@ Json json_of_tensors(const ChosenInt8& chosen) {
 Json json_of_search(const ChosenInt8& chosen) {
   Json sensitivities = Json::array();
   for (const Sensitivity& layer : chosen.sensitivities) {
-    sensitivities.push_back({{"node", layer.node.name}, {"output", layer.node.id}, {"snr_db", number(layer.snr_db)}});
+    sensitivities.push_back(
+        {{"node", layer.node.name}, {"output", layer.node.id}, {"snr_db", present::number(layer.snr_db)}});
   }
   Json trials = Json::array();
   for (const Int8Trial& trial : chosen.trials) {
     trials.push_back({{"kept", trial.kept},
-                      {"snr_db", number(trial.snr_db)},
-                      {"metric", number(trial.metric)},
+                      {"snr_db", present::number(trial.snr_db)},
+                      {"metric", present::number(trial.metric)},
                       {"bytes_moved", trial.cost.bytes_moved},
                       {"int8_multiply_adds", trial.cost.int8_multiply_adds},
                       {"f32_multiply_adds", trial.cost.f32_multiply_adds}});
@@ -257,9 +259,9 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
   if (options.metric) say_metric(console, chosen);
   if (!chosen.met) warn_of_the_limit(console, arguments);
   if (!arguments.report.empty()) {
-    report::Report page = new_model_report("quantize", arguments.model);
+    report::Report page = present::new_model_report("quantize", arguments.model);
     page.summary.push_back({"written", fmt::format("{}, {}", arguments.output, summary)});
-    add_int8(page, chosen, options);
+    present::add_int8(page, chosen, options);
     write_report(console, page, arguments.report);
   }
   Json json = {{"schema", "graft.quantize"},
@@ -272,8 +274,8 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
                {"samples", chosen.samples},
                {"judged", chosen.judged},
                {"met", chosen.met},
-               {"metric_f32", number(chosen.metric_f32)},
-               {"metric_int8", number(chosen.metric_int8)},
+               {"metric_f32", present::number(chosen.metric_f32)},
+               {"metric_int8", present::number(chosen.metric_int8)},
                {"weight_bytes", after},
                {"weight_bytes_before", before},
                {"nodes", json_of_nodes(chosen)},

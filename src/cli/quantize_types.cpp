@@ -10,16 +10,17 @@
 
 #include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
-#include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/quantize.hpp"
-#include "cli/quantize_page.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
 #include "graph/check_operators.hpp"
 #include "graph/onnx_io.hpp"
 #include "import/read_model.hpp"
+#include "present/html/page.hpp"
+#include "present/html/quantize_page.hpp"
+#include "present/json/values.hpp"
 #include "quant/choose_types.hpp"
 #include "runtime/default_engine.hpp"
 #include "verify/ends.hpp"
@@ -34,16 +35,16 @@ Json to_json(const ChosenNode& node, Precision precision) {
   Json json = {{"node", node.node.node.name},
                {"operator", node.node.node.op},
                {"output", node.node.node.id},
-               {"type", type_name(node, precision)},
+               {"type", present::type_name(node, precision)},
                {"why", node.why ? Json(to_string(*node.why)) : Json()},
-               {"reason", explanation(node)}};
+               {"reason", present::explanation(node)}};
   if (node.has_figures) {
-    json["lowest"] = number(node.range.lowest);
-    json["highest"] = number(node.range.highest);
+    json["lowest"] = present::number(node.range.lowest);
+    json["highest"] = present::number(node.range.highest);
     json["overflow"] = node.rounding.overflow;
     json["underflow"] = node.rounding.underflow;
     json["subnormal"] = node.rounding.subnormal;
-    json["rounding_snr_db"] = number(node.rounding.snr_db);
+    json["rounding_snr_db"] = present::number(node.rounding.snr_db);
   }
   return json;
 }
@@ -55,9 +56,9 @@ void say_nodes(const Console& console, const ChosenTypes& chosen, Precision prec
     const bool is_kept = node.node.type == NodeType::kept;
     if (!is_kept && !explain) continue;
     const bool by_numbers = is_kept && node.why != WhyKept::form && node.why != WhyKept::asked;
-    table.add({{type_name(node, precision), by_numbers ? Color::caution : Color::none},
+    table.add({{present::type_name(node, precision), by_numbers ? Color::caution : Color::none},
                shortened(describe(node.node.node), widest),
-               {explanation(node), is_kept ? Color::none : Color::faint}});
+               {present::explanation(node), is_kept ? Color::none : Color::faint}});
   }
   if (table.empty()) return;
   console.say();
@@ -68,8 +69,8 @@ void say_nodes(const Console& console, const ChosenTypes& chosen, Precision prec
 void say_outputs(const Console& console, const ChosenTypes& chosen, Precision precision) {
   Table table;
   for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
-    const std::string is = quality_text(chosen.outputs[i]);
-    const std::string was = quality_text(chosen.plain[i]);
+    const std::string is = present::quality_text(chosen.outputs[i]);
+    const std::string was = present::quality_text(chosen.plain[i]);
     table.add({{chosen.outputs[i].name, Color::strong}, is});
     if (is != was) table.add({"", {fmt::format("all in {}: {}", to_string(precision), was), Color::faint}});
   }
@@ -144,13 +145,13 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
         chosen.limit_db, arguments.model, arguments.output));
   }
   if (!arguments.report.empty()) {
-    report::Report page = new_model_report("quantize", arguments.model);
+    report::Report page = present::new_model_report("quantize", arguments.model);
     page.summary.push_back({"written", fmt::format("{}, {}", arguments.output, summary)});
     for (const std::string& input : chosen.inputs) {
       page.summary.push_back({arguments.data.empty() ? "synthetic input" : "input", input});
     }
     page.summary.push_back({"decided by", count_text(chosen.runs, "run")});
-    add_types(page, chosen, precision);
+    present::add_types(page, chosen, precision);
     write_report(console, page, arguments.report);
   }
   Json nodes = Json::array();

@@ -13,16 +13,17 @@
 #include <utility>
 
 #include "cli/dimensions.hpp"
-#include "cli/json_values.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/number_checks.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/quantize_page.hpp"
 #include "cli/tensors.hpp"
 #include "cli/verify_layers.hpp"
-#include "cli/verify_page.hpp"
 #include "graft/error.hpp"
+#include "present/html/page.hpp"
+#include "present/html/quantize_page.hpp"
+#include "present/html/verify_page.hpp"
+#include "present/json/values.hpp"
 #include "runtime/default_engine.hpp"
 #include "verify/given_inputs.hpp"
 #include "verify/layers.hpp"
@@ -66,26 +67,26 @@ Json to_json(const OutputReport& output) {
             {"absolute", output.tolerance.absolute},
             {"of_largest", output.tolerance.of_largest},
             {"by_slice", output.tolerance.by_slice},
-            {"snr_db", number(output.tolerance.snr_db)},
+            {"snr_db", present::number(output.tolerance.snr_db)},
             {"why", output.why_tolerance}}},
           {"elements", worst.count},
           {"compared", output.compared},
           {"mismatched", worst.mismatched},
           {"within_noise", worst.within_noise},
-          {"max_absolute", number(worst.worst_absolute())},
+          {"max_absolute", present::number(worst.worst_absolute())},
           {"max_absolute_at", worst.max_absolute_at},
-          {"max_relative", number(worst.worst_relative())},
+          {"max_relative", present::number(worst.worst_relative())},
           {"max_relative_at", worst.max_relative_at},
-          {"excess", number(worst.excess)},
-          {"cosine", worst.cosine ? number(*worst.cosine) : Json()},
-          {"snr_db", number(output.figures.snr_db)},
-          {"largest_error", number(output.figures.largest_error)},
+          {"excess", present::number(worst.excess)},
+          {"cosine", worst.cosine ? present::number(*worst.cosine) : Json()},
+          {"snr_db", present::number(output.figures.snr_db)},
+          {"largest_error", present::number(output.figures.largest_error)},
           {"rows", output.figures.rows},
           {"same_top", output.figures.same_top},
           {"first_index", worst.first_index},
           {"incomparable", worst.incomparable},
-          {"selection", cli::to_json(worst.selection)},
-          {"noise_floor", cli::to_json(output.floor)},
+          {"selection", present::to_json(worst.selection)},
+          {"noise_floor", present::to_json(output.floor)},
           {"note", output.note}};
 }
 
@@ -230,7 +231,7 @@ std::string result_text(Verdict verdict) {
 
 report::Report new_page(const Pair& files, const std::string& result, std::size_t runs,
                         const std::vector<std::string>& inputs) {
-  report::Report page = new_model_report("verify", files.candidate.model);
+  report::Report page = present::new_model_report("verify", files.candidate.model);
   page.summary.push_back({"reference", files.reference.model});
   page.summary.push_back({"result", fmt::format("{} on {}", result, count_text(runs, "run"))});
   for (const std::string& input : inputs) page.summary.push_back({"input", input});
@@ -277,8 +278,9 @@ std::optional<ReducedFiles> reduce(const Arguments& arguments, const LayerReport
 }
 
 /// Where hardly anything would be called a difference.
-void warn_of_noise(const Console& console, const Arguments& arguments, const std::vector<ComparedTensor>& tensors) {
-  const auto found = std::find_if(tensors.begin(), tensors.end(), [](const ComparedTensor& tensor) {
+void warn_of_noise(const Console& console, const Arguments& arguments,
+                   const std::vector<present::ComparedTensor>& tensors) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [](const present::ComparedTensor& tensor) {
     return tensor.floor && tensor.floor->says_little();
   });
   if (found == tensors.end()) return;
@@ -341,7 +343,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
     report::Report page = new_page(files, result_text(result.verdict()), result.runs, result.inputs);
     if (result.first) page.summary.push_back({"first divergence", first_divergence_text(result)});
     if (!hidden.empty()) page.summary.push_back({"inside", hidden});
-    add_comparison(page, candidate, tensors_of(result), result.problems);
+    present::add_comparison(page, candidate, tensors_of(result), result.problems);
     write_report(console, page, arguments.report);
   }
   console.result(json);
@@ -409,10 +411,10 @@ Exit verify(const Console& console, const Arguments& arguments) {
     if (!output.note.empty()) table.add({"", "", "", {output.note, Color::faint}});
     if (has_figures) {
       const std::string of_all = says_runs ? fmt::format("all {} runs: ", report.runs) : "";
-      table.add({"", "", "", of_all + quality_text(output.figures)});
+      table.add({"", "", "", of_all + present::quality_text(output.figures)});
     }
     if (was_run && (!output.equal() || console.verbose || !output.why_tolerance.empty()))
-      table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Color::faint}});
+      table.add({"", "", "", {present::allowed_text(output.tolerance, output.why_tolerance), Color::faint}});
     if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Color::faint}});
     outputs.push_back(to_json(output));
   }
@@ -429,7 +431,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
   say_ranges(console, options.ranges);
   say_sizes(console, report.why_sizes);
   console.say(table);
-  const std::vector<ComparedTensor> tensors = tensors_of(report);
+  const std::vector<present::ComparedTensor> tensors = present::tensors_of(report);
   warn_of_noise(console, arguments, tensors);
   for (const OutputReport& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == Verdict::nothing_compared) {
@@ -439,7 +441,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
   if (!arguments.report.empty()) {
     report::Report page = new_page(files, result, report.runs, report.inputs);
     page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
-    add_comparison(page, candidate, tensors, report.problems);
+    present::add_comparison(page, candidate, tensors, report.problems);
     write_report(console, page, arguments.report);
   }
   console.result({{"schema", "graft.verify"},

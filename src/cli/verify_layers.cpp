@@ -10,10 +10,10 @@
 #include <map>
 #include <numeric>
 
-#include "cli/json_values.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
 #include "graph/onnx_io.hpp"
+#include "present/json/values.hpp"
 
 namespace graft::cli {
 namespace {
@@ -22,8 +22,8 @@ constexpr std::string_view schema = "graft.verify.layers";
 constexpr int schema_version = 2;
 
 Json to_json(const TensorRange& range) {
-  return {{"lowest", number(range.lowest)},
-          {"highest", number(range.highest)},
+  return {{"lowest", present::number(range.lowest)},
+          {"highest", present::number(range.highest)},
           {"nan", range.nan},
           {"infinite", range.infinite},
           {"zeros", range.zeros}};
@@ -33,16 +33,16 @@ Json to_json(const Difference& difference) {
   return {{"elements", difference.count},
           {"mismatched", difference.mismatched},
           {"within_noise", difference.within_noise},
-          {"max_absolute", number(difference.worst_absolute())},
+          {"max_absolute", present::number(difference.worst_absolute())},
           {"max_absolute_at", difference.max_absolute_at},
-          {"max_relative", number(difference.worst_relative())},
+          {"max_relative", present::number(difference.worst_relative())},
           {"max_relative_at", difference.max_relative_at},
-          {"excess", number(difference.excess)},
-          {"cosine", number(difference.cosine)},
+          {"excess", present::number(difference.excess)},
+          {"cosine", present::number(difference.cosine)},
           {"nan_disagreements", difference.nan_disagreements},
           {"infinity_disagreements", difference.infinity_disagreements},
           {"first_index", difference.first_index},
-          {"selection", cli::to_json(difference.selection)},
+          {"selection", present::to_json(difference.selection)},
           {"incomparable", difference.incomparable}};
 }
 
@@ -51,7 +51,7 @@ Json to_json(const RoundingEffect& effect) {
           {"saturated", effect.saturated},
           {"underflow", effect.underflow},
           {"subnormal", effect.subnormal},
-          {"snr_db", number(effect.snr_db)}};
+          {"snr_db", present::number(effect.snr_db)}};
 }
 
 Json to_json(const LayerComparison& layer) {
@@ -63,10 +63,10 @@ Json to_json(const LayerComparison& layer) {
                {"candidate", layer.candidate},
                {"matched_by", to_string(layer.matched_by)},
                {"op", layer.op},
-               {"reference_node", name_in(layer.reference_node)},
-               {"candidate_node", name_in(layer.candidate_node)},
-               {"reference_nodes", names_in(layer.reference_nodes)},
-               {"candidate_nodes", names_in(layer.candidate_nodes)},
+               {"reference_node", present::name_in(layer.reference_node)},
+               {"candidate_node", present::name_in(layer.candidate_node)},
+               {"reference_nodes", present::names_in(layer.reference_nodes)},
+               {"candidate_nodes", present::names_in(layer.candidate_nodes)},
                {"is_output", layer.is_output},
                {"reference_type", layer.reference_type},
                {"candidate_type", layer.candidate_type},
@@ -79,12 +79,12 @@ Json to_json(const LayerComparison& layer) {
                  {"absolute", layer.tolerance.absolute},
                  {"of_largest", layer.tolerance.of_largest},
                  {"by_slice", layer.tolerance.by_slice},
-                 {"snr_db", number(layer.tolerance.snr_db)},
+                 {"snr_db", present::number(layer.tolerance.snr_db)},
                  {"why", layer.why_tolerance}}}};
   json.update(to_json(layer.difference));
-  json["noise_floor"] = cli::to_json(layer.floor);
-  json.update({{"snr_db", number(layer.error.snr_db)},
-               {"root_mean_square_error", number(layer.error.root_mean_square)},
+  json["noise_floor"] = present::to_json(layer.floor);
+  json.update({{"snr_db", present::number(layer.error.snr_db)},
+               {"root_mean_square_error", present::number(layer.error.root_mean_square)},
                {"error_histogram", std::move(histogram)},
                {"reference_range", to_json(layer.reference_range)},
                {"candidate_range", to_json(layer.candidate_range)},
@@ -92,7 +92,7 @@ Json to_json(const LayerComparison& layer) {
                {"diagnosis", layer.diagnosis},
                {"not_compared", layer.not_compared},
                {"rounding", layer.rounding ? to_json(*layer.rounding) : Json()},
-               {"snr_lost_db", number(layer.snr_lost_db)},
+               {"snr_lost_db", present::number(layer.snr_lost_db)},
                {"local", layer.local ? to_json(*layer.local) : Json()}});
   return json;
 }
@@ -300,7 +300,7 @@ void say_not_compared(const Console& console, const LayerReport& report) {
 void say_tolerances(const Console& console, const LayerReport& report) {
   std::map<std::string, std::size_t> counts;
   for (const LayerComparison& layer : report.layers) {
-    if (!layer.why_tolerance.empty()) ++counts[allowed_text(layer.tolerance, layer.why_tolerance)];
+    if (!layer.why_tolerance.empty()) ++counts[present::allowed_text(layer.tolerance, layer.why_tolerance)];
   }
   for (const auto& [text, count] : counts) {
     console.say(console.paint(fmt::format("{} ({})", text, count_text(count, "tensor")), Color::faint));
@@ -322,8 +322,8 @@ Json to_json(const LayerReport& report) {
   Json constants = Json::array();
   for (const LargeConstant& constant : report.large_constants) {
     constants.push_back({{"name", constant.name},
-                         {"node", name_in(constant.node)},
-                         {"largest", number(constant.largest)},
+                         {"node", present::name_in(constant.node)},
+                         {"largest", present::number(constant.largest)},
                          {"overflow", constant.overflow},
                          {"elements", constant.elements}});
   }
@@ -331,8 +331,8 @@ Json to_json(const LayerReport& report) {
   for (const LayerComparison& layer : report.layers) layers.push_back(to_json(layer));
   Json failure;
   if (report.failure) {
-    failure = {{"node", name_in(report.failure->node)},
-               {"nodes", names_in(report.failure->nodes)},
+    failure = {{"node", present::name_in(report.failure->node)},
+               {"nodes", present::names_in(report.failure->nodes)},
                {"message", report.failure->message}};
   }
   Json first;
@@ -342,9 +342,9 @@ Json to_json(const LayerReport& report) {
              {"reference", layer.reference},
              {"candidate", layer.candidate},
              {"op", layer.op},
-             {"reference_node", name_in(layer.reference_node)},
-             {"candidate_node", name_in(layer.candidate_node)},
-             {"candidate_nodes", names_in(layer.candidate_nodes)},
+             {"reference_node", present::name_in(layer.reference_node)},
+             {"candidate_node", present::name_in(layer.candidate_node)},
+             {"candidate_nodes", present::names_in(layer.candidate_nodes)},
              {"layout", report.first->order ? Json(to_string(*report.first->order)) : Json()},
              {"why", report.first->why},
              {"differences", report.first->differences ? Json(*report.first->differences) : Json()}};
@@ -382,11 +382,11 @@ std::string hidden_difference_text(const LayerReport& report) {
                      count_text(count, "tensor"), count == 1 ? "s" : "", name_of(first), first.candidate_node);
 }
 
-std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
-  std::vector<ComparedTensor> tensors;
+std::vector<present::ComparedTensor> tensors_of(const LayerReport& report) {
+  std::vector<present::ComparedTensor> tensors;
   for (std::size_t i = 0; i < report.layers.size(); ++i) {
     const LayerComparison& layer = report.layers[i];
-    ComparedTensor& tensor = tensors.emplace_back();
+    present::ComparedTensor& tensor = tensors.emplace_back();
     tensor.reference = layer.reference;
     tensor.candidate = layer.candidate;
     tensor.type = layer.candidate_type;

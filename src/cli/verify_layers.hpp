@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/program.hpp"
-#include "cli/verify_page.hpp"
+#include "present/html/verify_page.hpp"
 #include "verify/layers.hpp"
 
 namespace graft::cli {
@@ -23,7 +23,7 @@ namespace graft::cli {
 [[nodiscard]] std::string hidden_difference_text(const LayerReport& report);
 
 /// For the page of `--report`.
-[[nodiscard]] std::vector<ComparedTensor> tensors_of(const LayerReport& report);
+[[nodiscard]] std::vector<present::ComparedTensor> tensors_of(const LayerReport& report);
 
 /// As text: the first divergence, then a row for each tensor; of many, those round it.
 void say(const Console& console, const LayerReport& report);

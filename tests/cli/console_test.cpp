@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/printable.hpp"
+#include "present/text/printable.hpp"
 
 namespace graft::cli {
 namespace {
@@ -42,15 +42,16 @@ TEST(Table, a_name_makes_no_rows_and_no_colors) {
 }
 
 TEST(Printable, what_a_terminal_acts_on_is_written_as_json_writes_it) {
-  EXPECT_EQ(printable("scope/conv ä 漢 😀\t\n"), "scope/conv ä 漢 😀\t\n");
-  EXPECT_EQ(printable("\033]0;title\a\r\x7f"), "\\u001b]0;title\\u0007\\u000d\\u007f");
-  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\u0000");
-  EXPECT_EQ(printable("a\xC2\x9B"
-                      "31m"),
+  EXPECT_EQ(present::printable("scope/conv ä 漢 😀\t\n"), "scope/conv ä 漢 😀\t\n");
+  EXPECT_EQ(present::printable("\033]0;title\a\r\x7f"), "\\u001b]0;title\\u0007\\u000d\\u007f");
+  EXPECT_EQ(present::printable(std::string_view("\0", 1)), "\\u0000");
+  EXPECT_EQ(present::printable("a\xC2\x9B"
+                               "31m"),
             "a\\u009b31m");
-  EXPECT_EQ(printable("\u202Egpj.\u2066x\u2069\u200F\u061C\u2028"), "\\u202egpj.\\u2066x\\u2069\\u200f\\u061c\\u2028");
+  EXPECT_EQ(present::printable("\u202Egpj.\u2066x\u2069\u200F\u061C\u2028"),
+            "\\u202egpj.\\u2066x\\u2069\\u200f\\u061c\\u2028");
   // Neither overlong nor cut short nor a surrogate is UTF-8.
-  EXPECT_EQ(printable("\x9b\xC0\x80\xED\xA0\x80\xE2\x80"), "\\x9b\\xc0\\x80\\xed\\xa0\\x80\\xe2\\x80");
+  EXPECT_EQ(present::printable("\x9b\xC0\x80\xED\xA0\x80\xE2\x80"), "\\x9b\\xc0\\x80\\xed\\xa0\\x80\\xe2\\x80");
 }
 
 TEST(Shortened, keeps_the_end_and_whole_characters) {

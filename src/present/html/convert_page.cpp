@@ -1,0 +1,156 @@
+// Passes name nodes by description, so that is how they are found in the model before.
+#include "present/html/convert_page.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "graph/node_ref.hpp"
+#include "graph/shape_inference.hpp"
+#include "present/html/inspect_page.hpp"
+#include "present/html/page.hpp"
+
+namespace graft::present {
+namespace {
+
+using Type = report::Column::Type;
+
+constexpr const char* rewritten = "rewritten";
+constexpr const char* tidied = "tidied";
+
+report::Table choices_of(const ConvertReport& done) {
+  report::Table table{.title = "Graft's operators in TensorRT",
+                      .columns = {{"node", Type::text}, {"runs as", Type::text}, {"why", Type::text}}};
+  for (const OperatorChoice& choice : done.choices) {
+    table.rows.push_back({describe(choice.node), std::string(to_string(choice.kind)), choice.reason});
+  }
+  return table;
+}
+
+report::Table rules_of(const ConvertReport& done) {
+  report::Table table{.title = "Rules",
+                      .columns = {{"place", Type::code},
+                                  {"rule", Type::text},
+                                  {"matched", Type::number},
+                                  {"done", Type::number},
+                                  {"why", Type::text},
+                                  {"notes", Type::text}}};
+  for (const RuleOutcome& rule : done.rules) {
+    table.rows.push_back({rule.place, rule.rule, static_cast<double>(rule.matched), static_cast<double>(rule.applied),
+                          rule.reason, fmt::format("{}", fmt::join(rule.notes, "; "))});
+  }
+  return table;
+}
+
+}  // namespace
+
+bool tidies_up(std::string_view pass) {
+  constexpr std::array<std::string_view, 8> passes = {"inline_functions",  "upgrade_opset",     "remove_dead",
+                                                      "fold_constants",    "remove_identities", "move_transposes",
+                                                      "cancel_transposes", "remove_leftovers"};
+  return std::find(passes.begin(), passes.end(), pass) != passes.end();
+}
+
+ConvertPage::ConvertPage(const std::string& file, const Model& before) : page_(new_model_report("convert", file)) {
+  Model drawn = before.clone();
+  infer_shapes(drawn);
+  before_ = report::add_graphs(page_, drawn, "before");
+  page_.kinds = {{.key = rewritten,
+                  .mark = "➜",
+                  .title = rewritten,
+                  .meaning = "other nodes took its place",
+                  .tone = report::Tone::amber},
+                 {.key = tidied,
+                  .mark = "~",
+                  .title = "tidied away",
+                  .meaning = "folded, moved or not needed",
+                  .tone = report::Tone::blue}};
+}
+
+void ConvertPage::mark(const Rewrite& rewrite) {
+  for (const std::string& description : rewrite.nodes) {
+    const auto [first, last] = before_.descriptions.equal_range(description);
+    for (auto each = first; each != last; ++each) {
+      report::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
+      if (node.kind == rewritten) continue;
+      node.kind = tidies_up(rewrite.pass) ? tidied : rewritten;
+      node.reason = rewrite.reason;
+      node.facts = {{"pass", rewrite.pass}, {"becomes", rewrite.replacement}};
+      if (!rewrite.proof.empty()) node.facts.push_back({"proof", rewrite.proof});
+    }
+  }
+}
+
+std::vector<report::Cell> ConvertPage::cells_of(const std::vector<std::string>& nodes) const {
+  report::Cell drawn;
+  for (const std::string& description : nodes) {
+    const auto found = before_.descriptions.find(description);
+    if (found == before_.descriptions.end()) continue;
+    drawn = found->second;
+    break;
+  }
+  return {drawn, fmt::format("{}", fmt::join(nodes, ", "))};
+}
+
+report::Table ConvertPage::rewrites(std::string title, const std::vector<Rewrite>& rewrites,
+                                    std::optional<bool> tidying) const {
+  report::Table table{.title = std::move(title),
+                      .columns = {{"at", Type::node},
+                                  {"nodes", Type::text},
+                                  {"become", Type::code},
+                                  {"pass", Type::code},
+                                  {"why it may be done", Type::text},
+                                  {"proof", Type::text}},
+                      .is_folded = tidying.value_or(false)};
+  for (const Rewrite& rewrite : rewrites) {
+    if (tidying && tidies_up(rewrite.pass) != *tidying) continue;
+    std::vector<report::Cell> row = cells_of(rewrite.nodes);
+    for (const std::string& text : {rewrite.replacement, rewrite.pass, rewrite.reason, rewrite.proof}) {
+      row.emplace_back(text);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+report::Report ConvertPage::finish(const Model& after, const std::vector<inspect::NodeVerdict>& nodes,
+                                   const ConvertReport& done, const std::string& summary) {
+  page_.summary.push_back({"result", summary});
+  add_ends(page_, after);
+  for (const Rewrite& rewrite : done.rewrites) mark(rewrite);
+  report::Table verdicts = add_verdicts(page_, after, nodes, "after");
+  verdicts.title = "Nodes after";
+
+  const auto add = [&](report::Table table) {
+    if (!table.rows.empty()) page_.sections.emplace_back(std::move(table));
+  };
+  add(rules_of(done));
+  add(choices_of(done));
+  add(rewrites("What was rewritten", done.rewrites, false));
+  report::Table undone = rewrites("Not done, as the proof failed", done.undone, {});
+  undone.columns.back().title = "what disagreed";
+  add(std::move(undone));
+  add(rewrites("Changes that tidy up", done.rewrites, true));
+  report::Table nearly{.title = "What nearly was rewritten",
+                       .columns = {{"at", Type::node},
+                                   {"node", Type::text},
+                                   {"pattern", Type::text},
+                                   {"nodes matched", Type::number},
+                                   {"the condition that failed", Type::text}},
+                       .is_folded = true};
+  for (const NearMissNote& near : done.near_misses) {
+    std::vector<report::Cell> row = cells_of({near.node});
+    row.emplace_back(near.pattern);
+    row.emplace_back(static_cast<double>(near.matched_nodes));
+    row.emplace_back(near.reason);
+    nearly.rows.push_back(std::move(row));
+  }
+  add(std::move(nearly));
+  add(std::move(verdicts));
+  return std::move(page_);
+}
+
+}  // namespace graft::present

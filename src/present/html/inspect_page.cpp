@@ -1,0 +1,91 @@
+// Verdicts come in the order in which the model's nodes are visited.
+#include "present/html/inspect_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "present/html/model_graph.hpp"
+#include "present/html/page.hpp"
+
+namespace graft::present {
+namespace {
+
+report::Kind kind_of(inspect::Verdict verdict) {
+  report::Kind kind{.key = std::string(inspect::name_of(verdict)),
+                    .mark = {},
+                    .title = std::string(inspect::name_of(verdict)),
+                    .meaning = std::string(inspect::meaning_of(verdict)),
+                    .tone = report::Tone::plain,
+                    .is_problem = inspect::is_bad(verdict)};
+  switch (verdict) {
+    case inspect::Verdict::native: kind.mark = "✓"; break;
+    case inspect::Verdict::lowered:
+      kind.mark = "↧";
+      kind.tone = report::Tone::violet;
+      break;
+    case inspect::Verdict::plugin:
+      kind.mark = "◆";
+      kind.tone = report::Tone::green;
+      break;
+    case inspect::Verdict::unknown:
+    case inspect::Verdict::not_asked:
+      kind.mark = "?";
+      kind.tone = report::Tone::amber;
+      break;
+    default:
+      kind.mark = "✕";
+      kind.tone = report::Tone::red;
+      break;
+  }
+  return kind;
+}
+
+report::Table table_of(const std::vector<inspect::NodeVerdict>& nodes,
+                       const std::vector<std::optional<report::Place>>& places) {
+  using Type = report::Column::Type;
+  report::Table table{.title = "Nodes",
+                      .columns = {{"node", Type::node},
+                                  {"operator", Type::code},
+                                  {"verdict", Type::kind, "how TensorRT will run it"},
+                                  {"why", Type::text},
+                                  {"what to do", Type::text}}};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const inspect::NodeVerdict& node = nodes[i];
+    // A constant is drawn as a part of the nodes that read it.
+    if (!places[i] && node.op == "Constant" && node.verdict == inspect::Verdict::native) continue;
+    table.rows.push_back({node_cell(places[i], node.node), node.op, std::string(inspect::name_of(node.verdict)),
+                          node.reason, node.advice});
+  }
+  return table;
+}
+
+}  // namespace
+
+report::Table add_verdicts(report::Report& report, const Model& model, const std::vector<inspect::NodeVerdict>& nodes,
+                           const std::string& title) {
+  for (const inspect::Verdict verdict : inspect::all_verdicts) {
+    const bool is_there =
+        std::any_of(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& n) { return n.verdict == verdict; });
+    if (is_there || (!inspect::is_by_tensorrt(verdict) && !inspect::is_open(verdict)))
+      report.kinds.push_back(kind_of(verdict));
+  }
+  const report::ModelPlaces drawn = report::add_graphs(report, model, title);
+  std::vector<std::optional<report::Place>> places;
+  model.graph().for_each_node([&](const Node& node) {
+    const auto found = drawn.nodes.find(&node);
+    places.push_back(found == drawn.nodes.end() ? std::nullopt : std::optional(found->second));
+  });
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!places[i]) continue;
+    report::Node& node = report.graphs[places[i]->graph].nodes[places[i]->node];
+    node.kind = inspect::name_of(nodes[i].verdict);
+    node.reason = nodes[i].reason;
+    node.advice = nodes[i].advice;
+  }
+  return table_of(nodes, places);
+}
+
+}  // namespace graft::present

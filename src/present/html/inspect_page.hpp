@@ -1,0 +1,17 @@
+// The page of `graft inspect --report`: the network with a verdict on each node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/model.hpp"
+#include "inspect/verdicts.hpp"
+#include "present/html/report.hpp"
+
+namespace graft::present {
+
+/// Adds the kinds of verdicts and the model's graphs, and returns a table of all nodes. `nodes` is of judge_nodes.
+[[nodiscard]] report::Table add_verdicts(report::Report& report, const Model& model,
+                                         const std::vector<inspect::NodeVerdict>& nodes, const std::string& title);
+
+}  // namespace graft::present

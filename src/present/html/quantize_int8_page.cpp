@@ -1,0 +1,550 @@
+// Nodes are found in the written model by what they give; a tensor is shown where it is rounded.
+#include "present/html/quantize_int8_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "present/html/model_graph.hpp"
+#include "present/html/page.hpp"
+#include "present/html/quantize_page.hpp"
+#include "present/text/table.hpp"
+
+namespace graft::present {
+namespace {
+
+using Type = report::Column::Type;
+
+constexpr auto int8_kind = "int8";
+constexpr auto fused_kind = "fused";
+constexpr auto moves_kind = "moves";
+constexpr auto rounding_kind = "rounding";
+constexpr auto form_kind = "form";
+constexpr auto rest_kind = "rest";
+constexpr auto cast_kind = "cast";
+constexpr auto kept_kind = "kept";
+
+constexpr double whole = 100;
+constexpr int most_steps = 127;
+
+bool is_in_the_rest(const ChosenInt8& chosen, const Int8Node& node) {
+  return chosen.rest && node.kind == Int8Kind::kept &&
+         std::any_of(chosen.rest->nodes.begin(), chosen.rest->nodes.end(), [&](const ChosenNode& other) {
+           return other.node.node.id == node.node.id && other.node.type == NodeType::narrow;
+         });
+}
+
+const char* kind_of(const ChosenInt8& chosen, const Int8Node& node) {
+  if (is_in_the_rest(chosen, node)) return rest_kind;
+  switch (node.kind) {
+    case Int8Kind::computes: return int8_kind;
+    case Int8Kind::moves: return moves_kind;
+    case Int8Kind::follows: return fused_kind;
+    case Int8Kind::kept: return node.by_form ? form_kind : kept_kind;
+    case Int8Kind::none: return "";
+  }
+  return "";
+}
+
+void add_kinds(report::Report& page, const ChosenInt8& chosen) {
+  using report::Tone;
+  page.kinds = {
+      {.key = int8_kind, .mark = "✓", .title = "int8", .meaning = "computes from int8", .tone = Tone::green},
+      {.key = fused_kind,
+       .mark = "+",
+       .title = "fused",
+       .meaning = "between the sums of the int8 node before it and their rounding",
+       .tone = Tone::green},
+      {.key = moves_kind,
+       .mark = "→",
+       .title = "passes int8 on",
+       .meaning = "moves elements only",
+       .tone = Tone::plain},
+      {.key = rounding_kind,
+       .mark = "⇄",
+       .title = "Q/DQ",
+       .meaning = "to int8 and back: TensorRT makes it part of its neighbors",
+       .tone = Tone::violet},
+      {.key = cast_kind,
+       .mark = "⇆",
+       .title = "cast",
+       .meaning = "between f32 and the rest's type",
+       .tone = Tone::violet},
+      {.key = rest_kind,
+       .mark = "~",
+       .title = std::string(to_string(chosen.rest_precision)),
+       .meaning = "not in int8, and not in f32 either",
+       .tone = Tone::blue},
+      {.key = form_kind,
+       .mark = "=",
+       .title = "f32 by form",
+       .meaning = "has no int8 form where it stands",
+       .tone = Tone::blue},
+      {.key = kept_kind,
+       .mark = "!",
+       .title = "kept in f32",
+       .meaning = "by the search, by you, or for want of a scale",
+       .tone = Tone::amber},
+  };
+}
+
+// ---- The graph
+
+/// Nodes of the written network by tensor.
+class Written {
+ public:
+  Written(report::Report& page, report::ModelPlaces places) : page_(page), places_(std::move(places)) {}
+
+  [[nodiscard]] report::Node& at(const report::Place& place) const {
+    return page_.graphs[place.graph].nodes[place.node];
+  }
+
+  /// Who computes the tensor. What gives another type has DequantizeLinear or a cast behind it, that gives the name.
+  [[nodiscard]] std::optional<report::Place> maker_of(const std::string& tensor) const {
+    std::optional<report::Place> cast;
+    for (const char* ending : {"/int8", "/f16", "/bf16", ""}) {
+      const auto found = places_.tensors.find(tensor + ending);
+      if (found == places_.tensors.end() || is_rounding(at(found->second)) || at(found->second).is_end) continue;
+      if (at(found->second).op != "Cast") return found->second;
+      cast = found->second;
+    }
+    return cast;
+  }
+
+  /// Who makes int8 of it: QuantizeLinear, or the operator that gives it.
+  [[nodiscard]] std::optional<report::Place> rounder_of(const std::string& tensor) const {
+    const auto found = places_.tensors.find(tensor + "/int8");
+    return found == places_.tensors.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  static bool is_rounding(const report::Node& node) {
+    return node.op == "QuantizeLinear" || node.op == "DequantizeLinear";
+  }
+
+ private:
+  report::Report& page_;
+  report::ModelPlaces places_;
+};
+
+/// Of each layer that was judged alone.
+using AloneByKey = std::map<std::string, double, std::less<>>;
+
+AloneByKey alone_by_key(const ChosenInt8& chosen) {
+  AloneByKey alone;
+  for (const Sensitivity& layer : chosen.sensitivities) alone.emplace(layer.node.id, layer.snr_db);
+  return alone;
+}
+
+void color_nodes(const Written& written, const ChosenInt8& chosen, const AloneByKey& alone) {
+  for (const Int8Node& planned : chosen.plan.nodes) {
+    const auto place = written.maker_of(planned.node.id);
+    if (!place) continue;
+    report::Node& node = written.at(*place);
+    node.kind = kind_of(chosen, planned);
+    node.reason = explanation(planned);
+    const auto found = alone.find(planned.node.id);
+    if (found != alone.end()) node.facts.push_back({"alone in int8", fmt::format("SNR {:.1f} dB", found->second)});
+  }
+}
+
+report::Table table_of_nodes(const Written& written, const ChosenInt8& chosen, const AloneByKey& alone) {
+  report::Table table{
+      .title = "Nodes",
+      .columns = {{"node", Type::node}, {"operator", Type::code}, {"does", Type::kind}, {"why", Type::text}}};
+  if (!alone.empty()) {
+    table.columns.push_back(
+        {"alone", Type::number, "SNR of the worst output with this layer alone in int8, in dB", true});
+  }
+  for (const Int8Node& planned : chosen.plan.nodes) {
+    std::vector<report::Cell> row{node_cell(written.maker_of(planned.node.id), describe(planned.node)), planned.node.op,
+                                  std::string(kind_of(chosen, planned)), explanation(planned)};
+    const auto found = alone.find(planned.node.id);
+    if (!alone.empty()) row.push_back(found == alone.end() ? report::Cell() : report::Cell(found->second));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// ---- Tensors
+
+std::string threshold_text(const Int8Tensor& tensor) { return fmt::format("±{:.4g}", tensor.threshold); }
+
+/// As wide as what was seen or what int8 reaches, with far fewer bins than were counted.
+report::Distribution distribution_of(const Int8Tensor& tensor, const Histogram& found) {
+  constexpr std::size_t bins = 60;
+  constexpr double middle = 0.5;
+  const double end = std::max(static_cast<double>(found.used_bins()) * found.width(), tensor.threshold);
+  report::Distribution distribution{.title = tensor.name,
+                                    .bin_width = end / bins,
+                                    .counts = std::vector<std::uint64_t>(bins),
+                                    .zeros = found.figures().zeros,
+                                    .threshold = tensor.threshold,
+                                    .threshold_title = fmt::format("{} steps", most_steps)};
+  const std::size_t used = found.used_bins();
+  for (std::size_t i = 0; i < used; ++i) {
+    const double size = (static_cast<double>(i) + middle) * found.width();
+    distribution.counts[std::min(bins - 1, static_cast<std::size_t>(size / distribution.bin_width))] += found.bins()[i];
+  }
+  return distribution;
+}
+
+/// Names of tensors, by the group whose scale they have.
+using Groups = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+std::string others_of(const Int8Tensor& tensor, const Groups& groups) {
+  constexpr std::size_t most_names = 6;
+  std::vector<std::string> others;
+  for (const std::string& name : groups.at(tensor.group)) {
+    if (name != tensor.name) others.push_back(name);
+  }
+  const std::size_t left_out = others.size() - std::min(others.size(), most_names);
+  others.resize(others.size() - left_out);
+  return fmt::format("{}{}", fmt::join(others, ", "), left_out == 0 ? "" : fmt::format(" and {} more", left_out));
+}
+
+std::vector<report::Fact> facts_of(const Int8Tensor& tensor, const Groups& groups) {
+  std::vector<report::Fact> facts{{"int8 tensor", tensor.name},
+                                  {"threshold", threshold_text(tensor)},
+                                  {"one step", fmt::format("{:.4g}", tensor.scale)}};
+  const std::string others = others_of(tensor, groups);
+  if (!others.empty()) facts.push_back({"the same scale", others});
+  if (!tensor.found) return facts;
+  facts.push_back(
+      {"seen", fmt::format("{:.4g} to {:.4g}", tensor.found->figures().lowest, tensor.found->figures().highest)});
+  if (tensor.snr_db) facts.push_back({"after rounding", fmt::format("SNR {:.1f} dB", *tensor.snr_db)});
+  facts.push_back({"saturates", fmt::format("{:.2g} %", whole * tensor.saturated)});
+  return facts;
+}
+
+std::vector<report::Cell> row_of(const Int8Tensor& tensor, const std::string& shared, const report::Cell& place,
+                                 const report::Cell& distribution) {
+  std::vector<report::Cell> row{place, distribution, {}, {}, tensor.threshold, static_cast<double>(tensor.scale),
+                                {},    {},           {}};
+  if (tensor.found) {
+    row[2] = static_cast<double>(tensor.found->figures().lowest);
+    row[3] = static_cast<double>(tensor.found->figures().highest);
+    row[6] = whole * tensor.saturated;
+  }
+  if (tensor.snr_db) row[7] = *tensor.snr_db;
+  if (!shared.empty()) row[8] = shared;
+  return row;
+}
+
+std::string note_on(const std::vector<Int8Tensor>& tensors) {
+  const Int8Tensor* worst = nullptr;
+  for (const Int8Tensor& tensor : tensors) {
+    if (tensor.snr_db && (worst == nullptr || *tensor.snr_db < *worst->snr_db)) worst = &tensor;
+  }
+  std::string note =
+      fmt::format("What lies within ± threshold becomes {} steps; what lies beyond it saturates.", most_steps);
+  if (worst != nullptr) {
+    note += fmt::format(
+        " The small charts count sizes, |x|, on a logarithmic scale. Rounding costs '{}' most: {:.1f} dB are left.",
+        worst->name, *worst->snr_db);
+  }
+  return note;
+}
+
+report::Table add_tensors(report::Report& page, const Written& written, const std::vector<Int8Tensor>& tensors) {
+  report::Table table{.title = "Tensors in int8",
+                      .note = note_on(tensors),
+                      .columns = {{"tensor", Type::node},
+                                  {"distribution", Type::distribution, "of |x|, and the threshold"},
+                                  {"lowest", Type::number, "that was seen"},
+                                  {"highest", Type::number, "that was seen"},
+                                  {"threshold", Type::number, "what becomes 127 steps"},
+                                  {"scale", Type::number, "what one step is worth"},
+                                  {"saturated", Type::number, "how many of its numbers lie beyond, in per cent"},
+                                  {"SNR", Type::number, "of rounding alone, in dB", true},
+                                  {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
+  Groups groups;
+  for (const Int8Tensor& tensor : tensors) groups[tensor.group].push_back(tensor.name);
+  for (const Int8Tensor& tensor : tensors) {
+    const std::string shared = groups.at(tensor.group).size() > 1 ? tensor.group : "";
+    report::Cell distribution;
+    std::optional<std::size_t> index;
+    if (tensor.found && tensor.found->counted() != 0) {
+      index = page.distributions.size();
+      distribution = report::DistributionAt{*index};
+      page.distributions.push_back(distribution_of(tensor, *tensor.found));
+    }
+    auto place = written.rounder_of(tensor.name);
+    const auto maker = written.maker_of(tensor.name);
+    for (const auto& there : {place, maker}) {
+      if (there) written.at(*there).distribution = index;
+    }
+    if (place) {
+      report::Node& node = written.at(*place);
+      const std::vector<report::Fact> facts = facts_of(tensor, groups);
+      node.facts.insert(node.facts.end(), facts.begin(), facts.end());
+      place->text = tensor.name;
+    }
+    table.rows.push_back(row_of(tensor, shared, node_cell(place, tensor.name), distribution));
+  }
+  return table;
+}
+
+// ---- Outputs
+
+report::Cell decibels_of(const OutputFigures& output) {
+  return output.is_real && output.snr_db ? report::Cell(*output.snr_db) : report::Cell();
+}
+
+report::Cell agreement_of(const OutputFigures& output) {
+  if (output.rows == 0) return {};
+  return whole * static_cast<double>(output.same_top) / static_cast<double>(output.rows);
+}
+
+report::Table table_of_outputs(const ChosenInt8& chosen) {
+  const bool was_searched = chosen.trials.size() > 1;
+  report::Table table{
+      .title = "Outputs, against the f32 network on the CPU",
+      .columns = {{"output", Type::code},
+                  {"as written", Type::text},
+                  {"SNR", Type::number, "in dB", true},
+                  {"top-1", Type::number, "rows whose largest element is where f32 has it, in per cent"}}};
+  if (was_searched) {
+    table.columns.push_back({"all in int8", Type::text, "nothing kept in f32 by the search"});
+    table.columns.push_back({"SNR, all in int8", Type::number, "in dB", true});
+    table.columns.push_back({"top-1, all in int8", Type::number, "in per cent"});
+  }
+  for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
+    const OutputFigures& is = chosen.outputs[i];
+    std::vector<report::Cell> row{is.name, quality_text(is), decibels_of(is), agreement_of(is)};
+    if (was_searched) {
+      const OutputFigures& was = chosen.plain[i];
+      for (report::Cell& cell : std::vector<report::Cell>{quality_text(was), decibels_of(was), agreement_of(was)}) {
+        row.push_back(std::move(cell));
+      }
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// ---- The search
+
+/// What trials are judged by: the metric, or the signal to noise ratio of the worst output.
+class Goal {
+ public:
+  Goal(const ChosenInt8& chosen, const Int8Options& options)
+      : by_metric_(chosen.metric_f32.has_value()),
+        has_metric_of_user_(options.metric != nullptr),
+        metric_f32_(chosen.metric_f32),
+        limit_db_(options.limit_db) {
+    if (metric_f32_ && options.max_drop) least_metric_ = *metric_f32_ - *options.max_drop;
+  }
+
+  [[nodiscard]] double of(const Int8Trial& trial) const { return by_metric_ ? trial.metric.value_or(0) : trial.snr_db; }
+
+  [[nodiscard]] bool is_met_by(const Int8Trial& trial) const {
+    if (limit_db_ && trial.snr_db < *limit_db_) return false;
+    return !least_metric_ || trial.metric.value_or(0) >= *least_metric_;
+  }
+
+  [[nodiscard]] report::Scatter::Axis axis() const {
+    if (!by_metric_) return {"SNR of the worst output, dB"};
+    return {has_metric_of_user_ ? "the metric" : "top-1 agreement with f32, %", 2};
+  }
+
+  [[nodiscard]] std::vector<report::Scatter::Line> lines() const {
+    std::vector<report::Scatter::Line> lines;
+    if (by_metric_ && metric_f32_) lines.push_back({"f32", *metric_f32_});
+    if (by_metric_ && least_metric_) lines.push_back({"to reach", *least_metric_});
+    if (!by_metric_ && limit_db_) lines.push_back({"to reach", *limit_db_});
+    return lines;
+  }
+
+ private:
+  bool by_metric_;
+  bool has_metric_of_user_;
+  std::optional<double> metric_f32_;
+  std::optional<double> limit_db_;
+  std::optional<double> least_metric_;
+};
+
+double share(double part, double all) { return all == 0 ? 0 : whole * part / all; }
+
+struct RelativeCost {
+  double multiply_adds = 0;
+  double bytes_moved = 0;
+};
+
+/// In per cent of the network in f32.
+RelativeCost relative(const Int8Cost& cost, const Int8Cost& f32) {
+  return {share(cost.weighted_multiply_adds(), f32.weighted_multiply_adds()), share(cost.bytes_moved, f32.bytes_moved)};
+}
+
+std::string label_of(const Int8Trial& trial) {
+  return trial.kept == 0 ? "all in int8" : count_text(trial.kept, "layer") + " kept in f32";
+}
+
+report::Scatter plot_of(const ChosenInt8& chosen, const Goal& goal) {
+  report::Scatter plot{
+      .title = "Accuracy against speed",
+      .note =
+          "Every model that the search tried. How fast a device would be is estimated by the work of the layers, "
+          "beside that of the network in f32: further left is faster. One multiply-add of f32 counts as 16 of int8.",
+      .x = {{"multiply-adds, % of f32"}, {"bytes moved, % of f32"}},
+      .y = goal.axis(),
+      .series = {{"good enough", report::Tone::green}, {"not good enough", report::Tone::red}},
+      .lines = goal.lines(),
+      .points = {}};
+  for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
+    const Int8Trial& trial = chosen.trials[i];
+    const RelativeCost cost = relative(trial.cost, chosen.f32_cost);
+    plot.points.push_back({.label = label_of(trial),
+                           .x = {cost.multiply_adds, cost.bytes_moved},
+                           .y = goal.of(trial),
+                           .series = goal.is_met_by(trial) ? 0U : 1U,
+                           .is_chosen = i == chosen.written_trial});
+  }
+  return plot;
+}
+
+report::Table table_of_trials(const ChosenInt8& chosen, const Goal& goal) {
+  report::Table table{
+      .title = "Trials",
+      .columns = {{"trial", Type::number, "in the order of the search"},
+                  {"model", Type::text},
+                  {"SNR", Type::number, "of the worst output, in dB"},
+                  {"metric", Type::number, "per cent of top-1 agreement, or your own; nothing where the SNR decides"},
+                  {"multiply-adds in int8", Type::number},
+                  {"multiply-adds in f32", Type::number},
+                  {"bytes moved", Type::number},
+                  {"is", Type::text}},
+      .is_folded = true};
+  for (std::size_t i = 0; i < chosen.trials.size(); ++i) {
+    const Int8Trial& trial = chosen.trials[i];
+    std::string is = goal.is_met_by(trial) ? "good enough" : "not good enough";
+    if (i == chosen.written_trial) is += ", chosen";
+    table.rows.push_back({static_cast<double>(i + 1), label_of(trial), trial.snr_db,
+                          trial.metric ? report::Cell(*trial.metric) : report::Cell(), trial.cost.int8_multiply_adds,
+                          trial.cost.f32_multiply_adds, trial.cost.bytes_moved, is});
+  }
+  return table;
+}
+
+report::BarChart chart_of_layers(const ChosenInt8& chosen, const Int8Options& options) {
+  constexpr std::size_t most_rows = 24;
+  report::BarChart chart{
+      .title = "Layers that lose most",
+      .note = "SNR of the worst output with the layer alone in int8, in dB: short bars are layers that int8 hurts.",
+      .line = options.limit_db,
+      .line_title = "to reach",
+      .series = {{"in int8", report::Tone::green}, {"kept in f32", report::Tone::amber}},
+      .rows = {}};
+  if (chosen.sensitivities.size() > most_rows) {
+    chart.note +=
+        fmt::format(" The worst {} of {}; the table of nodes has them all.", most_rows, chosen.sensitivities.size());
+  }
+  for (const Sensitivity& layer : chosen.sensitivities) {
+    if (chart.rows.size() == most_rows) break;
+    const auto planned = std::find_if(chosen.plan.nodes.begin(), chosen.plan.nodes.end(),
+                                      [&](const Int8Node& node) { return node.node.id == layer.node.id; });
+    const bool is_kept = planned != chosen.plan.nodes.end() && planned->kind == Int8Kind::kept;
+    report::BarChart::Row row{.label = describe(layer.node), .note = is_kept ? "kept in f32" : "", .values = {{}, {}}};
+    row.values[is_kept ? 1 : 0] = layer.snr_db;
+    chart.rows.push_back(std::move(row));
+  }
+  return chart;
+}
+
+// ---- Facts
+
+std::string method_text(const Int8Options& options) {
+  if (options.cache) return "scales of the calibration cache";
+  const std::string method(to_string(options.thresholds.method));
+  return options.thresholds.method == ThresholdMethod::percentile
+             ? fmt::format("{} {:g} %", method, options.thresholds.percentile)
+             : method;
+}
+
+void add_facts(report::Report& page, const ChosenInt8& chosen, const Int8Options& options) {
+  page.summary.push_back(
+      {"thresholds", options.cache ? method_text(options)
+                                   : fmt::format("{}, {}", method_text(options),
+                                                 count_text(static_cast<std::size_t>(chosen.samples), "sample"))});
+  if (!chosen.trials.empty()) {
+    const RelativeCost cost = relative(chosen.trials[chosen.written_trial].cost, chosen.f32_cost);
+    page.summary.push_back(
+        {"work of its layers", fmt::format("{:.0f} % of f32's multiply-adds, {:.0f} % of its bytes moved",
+                                           cost.multiply_adds, cost.bytes_moved)});
+    page.summary.push_back(
+        {"outputs compared", "for " + count_text(static_cast<std::size_t>(chosen.judged), "sample")});
+  }
+  constexpr std::size_t most_outputs = 4;
+  for (std::size_t i = 0; i < std::min(most_outputs, chosen.outputs.size()); ++i) {
+    page.summary.push_back({chosen.outputs[i].name, quality_text(chosen.outputs[i])});
+  }
+  if (options.limit_db || options.max_drop) {
+    std::vector<std::string> asked;
+    if (options.limit_db) asked.push_back(fmt::format("{:g} dB", *options.limit_db));
+    if (options.max_drop) asked.push_back(fmt::format("a drop of at most {:g}", *options.max_drop));
+    page.summary.push_back(
+        {"asked for", fmt::format("{}: {}", fmt::join(asked, ", "), chosen.met ? "met" : "not met")});
+  }
+  const auto add_improvement = [&](const char* what, std::size_t count, const char* noun) {
+    if (count != 0) page.summary.push_back({what, count_text(count, noun)});
+  };
+  add_improvement("equalized", chosen.equalized.size(), "pair");
+  const auto done = [](const auto& improved) {
+    const auto count =
+        std::count_if(improved.begin(), improved.end(), [](const auto& each) { return each.why_not.empty(); });
+    return static_cast<std::size_t>(count);
+  };
+  add_improvement("smoothed", done(chosen.smoothed), "tensor");
+  add_improvement("rounded adaptively", done(chosen.rounded), "layer");
+  add_improvement("bias corrected", chosen.corrected.size(), "layer");
+  for (const std::string& note : chosen.notes) page.summary.push_back({"note", note});
+}
+
+}  // namespace
+
+std::string type_name(const ChosenInt8& chosen, const Int8Node& node) {
+  return std::string(is_in_the_rest(chosen, node) ? to_string(chosen.rest_precision) : to_string(node.kind));
+}
+
+std::string explanation(const Int8Node& node) {
+  switch (node.kind) {
+    case Int8Kind::computes: return node.reason.empty() ? "computes from int8" : node.reason;
+    case Int8Kind::moves: return "gives int8 on";
+    case Int8Kind::follows:
+      return "between the sums of the int8 node before it and their rounding" +
+             (node.reason.empty() ? "" : "; " + node.reason);
+    case Int8Kind::kept: return node.reason;
+    case Int8Kind::none: return "it computes nothing in f32";
+  }
+  return "";
+}
+
+void add_int8(report::Report& page, const ChosenInt8& chosen, const Int8Options& options) {
+  add_facts(page, chosen, options);
+  add_kinds(page, chosen);
+  const Written written(page, report::add_graphs(page, chosen.placed.model, "in int8"));
+  for (report::Graph& graph : page.graphs) {
+    for (report::Node& node : graph.nodes) {
+      if (Written::is_rounding(node)) node.kind = rounding_kind;
+      if (chosen.rest && node.op == "Cast") node.kind = cast_kind;
+    }
+  }
+  const AloneByKey alone = alone_by_key(chosen);
+  color_nodes(written, chosen, alone);
+  report::Table tensors = add_tensors(page, written, chosen.tensors);
+  if (!chosen.outputs.empty()) page.sections.emplace_back(table_of_outputs(chosen));
+  if (chosen.trials.size() > 1) {
+    const Goal goal(chosen, options);
+    page.sections.emplace_back(plot_of(chosen, goal));
+    page.sections.emplace_back(table_of_trials(chosen, goal));
+  }
+  if (!chosen.sensitivities.empty()) page.sections.emplace_back(chart_of_layers(chosen, options));
+  page.sections.emplace_back(std::move(tensors));
+  page.sections.emplace_back(table_of_nodes(written, chosen, alone));
+}
+
+}  // namespace graft::present

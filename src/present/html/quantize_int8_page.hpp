@@ -1,0 +1,19 @@
+// The page of `graft quantize --precision int8 --report`: what each node does, every scale, and what the search tried.
+#pragma once
+
+#include <string>
+
+#include "present/html/report.hpp"
+#include "quant/choose_int8.hpp"
+
+namespace graft::present {
+
+/// "int8", "fused", "f32", or the type that the rest has; "" for a node without f32 tensors.
+[[nodiscard]] std::string type_name(const ChosenInt8& chosen, const Int8Node& node);
+/// What a node does in int8, or why it does not.
+[[nodiscard]] std::string explanation(const Int8Node& node);
+
+/// Adds facts, kinds, graph, distributions, and sections. `options` are those that it was chosen with.
+void add_int8(report::Report& page, const ChosenInt8& chosen, const Int8Options& options);
+
+}  // namespace graft::present

@@ -1,0 +1,142 @@
+// Nodes are found in the typed model by what they give.
+#include "present/html/quantize_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "present/html/model_graph.hpp"
+#include "present/html/page.hpp"
+
+namespace graft::present {
+namespace {
+
+constexpr auto narrow_kind = "narrow";
+constexpr auto kept_kind = "kept";
+constexpr auto left_kind = "left";
+constexpr auto cast_kind = "cast";
+
+const char* kind_of(const ChosenNode& node) {
+  switch (node.node.type) {
+    case NodeType::narrow: return narrow_kind;
+    case NodeType::kept: return node.why == WhyKept::form || node.why == WhyKept::asked ? left_kind : kept_kind;
+    case NodeType::follows: return left_kind;
+    case NodeType::none: return "";
+  }
+  return "";
+}
+
+void add_kinds(report::Report& page, Precision precision) {
+  const std::string type(to_string(precision));
+  const auto add = [&](const char* key, const char* mark, std::string title, std::string meaning, report::Tone tone) {
+    page.kinds.push_back(
+        {.key = key, .mark = mark, .title = std::move(title), .meaning = std::move(meaning), .tone = tone});
+  };
+  add(narrow_kind, "✓", type, "computes in " + type, report::Tone::green);
+  add(left_kind, "=", "f32", "has no other form, was asked for, or all around it is f32", report::Tone::blue);
+  add(kept_kind, "!", "kept in f32", "would break or lose in " + type, report::Tone::amber);
+  add(cast_kind, "⇄", "cast", "from one type to the other", report::Tone::violet);
+}
+
+std::optional<report::Place> place_of(const report::Report& page, const report::ModelPlaces& drawn,
+                                      const ChosenNode& node, const std::string& type) {
+  // The result of an output's node has a name of its own; the cast behind it has the output's.
+  for (const std::string& name : {node.node.node.id + "/" + type, node.node.node.id}) {
+    const auto found = drawn.tensors.find(name);
+    if (found == drawn.tensors.end()) continue;
+    const report::Node& there = page.graphs[found->second.graph].nodes[found->second.node];
+    if (!there.is_end && (there.op != "Cast" || node.node.node.op == "Cast")) return found->second;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string type_name(const ChosenNode& node, Precision precision) {
+  switch (node.node.type) {
+    case NodeType::narrow: return std::string(to_string(precision));
+    case NodeType::kept:
+    case NodeType::follows: return "f32";
+    case NodeType::none: return "";
+  }
+  return "";
+}
+
+std::string explanation(const ChosenNode& node) {
+  switch (node.node.type) {
+    case NodeType::kept: return node.node.reason;
+    case NodeType::follows: return "all around it is f32";
+    case NodeType::none: return "it computes nothing in f32";
+    case NodeType::narrow: break;
+  }
+  if (!node.has_figures) return "it reads what is there, and gives no f32";
+  const std::string lost = node.rounding.to_string();
+  return fmt::format("{}{}{}", node.range.to_string(),
+                     node.rounding.snr_db ? fmt::format(", {:.0f} dB after rounding", *node.rounding.snr_db) : "",
+                     lost.empty() ? "" : ", " + lost);
+}
+
+std::string quality_text(const OutputFigures& output) {
+  if (!output.is_real) {
+    return output.differing == 0 ? fmt::format("the same {} elements", output.elements)
+                                 : fmt::format("{} of {} elements differ", output.differing, output.elements);
+  }
+  if (output.not_finite != 0) {
+    return fmt::format("{} of {} elements NaN or infinite", output.not_finite, output.elements);
+  }
+  std::string text = output.snr_db               ? fmt::format("SNR {:.1f} dB", *output.snr_db)
+                     : output.largest_error == 0 ? std::string("no difference")
+                                                 : std::string("no signal");
+  if (output.largest_error != 0) text += fmt::format(", largest error {:.2g}", output.largest_error);
+  if (output.rows != 0) {
+    text += fmt::format(", the largest of a row is the same in {} of {}", output.same_top, output.rows);
+  }
+  return text;
+}
+
+void add_types(report::Report& page, const ChosenTypes& chosen, Precision precision) {
+  using Type = report::Column::Type;
+  add_kinds(page, precision);
+  const std::string type(to_string(precision));
+  const report::ModelPlaces drawn = report::add_graphs(page, chosen.typed.model, "in " + type);
+  for (report::Graph& graph : page.graphs) {
+    for (report::Node& node : graph.nodes) {
+      if (node.op == "Cast" && !node.is_end) node.kind = cast_kind;
+    }
+  }
+  report::Table outputs{.title = "Outputs, against the f32 network on the CPU",
+                        .columns = {{"output", Type::code}, {"is", Type::text}, {"all in " + type, Type::text}}};
+  for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
+    outputs.rows.push_back({chosen.outputs[i].name, quality_text(chosen.outputs[i]), quality_text(chosen.plain[i])});
+  }
+  report::Table nodes{.title = "Nodes",
+                      .columns = {{"node", Type::node},
+                                  {"operator", Type::code},
+                                  {"type", Type::kind},
+                                  {"why", Type::text},
+                                  {"largest", Type::number, "of its first output, in the f32 network"},
+                                  {"SNR", Type::number, "of that after rounding alone, in dB"}}};
+  for (const ChosenNode& node : chosen.nodes) {
+    const auto place = place_of(page, drawn, node, type);
+    const std::string why = explanation(node);
+    if (place) {
+      report::Node& there = page.graphs[place->graph].nodes[place->node];
+      there.kind = kind_of(node);
+      there.reason = why;
+    }
+    report::Cell largest;
+    report::Cell decibels;
+    if (node.has_figures) largest = node.range.largest();
+    if (node.has_figures && node.rounding.snr_db) decibels = *node.rounding.snr_db;
+    nodes.rows.push_back({node_cell(place, describe(node.node.node)), node.node.node.op, std::string(kind_of(node)),
+                          why, largest, decibels});
+  }
+  page.sections.emplace_back(std::move(outputs));
+  page.sections.emplace_back(std::move(nodes));
+}
+
+}  // namespace graft::present

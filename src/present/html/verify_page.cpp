@@ -1,0 +1,251 @@
+// A tensor's color is that of its error divided by what is allowed, on the node that gives it.
+#include "present/html/verify_page.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "graph/shape_inference.hpp"
+#include "present/html/model_graph.hpp"
+#include "present/html/page.hpp"
+#include "present/json/values.hpp"
+
+namespace graft::present {
+namespace {
+
+using report::Tone;
+using Type = report::Column::Type;
+
+constexpr const char* exact = "exact";
+constexpr const char* close = "close";
+constexpr const char* within = "within";
+constexpr const char* reordered = "reordered";
+constexpr const char* differs = "differs";
+constexpr const char* first = "first";
+
+/// Far less than allowed is what rounding makes; what comes near to the limit is worth a look.
+constexpr double share_of_rounding = 0.1;
+
+std::string kind_of(const ComparedTensor& tensor) {
+  if (tensor.is_first) return first;
+  if (!tensor.is_equal) return differs;
+  if (tensor.is_reordered) return reordered;
+  if (tensor.difference.max_absolute == 0) return exact;
+  return tensor.difference.excess <= share_of_rounding ? close : within;
+}
+
+std::vector<report::Kind> kinds() {
+  return {{.key = exact,
+           .mark = "=",
+           .title = "the same",
+           .meaning = "no element differs",
+           .tone = Tone::plain,
+           .is_problem = false},
+          {.key = close,
+           .mark = "✓",
+           .title = "rounding",
+           .meaning = "less than a tenth of what is allowed",
+           .tone = Tone::green,
+           .is_problem = false},
+          {.key = within,
+           .mark = "≈",
+           .title = "within tolerance",
+           .meaning = "more than a tenth of what is allowed",
+           .tone = Tone::blue,
+           .is_problem = false},
+          {.key = reordered,
+           .mark = "⇄",
+           .title = "other order",
+           .meaning = "the same numbers in another order",
+           .tone = Tone::amber,
+           .is_problem = false},
+          {.key = differs,
+           .mark = "✕",
+           .title = "differs",
+           .meaning = "more than is allowed, or nothing that can be compared",
+           .tone = Tone::red,
+           .is_problem = true},
+          {.key = first,
+           .mark = "➊",
+           .title = "first divergence",
+           .meaning = "differs, though what it is made of is right",
+           .tone = Tone::red,
+           .is_problem = true}};
+}
+
+std::string name_of(const ComparedTensor& tensor) {
+  return tensor.reference == tensor.candidate ? tensor.candidate
+                                              : fmt::format("{} / {}", tensor.reference, tensor.candidate);
+}
+
+std::string reason_of(const ComparedTensor& tensor) {
+  if (tensor.is_first) return tensor.diagnosis;  // the difference by the node alone, not what came into it
+  std::string found = tensor.difference.to_string();
+  if (tensor.floor) found += "; " + tensor.floor->to_string();
+  return tensor.diagnosis.empty() ? found : fmt::format("{}; {}", tensor.diagnosis, found);
+}
+
+/// "0.53 at [0, 3, 1, 2]".
+std::string at(double value, const std::vector<std::int64_t>& index) {
+  const bool has_place = std::isfinite(value) && !index.empty();
+  return fmt::format("{:.3g}{}", value, has_place ? fmt::format(" at [{}]", fmt::join(index, ", ")) : "");
+}
+
+void mark(report::Node& node, const ComparedTensor& tensor) {
+  const auto rank = [](const std::string& kind) {
+    const std::vector<report::Kind> all = kinds();
+    std::size_t place = 0;
+    while (place < all.size() && all[place].key != kind) ++place;
+    return kind.empty() ? 0 : place + 1;
+  };
+  const std::string kind = kind_of(tensor);
+  if (rank(kind) < rank(node.kind)) return;  // of several outputs the worst
+  node.kind = kind;
+  node.reason = reason_of(tensor);
+  node.facts = {{"tensor", name_of(tensor)},
+                {"largest difference", at(tensor.difference.worst_absolute(), tensor.difference.max_absolute_at)},
+                {"relative", at(tensor.difference.worst_relative(), tensor.difference.max_relative_at)},
+                {"of what is allowed", fmt::format("{:.3g}", tensor.difference.excess)},
+                {"allowed", tolerance_text(tensor.tolerance)}};
+  if (tensor.difference.cosine) node.facts.push_back({"cosine", fmt::format("{:.9f}", *tensor.difference.cosine)});
+  if (tensor.floor) node.facts.push_back({"noise floor", tensor.floor->to_string()});
+  node.facts.insert(node.facts.end(), tensor.facts.begin(), tensor.facts.end());
+}
+
+report::Histogram histogram_of(const std::vector<ComparedTensor>& tensors) {
+  std::vector<double> shares;
+  for (const ComparedTensor& tensor : tensors) {
+    if (tensor.difference.incomparable.empty()) shares.push_back(tensor.difference.excess);
+  }
+  report::Histogram histogram = report::histogram_of(shares);
+  histogram.title = "Errors";
+  histogram.note = "How many tensors have an error of which size: their largest, divided by what is allowed.";
+  histogram.axis = "error / allowed";
+  histogram.counted = "tensors";
+  return histogram;
+}
+
+/// Of the elements of one tensor.
+report::Histogram histogram_of(const ComparedTensor& tensor) {
+  return {.title = fmt::format("Errors in {}", name_of(tensor)),
+          .note =
+              "How many of its elements have an error of which size: the difference, divided by the largest of the "
+              "reference.",
+          .axis = "error / largest",
+          .counted = "elements",
+          .bins = tensor.errors};
+}
+
+report::Cell cell_of(const std::optional<double>& value) { return value ? report::Cell(*value) : report::Cell(); }
+
+report::Table table_of(const std::vector<ComparedTensor>& tensors,
+                       const std::vector<std::optional<report::Place>>& places) {
+  report::Table table{.title = "Tensors",
+                      .columns = {{"tensor", Type::code},
+                                  {"node", Type::node, "that gives it, in the candidate"},
+                                  {"verdict", Type::kind},
+                                  {"type", Type::code},
+                                  {"max abs", Type::number, "the largest difference"},
+                                  {"max rel", Type::number, "the largest difference divided by the reference there"},
+                                  {"of allowed", Type::number, "the largest error divided by what is allowed there"},
+                                  {"differ", Type::number, "elements outside of what is allowed"},
+                                  {"cosine", Type::number},
+                                  {"SNR, dB", Type::number, "the reference's squares over those of the error"},
+                                  {"found", Type::text}}};
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const ComparedTensor& tensor = tensors[i];
+    const Difference& difference = tensor.difference;
+    const bool compared = difference.incomparable.empty();
+    const auto figure = [&](double value) { return compared ? report::Cell(value) : report::Cell(); };
+    table.rows.push_back({name_of(tensor), node_cell(places[i], ""), kind_of(tensor), tensor.type,
+                          figure(difference.worst_absolute()), figure(difference.worst_relative()),
+                          figure(difference.excess), figure(static_cast<double>(difference.mismatched)),
+                          cell_of(difference.cosine), cell_of(tensor.snr_db), reason_of(tensor)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string tolerance_text(const Tolerance& tolerance) {
+  if (tolerance.snr_db) return fmt::format("an SNR of {:.3g} dB", *tolerance.snr_db);
+  std::string text = fmt::format("relative {:.2g}", tolerance.relative);
+  if (tolerance.of_largest != 0) {
+    text += fmt::format(" + {:.2g} of the largest{}", tolerance.of_largest, tolerance.by_slice ? " of its slice" : "");
+  }
+  if (tolerance.absolute != 0) text += fmt::format(" + absolute {:.2g}", tolerance.absolute);
+  return text;
+}
+
+std::string allowed_text(const Tolerance& tolerance, const std::string& why) {
+  return "allowed: " + tolerance_text(tolerance) + (why.empty() ? "" : ", since " + why);
+}
+
+Json to_json(const std::optional<NoiseFloor>& floor) {
+  if (!floor) return {};
+  return {{"largest", number(floor->largest())},
+          {"share_of_largest", number(floor->share())},
+          {"factor", NoiseFloor::factor},
+          {"runs", floor->runs()},
+          {"other_dimensions", floor->has_other_dims()},
+          {"unlimited", floor->has_unlimited()},
+          {"says_little", floor->says_little()}};
+}
+
+Json to_json(const std::optional<SelectionDifference>& selection) {
+  if (!selection) return {};
+  return {{"axis", selection->axis},
+          {"lowest", selection->lowest},
+          {"highest", selection->highest},
+          {"without_partner", selection->without_partner},
+          {"without_partner_between_draws", selection->between_draws}};
+}
+
+std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
+  std::vector<ComparedTensor> tensors;
+  for (const OutputReport& output : report.outputs) {
+    tensors.push_back({.reference = output.reference_name,
+                       .candidate = output.candidate_name,
+                       .type = output.candidate_type,
+                       .tolerance = output.tolerance,
+                       .difference = output.worst,
+                       .floor = output.floor,
+                       .is_equal = output.equal(),
+                       .is_first = false,
+                       .is_reordered = false,
+                       .diagnosis = {},
+                       .facts = {}});
+  }
+  return tensors;
+}
+
+void add_comparison(report::Report& page, const Model& candidate, const std::vector<ComparedTensor>& tensors,
+                    const std::vector<std::string>& problems) {
+  page.kinds = kinds();
+  Model drawn = candidate.clone();
+  infer_shapes(drawn);
+  const report::ModelPlaces drawn_at = report::add_graphs(page, drawn, "candidate");
+  std::vector<std::optional<report::Place>> places;
+  for (const ComparedTensor& tensor : tensors) {
+    const auto [begin, end] = drawn_at.tensors.equal_range(tensor.candidate);
+    places.push_back(begin == end ? std::nullopt : std::optional(begin->second));
+    for (auto each = begin; each != end; ++each) {
+      mark(page.graphs[each->second.graph].nodes[each->second.node], tensor);
+    }
+  }
+  if (!problems.empty()) {
+    report::Table table{.title = "What keeps them from being compared", .columns = {{"problem", Type::text}}};
+    for (const std::string& problem : problems) table.rows.push_back({problem});
+    page.sections.emplace_back(std::move(table));
+  }
+  page.sections.emplace_back(histogram_of(tensors));
+  for (const ComparedTensor& tensor : tensors) {
+    if (!tensor.errors.empty()) page.sections.emplace_back(histogram_of(tensor));
+  }
+  page.sections.emplace_back(table_of(tensors, places));
+}
+
+}  // namespace graft::present

@@ -1,0 +1,13 @@
+// The member "runs".
+#include "present/json/verdicts.hpp"
+
+#include <optional>
+
+namespace graft::present {
+
+Json json_of_runs(const std::vector<inspect::NodeVerdict>& nodes) {
+  const std::optional<bool> known = inspect::runs(nodes);
+  return known ? Json(*known) : Json();
+}
+
+}  // namespace graft::present
