@@ -16,10 +16,13 @@ namespace {
 std::atomic<int> depth{0};
 std::atomic<int> pending{0};
 static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free);
+toolkit::CancelToken* token = nullptr;  // made before there are handlers, and never destroyed
 
 void on_signal(int number) {
   if (depth.load() == 0) ::_exit(128 + number);
   pending.store(number);
+  token->cancel();
 }
 
 void write_error(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
@@ -41,6 +44,7 @@ void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
 }  // namespace
 
 void install_interrupt_handlers() {
+  static_cast<void>(interruption());
   struct ::sigaction action {};
   action.sa_handler = on_signal;
   ::sigemptyset(&action.sa_mask);
@@ -63,5 +67,10 @@ DeferInterrupts::~DeferInterrupts() {
 }
 
 bool interrupted() { return pending.load() != 0; }
+
+toolkit::CancelToken interruption() {
+  if (token == nullptr) token = new toolkit::CancelToken;
+  return *token;
+}
 
 }  // namespace graft::cli

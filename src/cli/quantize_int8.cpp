@@ -44,8 +44,7 @@ CalibrationData open_data(const Console& console, const QuantizeArguments& argum
     if (!arguments.recipe.empty()) recipe = read_image_recipe(arguments.recipe);
     return open_calibration_data(arguments.data.front(), model, recipe, arguments.samples);
   }
-  const TensorMap tensors = read_tensors("--data", arguments.data);
-  warn_of_nan(console, "--data", tensors);
+  const TensorMap tensors = read_tensors(console, "--data", arguments.data);
   return calibration_data_of(tensors, model, arguments.samples);
 }
 

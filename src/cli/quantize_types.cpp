@@ -93,10 +93,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
   options.shapes = parse_shapes("--input", arguments.inputs, false);
   if (arguments.limit_option->count() != 0) options.limit_db = arguments.limit;
   TensorMap data;
-  if (!arguments.data.empty()) {
-    data = read_tensors("--data", arguments.data);
-    warn_of_nan(console, "--data", data);
-  }
+  if (!arguments.data.empty()) data = read_tensors(console, "--data", arguments.data);
   if (!arguments.data.empty() && !arguments.inputs.empty()) {
     throw Error("--input: it gives synthetic inputs a shape, and there are none with --data\nGive one of the two");
   }

@@ -30,11 +30,12 @@ std::string type_text(const TensorData& tensor) {
 }
 
 Exit run(const Console& console, const Arguments& arguments) {
-  check_tensor_file(arguments.output);
+  toolkit::check_tensor_file(arguments.output);
   check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, tensor_files("--input", arguments.inputs)));
-  const TensorMap inputs = read_tensors("--input", arguments.inputs);
-  warn_of_nan(console, "--input", inputs);
-  const Model model = read(arguments.model, shapes_of(inputs));
+  const TensorMap inputs = read_tensors(console, "--input", arguments.inputs);
+  InputShapes shapes;
+  for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
+  const Model model = read(arguments.model, shapes);
   const auto kernels = arguments.kernels == "own" ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions;
   const std::unique_ptr<runtime::CompiledModel> compiled =
       runtime::default_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = arguments.threads});
@@ -43,7 +44,7 @@ Exit run(const Console& console, const Arguments& arguments) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   {
     const DeferInterrupts defer;
-    write_tensors(arguments.output, outputs);
+    toolkit::write_tensors(arguments.output, outputs);
   }
 
   Table table;

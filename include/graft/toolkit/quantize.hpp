@@ -10,12 +10,11 @@
 #include "graft/node_ref.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
+#include "graft/toolkit/precision.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "graft/toolkit/tensor.hpp"
 
 namespace graft::toolkit {
-
-enum class Precision : std::uint8_t { f16, bf16, int8 };
 
 /// Where int8 saturates, from the numbers that calibration counted.
 enum class Calibration : std::uint8_t { percentile, entropy, minmax, mse };

@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace graft::present {
 
@@ -21,19 +19,5 @@ using Json = nlohmann::ordered_json;
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
 }
 [[nodiscard]] inline Json number(const std::optional<double>& value) { return value ? number(*value) : Json(); }
-
-/// The name in what `describe` says of a node: node 'conv1' (Conv). A node of which nothing is said has none.
-[[nodiscard]] inline std::string name_in(std::string_view description) {
-  const std::size_t begin = description.find('\'') + 1;
-  const std::size_t end = description.rfind("' (");
-  if (begin == 0 || end == std::string_view::npos || end < begin) return std::string(description);
-  return std::string(description.substr(begin, end - begin));
-}
-
-[[nodiscard]] inline std::vector<std::string> names_in(const std::vector<std::string>& descriptions) {
-  std::vector<std::string> names;
-  for (const std::string& description : descriptions) names.push_back(name_in(description));
-  return names;
-}
 
 }  // namespace graft::present
