@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -19,5 +20,10 @@ using Json = nlohmann::ordered_json;
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
 }
 [[nodiscard]] inline Json number(const std::optional<double>& value) { return value ? number(*value) : Json(); }
+
+/// Returns the file beside an ONNX file that has its weights, or null.
+[[nodiscard]] inline Json json_of_data_file(const std::optional<std::filesystem::path>& file) {
+  return file ? Json(file->string()) : Json();
+}
 
 }  // namespace graft::present
