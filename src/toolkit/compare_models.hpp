@@ -1,24 +1,16 @@
 // Two models, read and compared: the whole reports that `verify` and the program are made from.
 #pragma once
 
-#include <filesystem>
+#include <cstddef>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "graft/toolkit/progress.hpp"
+#include "toolkit/model_files.hpp"
 #include "verify/given_inputs.hpp"
 #include "verify/layers.hpp"
 #include "verify/verify_models.hpp"
 
 namespace graft::toolkit {
-
-/// The files of a network of any format.
-struct ModelFiles {
-  std::filesystem::path model;
-  std::filesystem::path weights = {};     ///< Of a Caffe network.
-  std::vector<std::string> outputs = {};  ///< As ImportOptions::outputs.
-};
 
 struct ModelPair {
   graft::Model reference;
