@@ -100,8 +100,8 @@ TEST(BenchPage, RunsOfAModelAreAllInTheHistogram) {
       "a/model.onnx",
       {.seconds = {0.002, 0.002, 0.001, 0.001, 0.003, 0.5}, .shapes = {{"image", {1, 8}}}, .why_sizes = {}});
   EXPECT_EQ(page.title, "model.onnx");
-  EXPECT_EQ(page.summary.at(1).name, "input");
-  EXPECT_EQ(page.summary.at(1).text, "image: 1x8");
+  EXPECT_EQ(page.summary.at(2).name, "input");
+  EXPECT_EQ(page.summary.at(2).text, "image: 1x8");
   const report::Histogram histogram = sections_of<report::Histogram>(page).at(0);
   EXPECT_EQ(histogram.bins.front().count, 2);
   EXPECT_EQ(histogram.bins.back().label, "more than 6.000");
