@@ -146,8 +146,9 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
   }
   std::string range = layer.candidate_range.to_string();
   const std::string rounding = layer.rounding ? layer.rounding->to_string() : "";
-  const std::string noise =
-      difference.within_noise != 0 ? fmt::format("{} within the noise floor", difference.within_noise) : "";
+  const std::string noise = layer.floor && difference.within_noise != 0
+                                ? fmt::format("{} within the noise floor", difference.within_noise)
+                                : "";
   for (const std::string& more : {rounding, layer.diagnosis, noise}) {
     if (!more.empty()) range += "; " + more;
   }

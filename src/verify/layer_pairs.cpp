@@ -142,6 +142,10 @@ class LayerPairing {
         {match.reference}, [&](const Value& value) { return state_.matcher.candidate_of(value) != nullptr; });
     row.candidate_region = region_before(
         {match.candidate}, [&](const Value& value) { return state_.matcher.reference_of(value) != nullptr; });
+    if (!state_.options.relative && !state_.options.absolute) {
+      row.choice = judged_choice(state_.reference.model(), *match.reference, state_.reference_narrow,
+                                 state_.candidate_narrow, *match.candidate, state_.quantized);
+    }
     for (const Node* node : row.reference_region.nodes) layer.reference_nodes.push_back(describe(*node));
     for (const Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(describe(*node));
   }

@@ -363,3 +363,91 @@ def test_places_of_the_largest_are_judged_by_their_scores(graft, tmp_path):
     reference = best_three(tmp_path / "c.onnx", TensorProto.FLOAT, 0.3)
     wrong = best_three(tmp_path / "d.onnx", TensorProto.FLOAT16, 0.3, largest=0)
     assert graft("verify", reference, wrong, "--seeds", "3").code == 1
+
+
+def chosen_class(path, op, type, *, spread=1e-4, axis=1, order=1, more=0, from_input=False):
+    """The index of the largest, the smallest or the three largest of 64 scores, in each of two rows; f16 tells those
+    apart that are 1e-3 from each other."""
+    scores = 1 + np.random.default_rng(0).standard_normal((8, 64)) * spread
+    first = helper.make_node("MatMul", ["x", "w"], ["scores"], name="scores")
+    narrow = type != TensorProto.FLOAT
+    chosen = "narrow" if narrow else "x" if from_input else "scores"
+    if op == "TopK":
+        choose = helper.make_node(op, [chosen, "k"], ["best", "places"], name="choose", axis=axis, largest=order)
+    else:
+        choose = helper.make_node(op, [chosen], ["places"], name="choose", axis=axis)
+    nodes = [
+        *([] if from_input else [first]),
+        *([helper.make_node("Cast", ["x" if from_input else "scores"], ["narrow"], to=type)] if narrow else []),
+        choose,
+        *([helper.make_node("Add", ["places", "more"], ["moved"], name="move")] if more else []),
+        helper.make_node("Cast", ["moved" if more else "places"], ["y"], name="last", to=TensorProto.INT32),
+    ]
+    weights = [
+        numpy_helper.from_array(scores.astype(np.float32), "w"),
+        numpy_helper.from_array(np.array([3]), "k"),
+        numpy_helper.from_array(np.array(more), "more"),
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.INT32, ["rows", "columns"])
+    return save(path, nodes, [("x", [2, 64 if from_input else 8])], [output], weights)
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin", "TopK"])
+def test_layers_judge_places_by_their_scores(graft, tmp_path, op):
+    """Of scores that f16 does not tell apart any may be chosen: no divergence. Each fault is pinned all the same."""
+    f32, f16 = TensorProto.FLOAT, TensorProto.FLOAT16
+    reference = chosen_class(tmp_path / "a.onnx", op, f32)
+    tied = chosen_class(tmp_path / "b.onnx", op, f16)
+    same = graft("verify", reference, tied, "--layers", "--seeds", "3", "--json")
+    assert same.code == 0, same.out + same.err
+    assert same.json["first_divergence"] is None
+    layers = {layer["candidate"]: layer for layer in same.json["layers"]}
+    assert layers["places"]["within_noise"] > 0
+    assert layers["places"]["diagnosis"].startswith("an index: at the candidate's, the scores of the reference are")
+    assert layers["y"]["equal"]
+    # A limit that was given is the only one.
+    assert graft("verify", reference, tied, "--layers", "--seeds", "3", "--atol", "0").code == 1
+    # Nothing is excused where both models compute alike.
+    other = {"TopK": {"order": 0}, "ArgMax": {"axis": 0}, "ArgMin": {"axis": 0}}[op]
+    assert graft("verify", reference, chosen_class(tmp_path / "c.onnx", op, f32, **other), "--layers").code == 1
+
+    reference = chosen_class(tmp_path / "d.onnx", op, f32, spread=0.3)
+    moved_reference = chosen_class(tmp_path / "e.onnx", op, f32, spread=0.3, more=1)
+    faults = {
+        "choose": chosen_class(tmp_path / "f.onnx", op, f16, spread=0.3, **other),
+        "move": chosen_class(tmp_path / "g.onnx", op, f16, spread=0.3, more=2),
+    }
+    for node, wrong in faults.items():
+        right = moved_reference if node == "move" else reference
+        answer = graft("verify", right, wrong, "--layers", "--seeds", "3", "--json")
+        assert answer.code == 1
+        # Along another axis there are other dimensions, so that only the output has a partner.
+        assert node in answer.json["first_divergence"]["candidate_nodes"], answer.json["first_divergence"]
+
+
+def test_layers_pin_an_index_that_is_off_by_one(graft, tmp_path):
+    """Inside the node that chooses, where another name cannot tell: the scores of its neighbor are far off."""
+    paths = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    for path, type in zip(paths, (TensorProto.FLOAT, TensorProto.FLOAT16), strict=True):
+        chosen_class(path, "ArgMax", type, spread=0.3, more=0)
+    model = onnx.load(paths[1])
+    (choose,) = (node for node in model.graph.node if node.name == "choose")
+    choose.output[0] = "neighbor"
+    model.graph.initializer.append(numpy_helper.from_array(np.array(1), "one"))
+    model.graph.node.insert(3, helper.make_node("Add", ["neighbor", "one"], ["places"], name="off"))
+    onnx.save(model, paths[1])
+    first = graft("verify", *paths, "--layers", "--seeds", "3", "--json").json["first_divergence"]
+    assert first["candidate"] == "places"
+    assert first["candidate_node"] == "off"
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_places_of_the_largest_of_an_input_are_judged_too(graft, tmp_path, layers):
+    """Which a candidate rounds before it chooses."""
+    np.save(tmp_path / "x.npy", (1 + np.random.default_rng(0).standard_normal((2, 64)) * 1e-4).astype(np.float32))
+    paths = [
+        chosen_class(tmp_path / f"{type}.onnx", "ArgMax", type, from_input=True)
+        for type in (TensorProto.FLOAT, TensorProto.FLOAT16)
+    ]
+    answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", *layers)
+    assert answer.code == 0, answer.out + answer.err
