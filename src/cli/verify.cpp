@@ -70,6 +70,7 @@ Json to_json(const OutputReport& output) {
             {"why", output.why_tolerance}}},
           {"elements", worst.count},
           {"compared", output.compared},
+          {"not_compared", output.not_compared},
           {"mismatched", worst.mismatched},
           {"within_noise", worst.within_noise},
           {"max_absolute", number(worst.worst_absolute())},
@@ -293,6 +294,12 @@ void warn_of_noise(const Console& console, const Arguments& arguments, const std
 template <class Compared>
 void warn_of_nothing_compared(const Console& console, const Arguments& arguments, const Compared& output,
                               const std::string& name) {
+  if (!output.not_compared.empty()) {
+    console.warn(fmt::format(
+        "nothing was compared of output '{}': {}; to compare it, make these numbers an input of both models", name,
+        output.not_compared));
+    return;
+  }
   const char* why = output.is_lost_in_noise() ? "they differ, and rounding alone changes the reference by as much"
                                               : "in no run has it an element that is a finite number in both models";
   console.warn(fmt::format(
@@ -395,6 +402,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
                                  ? output.reference_name
                                  : fmt::format("{} / {}", output.reference_name, output.candidate_name);
     const bool was_run = report.runs > 0;
+    const bool is_random = !output.not_compared.empty();
     const bool judged_as_a_whole = output.tolerance.snr_db || !output.why_tolerance.empty();
     const bool has_figures = was_run && judged_as_a_whole && output.figures.is_real &&
                              output.worst.incomparable.empty() &&
@@ -405,13 +413,15 @@ Exit verify(const Console& console, const Arguments& arguments) {
     table.add({!was_run ? Cell("not run", Color::faint) : verdict_cell(output.verdict()),
                {name, Color::strong},
                output.reference_type,
-               was_run ? of_run + output.worst.to_string() : ""});
+               !was_run                      ? ""
+               : is_random && output.equal() ? output.not_compared
+                                             : of_run + output.worst.to_string()});
     if (!output.note.empty()) table.add({"", "", "", {output.note, Color::faint}});
     if (has_figures) {
       const std::string of_all = says_runs ? fmt::format("all {} runs: ", report.runs) : "";
       table.add({"", "", "", of_all + quality_text(output.figures)});
     }
-    if (was_run && (!output.equal() || console.verbose || !output.why_tolerance.empty()))
+    if (was_run && !is_random && (!output.equal() || console.verbose || !output.why_tolerance.empty()))
       table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Color::faint}});
     if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Color::faint}});
     outputs.push_back(to_json(output));

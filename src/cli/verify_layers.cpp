@@ -215,8 +215,10 @@ std::vector<std::string> differences_of(const Divergence& first) {
 void say_first(const Console& console, const LayerReport& report) {
   const LayerComparison* different = report.first_different();
   if (!report.first && different == nullptr) {
+    const auto compared = std::count_if(report.layers.begin(), report.layers.end(),
+                                        [](const LayerComparison& layer) { return layer.not_compared.empty(); });
     console.say(fmt::format("{}: {} compared", console.paint("no tensor differs", Color::good),
-                            count_text(report.layers.size(), "tensor")));
+                            count_text(static_cast<std::size_t>(compared), "tensor")));
     return;
   }
   if (!report.first) {
@@ -396,6 +398,7 @@ std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
     tensor.floor = layer.floor;
     tensor.is_equal = layer.equal();
     tensor.diagnosis = layer.diagnosis;
+    tensor.not_compared = layer.not_compared;
     tensor.is_first = report.first && report.first->layer == i;
     tensor.is_reordered = layer.layout.has_value();
     if (tensor.is_first) tensor.diagnosis = report.first->why;

@@ -44,8 +44,10 @@ class PairComparison {
       };
       while (next < state_.rows.size() && (left.empty() || bytes + size(state_.rows[next]) <= state_.options.memory)) {
         bytes += size(state_.rows[next]);
-        left.push_back(state_.rows[next].match.reference);
-        right.push_back(state_.rows[next].match.candidate);
+        if (!state_.report.layers[next].is_random) {
+          left.push_back(state_.rows[next].match.reference);
+          right.push_back(state_.rows[next].match.candidate);
+        }
         ++next;
       }
       add_scores(begin, next, left);
@@ -79,11 +81,12 @@ class PairComparison {
     }
   }
 
-  /// Whether one of both models does not run where this tensor is returned.
+  /// Whether its numbers are random, or one of both models does not run where this tensor is returned.
   [[nodiscard]] bool is_refused(std::size_t index) {
     const auto reference = state_.refused_by_reference.find(state_.rows[index].match.reference);
     const auto candidate = state_.refused_by_candidate.find(state_.rows[index].match.candidate);
     std::string& why = state_.report.layers[index].not_compared;
+    if (state_.report.layers[index].is_random) return true;
     if (reference != state_.refused_by_reference.end())
       why = "the reference does not run where it is returned: " + reference->second;
     if (candidate != state_.refused_by_candidate.end())

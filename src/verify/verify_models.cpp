@@ -16,6 +16,7 @@
 #include "verify/ends.hpp"
 #include "verify/layers.hpp"
 #include "verify/noisy_model.hpp"
+#include "verify/random_values.hpp"
 #include "verify/rearrangement.hpp"
 
 namespace graft {
@@ -74,11 +75,14 @@ class Verification {
     const std::vector<IoPair> outputs =
         pair_io(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
     const bool inputs_agree = check_inputs();
+    const RandomValues reference_random = random_values(reference_);
+    const RandomValues candidate_random = random_values(candidate_);
     for (const IoPair& pair : outputs) {
       OutputReport& output = report_.outputs.emplace_back();
       output.reference_name = pair.reference->name;
       output.candidate_name = pair.candidate->name;
       output.is_always_empty = is_always_empty(*pair.reference);
+      output.not_compared = why_not_compared(reference_random, *pair.reference, candidate_random, *pair.candidate);
     }
     if (!inputs_agree) return std::move(report_);
 
@@ -164,6 +168,7 @@ class Verification {
       output.failed_runs = layer.failed_runs;
       output.compared = layer.compared;
       output.is_always_empty = layer.is_always_empty;
+      if (layer.is_random) output.not_compared = layer.not_compared;
       output.note =
           fmt::format("a tensor inside the {0}, which does not return it", is_returned ? "candidate" : "reference");
       if (!layer.diagnosis.empty()) output.note += "; " + layer.diagnosis;
@@ -283,6 +288,10 @@ class Verification {
         output.note = compared.order->text;
       }
       set_tolerance(output, compared.reference.type);
+      if (!output.not_compared.empty()) {
+        compared.difference = compare_ranks(compared.reference, candidate);
+        continue;
+      }
       compared.difference = compare(compared.reference, candidate, output.tolerance);
       const auto judged = choices_.find(output.reference_name);
       if (judged == choices_.end() || compared.difference.equal() || !compared.difference.is_choice) continue;
@@ -300,6 +309,11 @@ class Verification {
       }
       keep(output, run, all[i], candidate);
     }
+  }
+
+  /// Of random tensors, whose sizes may be random too.
+  [[nodiscard]] static Difference compare_ranks(const TensorData& reference, const TensorData& candidate) {
+    return reference.dims.size() == candidate.dims.size() ? Difference{} : compare(reference, candidate, {});
   }
 
   /// Only where the tolerance is not enough. One output that differs beyond it is enough for a verdict.
@@ -335,7 +349,7 @@ class Verification {
     }
     if (!difference.equal()) ++output.failed_runs;
     output.compared += difference.finite;
-    if (difference.incomparable.empty() && reference.dims == candidate.dims) {
+    if (difference.incomparable.empty() && output.not_compared.empty() && reference.dims == candidate.dims) {
       OutputFigures figures = figures_of(output.reference_name, reference, candidate);
       if (run != 0) figures.add(output.figures);
       output.figures = std::move(figures);
