@@ -132,14 +132,18 @@ def fuzz(name: str, seconds: int, jobs: int) -> bool:
     options += ["-ignore_crashes=1", "-ignore_timeouts=1", "-ignore_ooms=1", f"-artifact_prefix={found}/"]
     corpora = [work / "corpus", CORPUS / name, work / "seeds"]
     started = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([program(name), *options, f"-dict={work / 'dictionary'}", *corpora], check=False)
+    if (work / "dictionary").stat().st_size != 0:  # libFuzzer ends at once with an empty one
+        options.append(f"-dict={work / 'dictionary'}")
+    code = subprocess.run([program(name), *options, *corpora], check=False).returncode
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = ended.ru_utime + ended.ru_stime - started.ru_utime - started.ru_stime
     new = sorted(set(found.iterdir()) - before)
     print(f"{name}: {len(new)} findings in {spent:.0f} s of processor time")
     for path in new:
         print(f"  {path.relative_to(ROOT)}; to see it: {program(name).relative_to(ROOT)} {path.relative_to(ROOT)}")
-    return not new
+    if code != 0:
+        print(f"{name}: the fuzzer ended with exit code {code}")
+    return not new and code == 0
 
 
 def keep(name: str) -> None:
