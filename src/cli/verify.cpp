@@ -290,6 +290,15 @@ void warn_of_noise(const Console& console, const Arguments& arguments, const std
               : "the given data are badly conditioned for this network"));
 }
 
+/// Layers inside were calibrated for numbers that synthetic inputs, of the right range at most, do not give them.
+void warn_of_calibration(const Console& console, const Arguments& arguments, const Model& reference,
+                         const Model& candidate, Verdict verdict) {
+  if (verdict != Verdict::different || !arguments.data.empty() || !quantizes(candidate) || quantizes(reference)) return;
+  console.warn(
+      "the candidate was calibrated for real inputs, and these are synthetic: give real ones with --data before the "
+      "difference is held against it");
+}
+
 /// Of a tensor that is lost in noise warn_of_noise has the figures.
 template <class Compared>
 void warn_of_nothing_compared(const Console& console, const Arguments& arguments, const Compared& output,
@@ -321,6 +330,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const Pai
   say_sizes(console, result.why_sizes);
   say(console, result);
   warn_of_noise(console, arguments, tensors_of(result));
+  warn_of_calibration(console, arguments, reference, candidate, result.verdict());
   for (const LayerComparison& layer : result.layers) {
     if (layer.verdict() == Verdict::nothing_compared)
       warn_of_nothing_compared(console, arguments, layer, layer.reference);
@@ -441,6 +451,7 @@ Exit verify(const Console& console, const Arguments& arguments) {
   console.say(table);
   const std::vector<ComparedTensor> tensors = tensors_of(report);
   warn_of_noise(console, arguments, tensors);
+  warn_of_calibration(console, arguments, reference, candidate, report.verdict());
   for (const OutputReport& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == Verdict::nothing_compared) {
       warn_of_nothing_compared(console, arguments, output, output.reference_name);
