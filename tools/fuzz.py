@@ -10,11 +10,14 @@ format for so many seconds with so many processes. What ends a run - a crash, an
 
 import argparse
 import pathlib
+import random
 import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy
 
@@ -29,6 +32,31 @@ MOST_FILES = 300
 MOST_BYTES = 400_000
 
 
+# Color type and bits of a channel.
+PNG_KINDS = ((0, 1), (0, 8), (0, 16), (2, 8), (3, 4), (4, 8), (6, 8), (6, 16))
+CACHES = (
+    "TRT-8601-EntropyCalibration2\nimage: 3c010a14\n(Unnamed Layer* 0) [Convolution]_output: 3d3a5b1c\n",
+    "TRT-100300-MinMaxCalibration\r\na:b:c: 7f800000\r\n\r\nwide \u00e4: 0\r\n",
+    "TRT-7000-EntropyCalibration\n" + "".join(f"layer{i}: 3f8000{i:02x}\n" for i in range(40)),
+)
+
+
+def png(kind: int, depth: int) -> bytes:
+    """Seven by five pixels of PNG's color type."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    width, height = 7, 5
+    channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[kind]
+    bits = width * channels * depth
+    rows = b"".join(bytes([row % 5]) + random.Random(row).randbytes((bits + 7) // 8) for row in range(height))
+    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)
+    palette = chunk(b"PLTE", random.Random(9).randbytes(3 << depth)) if kind == 3 else b""
+    data = chunk(b"IDAT", zlib.compress(rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + palette + data + chunk(b"IEND", b"")
+
+
 def seeds(name: str) -> dict[str, bytes]:
     """The stored cases as files, by name."""
     if name == "onnx":
@@ -38,8 +66,13 @@ def seeds(name: str) -> dict[str, bytes]:
         files = {path.stem: path.read_bytes() for path in sorted(GOLDEN.rglob("*.np[yz]"))}
     elif name == "yaml":
         files = {path.stem: path.read_bytes() for path in sorted(ROOT.glob("examples/**/*.yaml"))}
-    elif name not in ("tensorflow", "caffe"):
-        files = {}  # the corpus has them
+    elif name == "image":
+        files = {f"png_{kind}_{depth}": png(kind, depth) for kind, depth in PNG_KINDS}  # the corpus has JPEGs
+    elif name == "cache":
+        files = {str(i): text.encode() for i, text in enumerate(CACHES)}
+    elif name == "plugin":
+        # The second byte chooses a creator; the fuzzer finds the rest from there.
+        files = {str(i): bytes([0, i]) + random.Random(i).randbytes(200) for i in range(64)}
     else:
         with numpy.load(GOLDEN / name / "cases.npz") as cases:
             parts = {
@@ -99,14 +132,18 @@ def fuzz(name: str, seconds: int, jobs: int) -> bool:
     options += ["-ignore_crashes=1", "-ignore_timeouts=1", "-ignore_ooms=1", f"-artifact_prefix={found}/"]
     corpora = [work / "corpus", CORPUS / name, work / "seeds"]
     started = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([program(name), *options, f"-dict={work / 'dictionary'}", *corpora], check=False)
+    if (work / "dictionary").stat().st_size != 0:  # libFuzzer ends at once with an empty one
+        options.append(f"-dict={work / 'dictionary'}")
+    code = subprocess.run([program(name), *options, *corpora], check=False).returncode
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = ended.ru_utime + ended.ru_stime - started.ru_utime - started.ru_stime
     new = sorted(set(found.iterdir()) - before)
     print(f"{name}: {len(new)} findings in {spent:.0f} s of processor time")
     for path in new:
         print(f"  {path.relative_to(ROOT)}; to see it: {program(name).relative_to(ROOT)} {path.relative_to(ROOT)}")
-    return not new
+    if code != 0:
+        print(f"{name}: the fuzzer ended with exit code {code}")
+    return not new and code == 0
 
 
 def keep(name: str) -> None:

@@ -143,7 +143,7 @@ Exit verify_layers(const Console& console, const Arguments& arguments, const pre
   progress.clear();
   console.say(present::inputs_text(files, compared.ranges, report.why_sizes));
   console.say(present::layers_text(report, console.verbose));
-  for (const std::string& warning : present::layers_warnings(report, files.has_data)) console.warn(warning);
+  for (const std::string& warning : present::layers_warnings(compared, files.has_data)) console.warn(warning);
   std::optional<toolkit::ReducedFiles> reduced;
   std::string command;
   if (!arguments.reduce.empty()) {
@@ -169,7 +169,7 @@ Exit verify_outputs(const Console& console, const Arguments& arguments, const pr
       toolkit::compare_outputs(models.reference, models.candidate, std::move(options), watch_of(progress));
   progress.clear();
   console.say(present::verify_text(compared, files, console.verbose));
-  for (const std::string& warning : present::verify_warnings(compared.report, files.has_data)) console.warn(warning);
+  for (const std::string& warning : present::verify_warnings(compared, files.has_data)) console.warn(warning);
   if (!arguments.report.empty()) {
     write_report(console, present::verify_page(models.candidate, compared.report, files), arguments.report);
   }

@@ -482,6 +482,11 @@ Rewriter::Verdict Rewriter::compare_models(const Model& before, const Model& aft
   const Stopwatch stopwatch(report_.proof_seconds);
   try {
     const VerifyReport report = verify_models(engine_, before, after, {.edge_values = true});
+    for (const OutputReport& output : report.outputs) {
+      if (output.not_compared.empty() || changes_result) continue;
+      return {false, fmt::format("the whole model proves nothing: output '{}' was not compared: {}",
+                                 output.reference_name, output.not_compared)};
+    }
     const bool shows_something = std::any_of(report.outputs.begin(), report.outputs.end(), [](const OutputReport& o) {
       return o.verdict() != graft::Verdict::nothing_compared;
     });

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -158,6 +160,28 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
   return files;
 }
 
+/// The first images, as many as a few bytes hold.
+class KeptImages {
+ public:
+  template <class Load>
+  TensorData get(std::int64_t index, const Load& load) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = images_.find(index); found != images_.end()) return found->second;
+    }
+    TensorData image = load();
+    constexpr std::size_t most_bytes = std::size_t{32} << 20U;
+    const std::lock_guard lock(mutex_);
+    if (bytes_ + image.bytes.size() <= most_bytes && images_.emplace(index, image).second) bytes_ += image.bytes.size();
+    return image;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::int64_t, TensorData> images_;
+  std::size_t bytes_ = 0;
+};
+
 const Value& input_for_images(const std::vector<const Value*>& inputs, const ImageRecipe& recipe) {
   if (inputs.size() == 1 && recipe.input.empty()) return *inputs.front();
   const auto found =
@@ -201,12 +225,13 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
   }
   const Value* input = &input_for_images(inputs, *recipe);
   data.identity += recipe->text;
-  data.sample = [files, input, recipe = *recipe](std::int64_t index) {
+  // A search asks for the same samples again and again.
+  data.sample = [files, input, recipe = *recipe, kept = std::make_shared<KeptImages>()](std::int64_t index) {
     const std::filesystem::path& file = files[static_cast<std::size_t>(index)];
-    TensorData tensor = prepare_image(read_image(file), recipe, file.string());
-    check_fits(*input, tensor, file);
     TensorMap sample;
-    sample.emplace(input->name, std::move(tensor));
+    sample.emplace(input->name, kept->get(index, [&] {
+      return load_image(file, recipe, [&](const TensorData& empty) { check_fits(*input, empty, file); });
+    }));
     return sample;
   };
   return data;

@@ -1,4 +1,4 @@
-// libpng and TurboJPEG decode; resizing and normalizing are a few loops.
+// libpng and TurboJPEG decode; resizing and normalizing are a few loops. Sizes are compared before pixels are read.
 #include "quant/images.hpp"
 
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "graft/error.hpp"
 #include "graph/mapped_file.hpp"
@@ -22,6 +22,8 @@ constexpr std::int64_t colors = 3;
 constexpr std::int64_t longest_side = 16384;
 constexpr std::int64_t most_pixels = std::int64_t{64} << 20U;
 constexpr std::size_t most_bytes = std::size_t{256} << 20U;
+/// The file, its pixels and what is made of them, together.
+constexpr std::int64_t most_memory = std::int64_t{208} << 20U;
 
 void check_size(std::string_view name, std::int64_t height, std::int64_t width) {
   if (height < 1 || width < 1 || height > longest_side || width > longest_side || height > most_pixels / width) {
@@ -30,53 +32,134 @@ void check_size(std::string_view name, std::int64_t height, std::int64_t width) 
   }
 }
 
-Image image_of(std::string_view name, std::int64_t height, std::int64_t width) {
+/// With as many bytes for each pixel beside its colors.
+ImageHeader header_of(std::string_view name, std::int64_t height, std::int64_t width, std::int64_t more) {
   check_size(name, height, width);
-  return {height, width, std::vector<std::uint8_t>(static_cast<std::size_t>(height * width * colors))};
+  return {height, width, height * width * (colors + more)};
 }
 
-Image decode_png(std::string_view bytes, std::string_view name) {
-  png_image png{};
-  png.version = PNG_IMAGE_VERSION;
-  const auto fail = [&] {
-    const std::string message(static_cast<const char*>(png.message));
-    png_image_free(&png);
-    throw Error(fmt::format("{}: this PNG cannot be read: {}", name, message));
-  };
-  if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) fail();
-  png.format = PNG_FORMAT_RGB;
-  Image image;
-  try {
-    image = image_of(name, png.height, png.width);
-  } catch (...) {
-    png_image_free(&png);
-    throw;
+void check_memory(std::string_view name, const ImageHeader& image, std::int64_t more) {
+  if (image.bytes + more <= most_memory) return;
+  constexpr std::int64_t of_mebibyte = std::int64_t{1} << 20U;
+  throw Error(
+      fmt::format("{}: {} x {} pixels take {} MiB while they are read and prepared; allowed are {}\nSave the "
+                  "image smaller, a JPEG without progressive scans",
+                  name, image.width, image.height, (image.bytes + more) / of_mebibyte, most_memory / of_mebibyte));
+}
+
+class Png {
+ public:
+  Png(std::string_view bytes, std::string_view name) : name_(name) {
+    png_.version = PNG_IMAGE_VERSION;
+    if (png_image_begin_read_from_memory(&png_, bytes.data(), bytes.size()) == 0) fail();
+    png_.format = PNG_FORMAT_RGB;
   }
-  const png_color black{0, 0, 0};
-  if (png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr) == 0) fail();
-  return image;
+  ~Png() { png_image_free(&png_); }
+  Png(const Png&) = delete;
+  Png& operator=(const Png&) = delete;
+  Png(Png&&) = delete;
+  Png& operator=(Png&&) = delete;
+
+  [[nodiscard]] ImageHeader header() const { return header_of(name_, png_.height, png_.width, 0); }
+
+  void decode(Image& image) {
+    const png_color black{0, 0, 0};
+    if (png_image_finish_read(&png_, &black, image.pixels.data(), 0, nullptr) == 0) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() {
+    const std::string message(static_cast<const char*>(png_.message));
+    png_image_free(&png_);
+    throw Error(fmt::format("{}: this PNG cannot be read: {}", name_, message));
+  }
+
+  std::string_view name_;
+  png_image png_{};
+};
+
+/// Whether one scan has all colors, one block after the other. Otherwise the decoder keeps the coefficients of all.
+bool is_of_one_scan(std::string_view jpeg) {
+  const auto at = [&](std::size_t i) -> unsigned { return i < jpeg.size() ? static_cast<unsigned char>(jpeg[i]) : 0U; };
+  constexpr unsigned begin = 0xFF;
+  constexpr unsigned baseline = 0xC0;
+  constexpr unsigned extended = 0xC1;
+  constexpr unsigned last_frame = 0xCF;
+  constexpr unsigned huffman_tables = 0xC4;
+  constexpr unsigned arithmetic_tables = 0xCC;
+  constexpr unsigned scan = 0xDA;
+  constexpr std::size_t of_marker = 2;
+  constexpr std::size_t colors_of_scan = 4;
+  constexpr std::size_t colors_of_frame = 9;
+  unsigned all_colors = 0;
+  std::size_t i = of_marker;
+  while (at(i) == begin) {
+    const unsigned marker = at(i + 1);
+    if (marker == scan) return all_colors != 0 && at(i + colors_of_scan) == all_colors;
+    if (marker == baseline || marker == extended) {
+      all_colors = at(i + colors_of_frame);
+    } else if (marker > extended && marker <= last_frame && marker != huffman_tables && marker != arithmetic_tables) {
+      return false;
+    }
+    const std::size_t length = at(i + 2) << 8U | at(i + 3);
+    if (marker < baseline || length < 2) return false;
+    i += of_marker + length;
+  }
+  return false;
 }
 
-Image decode_jpeg(std::string_view bytes, std::string_view name) {
-  const std::unique_ptr<void, int (*)(tjhandle)> decoder(tjInitDecompress(), tjDestroy);
-  const auto check = [&](int result) {
+class Jpeg {
+ public:
+  Jpeg(std::string_view bytes, std::string_view name)
+      : bytes_(bytes), name_(name), decoder_(tjInitDecompress(), tjDestroy) {
+    if (decoder_ == nullptr) throw Error(Error::Kind::internal, "TurboJPEG does not start");
+    int color_space = 0;
+    check(tjDecompressHeader3(decoder_.get(), data(), bytes_.size(), &width_, &height_, &sampling_, &color_space));
+    if (color_space == TJCS_CMYK || color_space == TJCS_YCCK) {
+      throw Error(fmt::format("{}: this JPEG is in CMYK, for print; save it in RGB", name_));
+    }
+  }
+
+  [[nodiscard]] ImageHeader header() const {
+    constexpr std::int64_t most = 6;  // two bytes of each color
+    const std::int64_t of_pixel = sampling_ == TJSAMP_GRAY ? most / 3 : sampling_ == TJSAMP_420 ? most / 2 : most;
+    return header_of(name_, height_, width_, is_of_one_scan(bytes_) ? 0 : of_pixel);
+  }
+
+  void decode(Image& image) {
+    check(tjDecompress2(decoder_.get(), data(), bytes_.size(), image.pixels.data(), width_, 0, height_, TJPF_RGB,
+                        TJFLAG_LIMITSCANS));
+  }
+
+ private:
+  [[nodiscard]] const unsigned char* data() const { return reinterpret_cast<const unsigned char*>(bytes_.data()); }
+  void check(int result) const {
     if (result == 0) return;
-    throw Error(fmt::format("{}: this JPEG cannot be read: {}", name, tjGetErrorStr2(decoder.get())));
-  };
-  if (decoder == nullptr) throw Error(Error::Kind::internal, "TurboJPEG does not start");
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  int width = 0;
-  int height = 0;
-  int sampling = 0;
-  int color_space = 0;
-  check(tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &sampling, &color_space));
-  if (color_space == TJCS_CMYK || color_space == TJCS_YCCK) {
-    throw Error(fmt::format("{}: this JPEG is in CMYK, for print; save it in RGB", name));
+    throw Error(fmt::format("{}: this JPEG cannot be read: {}", name_, tjGetErrorStr2(decoder_.get())));
   }
-  Image image = image_of(name, height, width);
-  check(tjDecompress2(decoder.get(), data, bytes.size(), image.pixels.data(), width, 0, height, TJPF_RGB,
-                      TJFLAG_LIMITSCANS));
-  return image;
+
+  std::string_view bytes_;
+  std::string_view name_;
+  std::unique_ptr<void, int (*)(tjhandle)> decoder_;
+  int width_ = 0;
+  int height_ = 0;
+  int sampling_ = 0;
+};
+
+/// Calls `use` with what decodes it.
+template <class Use>
+auto with_decoder(std::string_view bytes, std::string_view name, const Use& use) {
+  constexpr std::string_view png = "\x89PNG\r\n\x1a\n";
+  constexpr std::string_view jpeg = "\xff\xd8";
+  if (bytes.substr(0, png.size()) == png) {
+    Png image(bytes, name);
+    return use(image);
+  }
+  if (bytes.substr(0, jpeg.size()) == jpeg) {
+    Jpeg image(bytes, name);
+    return use(image);
+  }
+  throw Error(fmt::format("{}: this is neither a JPEG nor a PNG", name));
 }
 
 /// What one pixel of the result takes from a row.
@@ -85,15 +168,16 @@ struct Tap {
   std::vector<float> weights;
 };
 
-/// A triangle over the pixels that become one, as Pillow's bilinear filter.
-std::vector<Tap> taps_of(std::int64_t from, std::int64_t to) {
+/// A triangle over the pixels that become one, as Pillow's bilinear filter. Of `count` pixels of the result from
+/// `begin` on.
+std::vector<Tap> taps_of(std::int64_t from, std::int64_t to, std::int64_t begin, std::int64_t count) {
   constexpr double middle = 0.5;
   const double ratio = static_cast<double>(from) / static_cast<double>(to);
   const double reach = std::max(1.0, ratio);
-  std::vector<Tap> taps(static_cast<std::size_t>(to));
-  for (std::int64_t i = 0; i < to; ++i) {
+  std::vector<Tap> taps(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
     Tap& tap = taps[static_cast<std::size_t>(i)];
-    const double center = (static_cast<double>(i) + middle) * ratio;
+    const double center = (static_cast<double>(begin + i) + middle) * ratio;
     tap.first = std::max<std::int64_t>(0, static_cast<std::int64_t>(center - reach + middle));
     const std::int64_t end = std::min(from, static_cast<std::int64_t>(center + reach + middle));
     double sum = 0;
@@ -102,53 +186,13 @@ std::vector<Tap> taps_of(std::int64_t from, std::int64_t to) {
       tap.weights.push_back(static_cast<float>(weight));
       sum += weight;
     }
+    while (tap.weights.size() > 1 && tap.weights.back() == 0) tap.weights.pop_back();
     for (float& weight : tap.weights) weight = static_cast<float>(weight / sum);
   }
   return taps;
 }
 
-/// Rows of pixels in f32.
-struct Picture {
-  ImageRecipe::Size size;
-  std::vector<float> numbers;
-  [[nodiscard]] const float* row(std::int64_t y) const { return numbers.data() + y * size.width * colors; }
-  [[nodiscard]] float* row(std::int64_t y) { return numbers.data() + y * size.width * colors; }
-};
-
-Picture picture_of(const ImageRecipe::Size& size) {
-  return {size, std::vector<float>(static_cast<std::size_t>(size.height * size.width * colors))};
-}
-
-Picture resized(const Image& from, const ImageRecipe::Size& size) {
-  if (from.height == size.height && from.width == size.width) return {size, {from.pixels.begin(), from.pixels.end()}};
-  Picture narrow = picture_of({from.height, size.width});
-  const std::vector<Tap> columns = taps_of(from.width, size.width);
-  for (std::int64_t y = 0; y < from.height; ++y) {
-    float* to = narrow.row(y);
-    for (const Tap& tap : columns) {
-      std::array<float, colors> sum{};
-      const std::uint8_t* pixel = from.pixels.data() + (y * from.width + tap.first) * colors;
-      for (const float weight : tap.weights) {
-        for (std::size_t c = 0; c < colors; ++c) sum[c] += weight * static_cast<float>(pixel[c]);
-        pixel += colors;
-      }
-      to = std::copy(sum.begin(), sum.end(), to);
-    }
-  }
-  Picture result = picture_of(size);
-  const std::vector<Tap> rows = taps_of(from.height, size.height);
-  for (std::int64_t y = 0; y < size.height; ++y) {
-    const Tap& tap = rows[static_cast<std::size_t>(y)];
-    float* to = result.row(y);
-    for (std::size_t k = 0; k < tap.weights.size(); ++k) {
-      const float* row = narrow.row(tap.first + static_cast<std::int64_t>(k));
-      for (std::int64_t i = 0; i < size.width * colors; ++i) to[i] += tap.weights[k] * row[i];
-    }
-  }
-  return result;
-}
-
-ImageRecipe::Size size_after_resizing(const Image& image, const ImageRecipe& recipe) {
+ImageRecipe::Size size_after_resizing(const ImageHeader& image, const ImageRecipe& recipe) {
   if (recipe.resize) return *recipe.resize;
   if (!recipe.shorter_side) return {image.height, image.width};
   const std::int64_t shorter = std::min(image.height, image.width);
@@ -156,6 +200,44 @@ ImageRecipe::Size size_after_resizing(const Image& image, const ImageRecipe& rec
     return std::max<std::int64_t>(1, side * *recipe.shorter_side / shorter);
   };
   return {scaled(image.height), scaled(image.width)};
+}
+
+/// Which part of the resized image is taken.
+struct Part {
+  ImageRecipe::Size resized;
+  ImageRecipe::Size size;
+  std::int64_t top = 0;
+  std::int64_t left = 0;
+};
+
+Part part_of(const ImageHeader& image, const ImageRecipe& recipe, std::string_view name) {
+  const ImageRecipe::Size resized = size_after_resizing(image, recipe);
+  check_size(name, resized.height, resized.width);
+  const ImageRecipe::Size size = recipe.crop.value_or(resized);
+  if (size.height > resized.height || size.width > resized.width) {
+    throw Error(fmt::format("{}: {} x {} pixels cannot be cropped to {} x {}\nResize it first, in the recipe", name,
+                            resized.width, resized.height, size.width, size.height));
+  }
+  return {resized, size, (resized.height - size.height) / 2, (resized.width - size.width) / 2};
+}
+
+std::int64_t channels_of(const ImageRecipe& recipe) {
+  return recipe.channels == ImageRecipe::Channels::gray ? 1 : colors;
+}
+
+/// Its type and dimensions, without elements.
+TensorData tensor_for(const Part& part, const ImageRecipe& recipe) {
+  const auto& [height, width] = part.size;
+  const std::int64_t channels = channels_of(recipe);
+  TensorData tensor;
+  tensor.type = ElementType::f32;
+  tensor.dims = recipe.channels_last ? std::vector{std::int64_t{1}, height, width, channels}
+                                     : std::vector{std::int64_t{1}, channels, height, width};
+  return tensor;
+}
+
+std::int64_t bytes_of(const TensorData& tensor) {
+  return tensor.element_count() * static_cast<std::int64_t>(sizeof(float));
 }
 
 float channel(const float* pixel, ImageRecipe::Channels channels, std::size_t c) {
@@ -182,45 +264,76 @@ Image read_image(const std::filesystem::path& path) {
 }
 
 Image parse_image(std::string_view bytes, std::string_view name) {
-  constexpr std::string_view png = "\x89PNG\r\n\x1a\n";
-  constexpr std::string_view jpeg = "\xff\xd8";
-  if (bytes.substr(0, png.size()) == png) return decode_png(bytes, name);
-  if (bytes.substr(0, jpeg.size()) == jpeg) return decode_jpeg(bytes, name);
-  throw Error(fmt::format("{}: this is neither a JPEG nor a PNG", name));
+  return with_decoder(bytes, name, [&](auto& decoder) {
+    const ImageHeader header = decoder.header();
+    check_memory(name, header, std::ssize(bytes));
+    Image image{header.height, header.width,
+                std::vector<std::uint8_t>(static_cast<std::size_t>(header.height * header.width * colors))};
+    decoder.decode(image);
+    return image;
+  });
+}
+
+ImageHeader parse_image_header(std::string_view bytes, std::string_view name) {
+  return with_decoder(bytes, name, [](const auto& decoder) { return decoder.header(); });
+}
+
+TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
+                      const std::function<void(const TensorData&)>& check) {
+  const std::string name = path.string();
+  const auto file = MappedFile::open(path, most_bytes);
+  const ImageHeader header = parse_image_header(file->view(), name);
+  const TensorData result = tensor_for(part_of(header, recipe, name), recipe);
+  check(result);
+  check_memory(name, header, std::ssize(file->view()) + bytes_of(result));
+  constexpr std::int64_t large = std::int64_t{16} << 20U;
+  static std::mutex one_at_a_time;
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  if (header.bytes > large) lock.lock();
+  return prepare_image(parse_image(file->view(), name), recipe, name);
 }
 
 TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name) {
-  const ImageRecipe::Size size = size_after_resizing(image, recipe);
-  check_size(name, size.height, size.width);
-  const Picture picture = resized(image, size);
-  const ImageRecipe::Size crop = recipe.crop.value_or(size);
-  if (crop.height > size.height || crop.width > size.width) {
-    throw Error(fmt::format("{}: {} x {} pixels cannot be cropped to {} x {}\nResize it first, in the recipe", name,
-                            size.width, size.height, crop.width, crop.height));
-  }
-  const std::int64_t top = (size.height - crop.height) / 2;
-  const std::int64_t left = (size.width - crop.width) / 2;
-  const std::size_t channels = recipe.channels == ImageRecipe::Channels::gray ? 1 : colors;
-  const auto plane = static_cast<std::size_t>(crop.height * crop.width);
-  std::string bytes(plane * channels * sizeof(float), '\0');
-  auto* numbers = reinterpret_cast<float*>(bytes.data());
+  const ImageHeader header = header_of(name, image.height, image.width, 0);
+  const Part part = part_of(header, recipe, name);
+  TensorData tensor = tensor_for(part, recipe);
+  check_memory(name, header, bytes_of(tensor));
+  const std::vector<Tap> rows = taps_of(image.height, part.resized.height, part.top, part.size.height);
+  const std::vector<Tap> columns = taps_of(image.width, part.resized.width, part.left, part.size.width);
+  const std::int64_t begin = columns.front().first;
+  const std::int64_t end = columns.back().first + std::ssize(columns.back().weights);
+  const auto channels = static_cast<std::size_t>(channels_of(recipe));
+  std::array<float, colors> mean{};
+  std::array<float, colors> scale{};
   for (std::size_t c = 0; c < channels; ++c) {
-    const auto mean = static_cast<float>(recipe.mean[std::min(c, recipe.mean.size() - 1)]);
-    const auto scale = static_cast<float>(recipe.scale[std::min(c, recipe.scale.size() - 1)]);
-    float* to = recipe.channels_last ? numbers + c : numbers + c * plane;
-    const std::size_t stride = recipe.channels_last ? channels : 1;
-    for (std::int64_t y = 0; y < crop.height; ++y) {
-      const float* pixel = picture.row(top + y) + left * colors;
-      for (std::int64_t x = 0; x < crop.width; ++x, pixel += colors, to += stride) {
-        *to = (channel(pixel, recipe.channels, c) - mean) * scale;
+    mean[c] = static_cast<float>(recipe.mean[std::min(c, recipe.mean.size() - 1)]);
+    scale[c] = static_cast<float>(recipe.scale[std::min(c, recipe.scale.size() - 1)]);
+  }
+  std::string bytes(static_cast<std::size_t>(bytes_of(tensor)), '\0');
+  auto* to = reinterpret_cast<float*>(bytes.data());
+  const std::size_t plane = recipe.channels_last ? 1 : static_cast<std::size_t>(part.size.height * part.size.width);
+  const std::size_t step = recipe.channels_last ? channels : 1;
+  // The rows that become one are added first: one row in f32 is all that is kept of the image.
+  std::vector<float> sums(static_cast<std::size_t>((end - begin) * colors));
+  for (const Tap& row : rows) {
+    std::fill(sums.begin(), sums.end(), 0.0F);
+    const std::uint8_t* pixels = image.pixels.data() + (row.first * image.width + begin) * colors;
+    for (const float weight : row.weights) {
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * static_cast<float>(pixels[i]);
+      pixels += image.width * colors;
+    }
+    for (const Tap& column : columns) {
+      std::array<float, colors> pixel{};
+      const float* sum = sums.data() + (column.first - begin) * colors;
+      for (const float weight : column.weights) {
+        for (std::size_t c = 0; c < colors; ++c) pixel[c] += weight * sum[c];
+        sum += colors;
       }
+      for (std::size_t c = 0; c < channels; ++c)
+        to[c * plane] = (channel(pixel.data(), recipe.channels, c) - mean[c]) * scale[c];
+      to += step;
     }
   }
-  const auto depth = static_cast<std::int64_t>(channels);
-  TensorData tensor;
-  tensor.type = ElementType::f32;
-  tensor.dims = recipe.channels_last ? std::vector{std::int64_t{1}, crop.height, crop.width, depth}
-                                     : std::vector{std::int64_t{1}, depth, crop.height, crop.width};
   tensor.bytes = Bytes(std::move(bytes));
   return tensor;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,10 +20,19 @@ struct Image {
   std::vector<std::uint8_t> pixels;
 };
 
+/// What a file says of its image before pixels are read.
+struct ImageHeader {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t bytes =
+      0;  ///< That decoding takes: three of each pixel, and coefficients where a JPEG needs all at once.
+};
+
 /// JPEG and PNG, by what the file begins with; transparency is laid over black. Throws Error naming the file and what
 /// is wrong with it.
 [[nodiscard]] Image read_image(const std::filesystem::path& path);
 [[nodiscard]] Image parse_image(std::string_view bytes, std::string_view name);
+[[nodiscard]] ImageHeader parse_image_header(std::string_view bytes, std::string_view name);
 /// By the end of its name.
 [[nodiscard]] bool is_image(const std::filesystem::path& path);
 
@@ -57,7 +67,12 @@ struct ImageRecipe {
 [[nodiscard]] ImageRecipe read_image_recipe(const std::filesystem::path& path);
 [[nodiscard]] ImageRecipe parse_image_recipe(const std::string& text, const std::string& name);
 
-/// One image as f32, 1 x C x H x W or 1 x H x W x C. Throws Error naming the image that is smaller than the crop.
+/// An image of a file, prepared. `check` is shown the tensor without its elements before pixels are read. Of large
+/// images one is decoded at a time.
+[[nodiscard]] TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
+                                    const std::function<void(const TensorData& empty)>& check);
+/// One image as f32, 1 x C x H x W or 1 x H x W x C. Throws Error naming the image that is smaller than the crop, or
+/// that takes too much memory.
 [[nodiscard]] TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name);
 
 }  // namespace graft

@@ -8,6 +8,7 @@
 #include "graft/error.hpp"
 #include "import/read_model.hpp"
 #include "toolkit/work.hpp"
+#include "verify/compare.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -124,6 +125,7 @@ OutputComparison compare_outputs(const graft::Model& reference, const graft::Mod
     OutputComparison compared;
     compared.report = verify_models(work.engine(), reference, candidate, options.common);
     compared.ranges = used_ranges(std::move(options.common.ranges), compared.report.narrowed);
+    compared.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
     return compared;
   });
 }
@@ -140,6 +142,7 @@ TensorComparison compare_tensors(const graft::Model& reference, const graft::Mod
     TensorComparison compared;
     compared.report = compare_layers(work.engine(), reference, candidate, layers);
     compared.ranges = used_ranges(std::move(layers.ranges), compared.report.narrowed);
+    compared.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
     return compared;
   });
 }

@@ -28,11 +28,13 @@ struct CompareOptions {
 struct OutputComparison {
   VerifyReport report;
   InputRanges ranges;  ///< Of synthetic inputs, as they were used.
+  bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
 };
 
 struct TensorComparison {
   LayerReport report;
   InputRanges ranges;  ///< Of synthetic inputs, as they were used.
+  bool is_quantized_candidate = false;  ///< The candidate was calibrated for int8, and the reference was not.
 };
 
 /// Reads both models. A network of another format than ONNX is read with the shapes that the options or the other model

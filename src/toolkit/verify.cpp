@@ -19,7 +19,7 @@ ComparedOutput compared_of(const OutputReport& output) {
           .largest_absolute = output.worst.worst_absolute(),
           .largest_relative = output.worst.worst_relative(),
           .snr_db = output.figures.snr_db,
-          .note = output.note};
+          .note = output.not_compared.empty() ? output.note : "not compared: " + output.not_compared};
 }
 
 }  // namespace

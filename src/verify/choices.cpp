@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "graph/schema.hpp"
+#include "verify/layers.hpp"
 
 namespace graft {
 
@@ -30,9 +31,28 @@ std::optional<IndexChoice> choice_of(const Value& value) {
   return std::nullopt;
 }
 
-std::optional<std::string> judge_choice(const IndexChoice& choice, const TensorData& scores,
-                                        const TensorData& reference, const TensorData& candidate, double share,
+const TensorData& JudgedChoice::scores(const TensorMap& inputs, const TensorMap& computed) const {
+  const std::string& name = choice.scores->name;
+  return choice.scores->producer == nullptr ? inputs.at(name) : computed.at(name);
+}
+
+std::optional<JudgedChoice> judged_choice(const Model& reference, const Value& value,
+                                          const NarrowTypes& reference_narrow, const NarrowTypes& candidate_narrow,
+                                          const Value& candidate_value, bool quantized) {
+  const auto choice = choice_of(value);
+  if (!choice || reference.graph().find_local(choice->scores->name) != choice->scores) return std::nullopt;
+  if (choice->scores->producer == nullptr && !choice->scores->is_input) return std::nullopt;
+  const ElementType left = rounding_type(reference_narrow, *choice->scores, ElementType::f32);
+  const ElementType right = rounding_type(candidate_narrow, candidate_value, ElementType::f32);
+  if (left == right && !quantized) return std::nullopt;
+  const Tolerance tolerance = layer_tolerance(left, right, quantized, false);
+  return JudgedChoice{.choice = *choice, .share = tolerance.of_largest};
+}
+
+std::optional<std::string> judge_choice(const JudgedChoice& judged, const TensorData& scores,
+                                        const TensorData& reference, const TensorData& candidate,
                                         Difference& difference) {
+  const auto& [choice, share] = judged;
   const auto rank = static_cast<std::int64_t>(scores.dims.size());
   const std::int64_t axis = choice.axis < 0 ? choice.axis + rank : choice.axis;
   const auto numbers = scores.numbers();

@@ -148,6 +148,7 @@ class DivergenceSearch {
       if (const Value* partner = state_.matcher.reference_of(*input)) needed.push_back(partner);
     }
     for (const Value* input : row.reference_region.inputs) needed.push_back(input);
+    if (state_.may_judge_choice(row)) needed.push_back(row.choice->choice.scores);
     return needed;
   }
 
@@ -223,6 +224,12 @@ class DivergenceSearch {
       const TensorMap results = state_.candidate.run(part, candidate_feeds(row, expected, order));
       local.found = results.at(row.match.candidate->name);
       local.difference = difference_from(index, expected, *local.found, order);
+      if (local.difference.is_choice && !local.difference.equal() && state_.may_judge_choice(row)) {
+        const TensorData& reference = expected.at(row.match.reference->name);
+        const TensorData& scores = row.choice->scores(expected, expected);
+        static_cast<void>(
+            judge_choice(*row.choice, scores, in_order(index, reference, order), *local.found, local.difference));
+      }
       if (!local.difference.equal() && state_.may_have_floor(state_.report.layers[index].tolerance)) {
         local.difference = difference_beyond_noise(index, expected, *local.found, order);
       }

@@ -130,6 +130,12 @@ InputRanges complete_ranges(const Model& reference, const Model& candidate, cons
     ranges.emplace(input == nullptr ? name : input->name, range);
   }
   ranges.merge(infer_input_ranges(reference));
+  // One that was quantized shows what it was calibrated for.
+  for (auto& [name, range] : infer_input_ranges(candidate)) {
+    const Value* input = reference.graph().find_local(name);
+    if (input != nullptr && input->is_input && input->type && is_floating_point(*input->type))
+      ranges.emplace(name, std::move(range));
+  }
   return ranges;
 }
 

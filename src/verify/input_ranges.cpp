@@ -69,6 +69,29 @@ bool are_means_of_image(const Value* value, double sign) {
          all_of(value, [sign](double number) { return is_mean_of_image(sign * number); });
 }
 
+/// The numbers that 8 bits hold, where one scale and zero point are constants: a network that was calibrated does not
+/// tell those apart that are beyond.
+std::optional<InputRange> range_of_integers(const Node& node) {
+  const auto constant_of = [&](std::size_t place) {
+    auto constant = node.input(place) == nullptr ? std::nullopt : node.input(place)->constant();
+    return constant && constant->element_count() == 1 ? std::move(constant) : std::nullopt;
+  };
+  const auto scale_constant = constant_of(1);
+  const auto zero_constant = constant_of(2);
+  const bool has_zero_point = node.input(2) != nullptr;
+  if (!scale_constant || (has_zero_point && !zero_constant)) return std::nullopt;
+  const auto scale = scale_constant->scalar();
+  const auto zero = has_zero_point ? zero_constant->scalar() : std::optional(0.0);
+  const ElementType type = has_zero_point ? zero_constant->type : ElementType::u8;
+  const bool is_signed = type == ElementType::i8;
+  if (!scale || *scale <= 0 || !zero || (!is_signed && type != ElementType::u8)) return std::nullopt;
+  const double lowest = is_signed ? -128 : 0;
+  const double highest = lowest + largest_of_image;
+  return InputRange{.lowest = (lowest - *zero) * *scale,
+                    .highest = (highest - *zero) * *scale,
+                    .why = fmt::format("{} rounds it to 8 bits of that range", describe(node))};
+}
+
 /// What a node does with one of its inputs, if that shows its range.
 std::optional<InputRange> range_before(const Value& input, const Node& node, std::size_t place) {
   if (!node.domain.empty()) return std::nullopt;
@@ -86,6 +109,7 @@ std::optional<InputRange> range_before(const Value& input, const Node& node, std
                          (node.is("Add") && are_means_of_image(other, -1)) ||
                          (node.is("BatchNormalization") && place == 0 && are_means_of_image(node.input(mean), 1));
   if (subtracts && has_shape_of_image(input)) return image("subtracts means");
+  if (node.is("QuantizeLinear") && place == 0) return range_of_integers(node);
   if (node.is("Cast") && node.int_or("to", 0) == static_cast<std::int64_t>(ElementType::u8))
     return image("casts it to uint8");
   return std::nullopt;

@@ -44,10 +44,13 @@ class PairComparison {
       };
       while (next < state_.rows.size() && (left.empty() || bytes + size(state_.rows[next]) <= state_.options.memory)) {
         bytes += size(state_.rows[next]);
-        left.push_back(state_.rows[next].match.reference);
-        right.push_back(state_.rows[next].match.candidate);
+        if (!state_.report.layers[next].is_random) {
+          left.push_back(state_.rows[next].match.reference);
+          right.push_back(state_.rows[next].match.candidate);
+        }
         ++next;
       }
+      add_scores(begin, next, left);
       const TensorMap expected = state_.reference.run_what_can_be(left, inputs, state_.refused_by_reference);
       const TensorMap found = run_candidate(right, renamed);
       std::vector<Compared> all;
@@ -56,8 +59,7 @@ class PairComparison {
           all.emplace_back();
           continue;
         }
-        all.push_back(compare_row(i, expected.at(state_.rows[i].match.reference->name),
-                                  found.at(state_.rows[i].match.candidate->name)));
+        all.push_back(compare_row(i, inputs, expected, found.at(state_.rows[i].match.candidate->name)));
       }
       measure_floors(begin, all, inputs);
       for (std::size_t i = begin; i < next; ++i) {
@@ -69,11 +71,22 @@ class PairComparison {
   }
 
  private:
-  /// Whether one of both models does not run where this tensor is returned.
+  /// What the indices among the rows from `begin` to `end` are chosen from.
+  void add_scores(std::size_t begin, std::size_t end, std::vector<const Value*>& values) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!state_.may_judge_choice(state_.rows[i])) continue;
+      const Value* scores = state_.rows[i].choice->choice.scores;
+      const bool is_there = std::find(values.begin(), values.end(), scores) != values.end();
+      if (scores->producer != nullptr && !is_there) values.push_back(scores);
+    }
+  }
+
+  /// Whether its numbers are random, or one of both models does not run where this tensor is returned.
   [[nodiscard]] bool is_refused(std::size_t index) {
     const auto reference = state_.refused_by_reference.find(state_.rows[index].match.reference);
     const auto candidate = state_.refused_by_candidate.find(state_.rows[index].match.candidate);
     std::string& why = state_.report.layers[index].not_compared;
+    if (state_.report.layers[index].is_random) return true;
     if (reference != state_.refused_by_reference.end())
       why = "the reference does not run where it is returned: " + reference->second;
     if (candidate != state_.refused_by_candidate.end())
@@ -121,16 +134,24 @@ class PairComparison {
     TensorData arranged;  ///< The reference, in the candidate's order where `is_arranged`.
     bool is_arranged = false;
     std::optional<NoiseFloor> floor;
+    std::string note;  ///< On indices that were judged by their scores.
   };
 
-  [[nodiscard]] Compared compare_row(std::size_t index, const TensorData& reference,
+  [[nodiscard]] Compared compare_row(std::size_t index, const TensorMap& inputs, const TensorMap& expected_tensors,
                                      const TensorData& candidate) const {
     const LayerRow& row = state_.rows[index];
+    const TensorData& reference = expected_tensors.at(row.match.reference->name);
     Compared compared;
     compared.tolerance = tolerance_for(row, reference.type, candidate.type);
     compared.arranged = reference;
     compared.difference = compare(reference, candidate, compared.tolerance);
     if (compared.difference.equal()) return compared;
+    if (compared.difference.is_choice && state_.may_judge_choice(row)) {
+      const TensorData& scores = row.choice->scores(inputs, expected_tensors);
+      const auto note = judge_choice(*row.choice, scores, reference, candidate, compared.difference);
+      compared.note = note.value_or("");
+      if (compared.difference.equal()) return compared;
+    }
     std::vector<std::vector<std::int64_t>> shapes;
     collect_shapes(row.match.reference, shapes);
     collect_shapes(row.match.candidate, shapes);
@@ -144,6 +165,7 @@ class PairComparison {
       compared.arranged = rearrange(reference, *layout);
       compared.is_arranged = true;
       compared.difference = compare(compared.arranged, candidate, compared.tolerance);
+      compared.note.clear();
     }
     compared.layout = std::move(layout);
     return compared;
@@ -156,7 +178,7 @@ class PairComparison {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Value* value = state_.rows[begin + i].match.reference;
       const bool is_known = all[i].difference.equal() || state_.report.layers[begin + i].failed_runs != 0;
-      if (is_known || !state_.may_have_floor(all[i].tolerance)) continue;
+      if (is_known || !all[i].note.empty() || !state_.may_have_floor(all[i].tolerance)) continue;
       doubtful.push_back(i);
       values.push_back(value);
       all[i].floor.emplace(all[i].tolerance);
@@ -219,7 +241,10 @@ class PairComparison {
     }
     if (run == 0 && !(difference.selection && difference.equal())) check_output(row, reference, candidate);
     layer.difference = std::move(difference);
-    layer.diagnosis = layer.equal() && !layer.layout ? "" : diagnose(layer, compared.arranged, candidate);
+    layer.diagnosis = std::move(compared.note);
+    if (layer.equal() && !layer.layout) return;
+    const std::string found = diagnose(layer, compared.arranged, candidate);
+    layer.diagnosis += (layer.diagnosis.empty() || found.empty() ? "" : "; ") + found;
   }
 
   /// What calls the candidate reads its outputs as those of the reference: in another type or other dimensions they are

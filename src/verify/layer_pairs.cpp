@@ -12,6 +12,7 @@
 #include "graph/node_ref.hpp"
 #include "graph/operator_node.hpp"
 #include "verify/layer_state.hpp"
+#include "verify/random_values.hpp"
 
 namespace graft {
 namespace {
@@ -57,6 +58,8 @@ class LayerPairing {
     state_.candidate.infer(renamed);
     state_.reference_narrow = narrow_types(state_.reference.model());
     state_.candidate_narrow = narrow_types(state_.candidate.model());
+    reference_random_ = random_values(state_.reference.model());
+    candidate_random_ = random_values(state_.candidate.model());
     std::vector<std::string> alone;
     for (const IoPair& pair :
          pair_io(all_outputs(state_.reference.model()), all_outputs(state_.candidate.model()), "output", alone)) {
@@ -94,8 +97,10 @@ class LayerPairing {
 
   /// What is left over on both sides is paired by its numbers, as long as those are right.
   void match_values(const TensorMap& inputs, const TensorMap& renamed) {
-    const std::vector<const Value*> left = state_.matcher.unmatched_of_reference();
-    const std::vector<const Value*> right = state_.matcher.unmatched_of_candidate();
+    std::vector<const Value*> left = state_.matcher.unmatched_of_reference();
+    std::vector<const Value*> right = state_.matcher.unmatched_of_candidate();
+    std::erase_if(left, [&](const Value* value) { return reference_random_.contains(value); });
+    std::erase_if(right, [&](const Value* value) { return candidate_random_.contains(value); });
     if (left.empty() || right.empty()) return;
     const auto expected = state_.reference.ranges(left, inputs, state_.options.memory, tell_of("reference"),
                                                   &state_.refused_by_reference);
@@ -139,12 +144,35 @@ class LayerPairing {
     layer.candidate_node = ref_of(node);
     layer.is_always_empty = is_always_empty(*match.reference);
     layer.is_output = match.candidate->is_output() || match.reference->is_output();
+    layer.not_compared = why_not_compared(reference_random_, *match.reference, candidate_random_, *match.candidate);
+    layer.is_random = !layer.not_compared.empty();
+    if (layer.is_random) check_random_output(match);
     row.reference_region = region_before(
         {match.reference}, [&](const Value& value) { return state_.matcher.candidate_of(value) != nullptr; });
     row.candidate_region = region_before(
         {match.candidate}, [&](const Value& value) { return state_.matcher.reference_of(value) != nullptr; });
+    if (!state_.options.relative && !state_.options.absolute) {
+      row.choice = judged_choice(state_.reference.model(), *match.reference, state_.reference_narrow,
+                                 state_.candidate_narrow, *match.candidate, state_.quantized);
+    }
     for (const Node* node : row.reference_region.nodes) layer.reference_nodes.push_back(ref_of(*node));
     for (const Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(ref_of(*node));
+  }
+
+  /// Numbers that are not compared have a type all the same.
+  void check_random_output(const TensorMatch& match) {
+    const auto& [reference, candidate, how] = match;
+    if (!reference->is_output() || !candidate->is_output() || !reference->type || !candidate->type) return;
+    if (reference->type == candidate->type && reference->rank() == candidate->rank()) return;
+    state_.report.problems.push_back(
+        fmt::format("output '{}' is {} of rank {} in the reference and {} of rank {} in "
+                    "the candidate",
+                    reference->name, to_string(*reference->type), rank_text(*reference), to_string(*candidate->type),
+                    rank_text(*candidate)));
+  }
+
+  [[nodiscard]] static std::string rank_text(const Value& value) {
+    return value.rank() ? std::to_string(*value.rank()) : "any";
   }
 
   [[nodiscard]] std::function<void(std::size_t, std::size_t)> tell_of(std::string which) const {
@@ -154,6 +182,8 @@ class LayerPairing {
   }
 
   LayerState& state_;
+  RandomValues reference_random_;
+  RandomValues candidate_random_;
 };
 
 }  // namespace

@@ -31,6 +31,10 @@ bool LayerState::may_have_floor(const Tolerance& tolerance) const {
   return !options.relative && !options.absolute && !tolerance.snr_db && !options.emulated;
 }
 
+bool LayerState::may_judge_choice(const LayerRow& row) const {
+  return row.choice && !refused_by_reference.contains(row.choice->choice.scores);
+}
+
 std::string text_of(const TensorData& tensor) {
   return fmt::format("{}[{}]", to_string(tensor.type), fmt::join(tensor.dims, ", "));
 }

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "graph/extract.hpp"
+#include "verify/choices.hpp"
 #include "verify/ends.hpp"
 #include "verify/layers.hpp"
 #include "verify/partial_runs.hpp"
@@ -25,6 +27,7 @@ struct LayerRow {
   TensorMatch match;
   GraphRegion reference_region;
   GraphRegion candidate_region;
+  std::optional<JudgedChoice> choice{};  ///< Where it is an index, and its scores say whether another one is as good.
   bool has_other_dims = false;
   bool is_arranged = false;        ///< The candidate may have it in another order, and was compared in that.
   std::int64_t reference_nan = 0;  ///< In the latest run.
@@ -56,6 +59,8 @@ struct LayerState {
   /// Where none is given; and for telling orders apart, of which many are within a wide tolerance.
   [[nodiscard]] Tolerance usual_tolerance(const LayerRow& row, ElementType left, ElementType right) const;
   [[nodiscard]] bool may_have_floor(const Tolerance& tolerance) const;
+  /// Whether it is an index whose scores can be looked at.
+  [[nodiscard]] bool may_judge_choice(const LayerRow& row) const;
 };
 
 /// "f32[2, 10]".

@@ -88,8 +88,10 @@ struct LayerComparison {
   std::string diagnosis;  ///< What is wrong, where it was recognized: "NaN in the candidate", "transposed ...".
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
-  /// Why it was not compared: one of the models runs, and does not where this tensor is returned. Empty where it was.
+  /// Why it was not compared: its numbers are random, or one of the models runs, and does not where this tensor is
+  /// returned. Empty where it was.
   std::string not_compared;
+  bool is_random = false;
   /// What the emulated type does to the reference's numbers, by itself; nothing where none is emulated.
   std::optional<RoundingEffect> rounding;
   /// Decibels by which the signal to noise ratio is below the lowest of the tensors that this is made of; nothing where
@@ -107,7 +109,7 @@ struct LayerComparison {
   [[nodiscard]] Verdict verdict() const {
     if (!equal()) return Verdict::different;
     const bool is_vacuous = is_output && not_compared.empty() && compared == 0 && !is_always_empty;
-    return is_vacuous || (is_output && is_lost_in_noise()) ? Verdict::nothing_compared : Verdict::same;
+    return is_vacuous || (is_output && (is_random || is_lost_in_noise())) ? Verdict::nothing_compared : Verdict::same;
   }
   [[nodiscard]] bool is_lost_in_noise() const { return equal() && graft::is_lost_in_noise(difference, floor); }
 };

@@ -20,6 +20,7 @@
 #include "runtime/engine.hpp"
 #include "verify/inputs.hpp"
 #include "verify/noisy_model.hpp"
+#include "verify/random_values.hpp"
 
 namespace graft {
 namespace {
@@ -636,7 +637,12 @@ ProofResult measure_region(const runtime::Engine& engine, const Model& before, c
 
 ProofResult prove_region(const runtime::Engine& engine, const Model& before, const Model& after,
                          const ProofOptions& options) {
-  if (std::string why = too_large(before, options.max_elements); !why.empty()) {
+  std::string why = too_large(before, options.max_elements);
+  for (const Model* model : {&before, &after}) {
+    const std::string node = random_node_of_outputs(*model);
+    if (!node.empty()) why = fmt::format("{} draws other numbers in each run, so that no run proves anything", node);
+  }
+  if (!why.empty()) {
     check_same_names(before, after);
     ProofResult refused;
     refused.text = std::move(why);

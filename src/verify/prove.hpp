@@ -43,8 +43,8 @@ struct ProofResult {
 /// and their own kernels are tried. NaN and infinite results have to agree as well; for infinite and NaN inputs alone
 /// only what is finite has to. A difference beyond the tolerance is judged by how far rounding alone takes `before`
 /// from itself. Element types of outputs, as they follow from the inputs', have to be the same. Not proven where not a
-/// single trial could be run, where the inputs are too large, or where `after` cannot be run but `before` can; `text`
-/// says so. Throws Error if the names of inputs or outputs differ.
+/// single trial could be run, where the inputs are too large, where outputs depend on random numbers, or where `after`
+/// cannot be run but `before` can; `text` says so. Throws Error if the names of inputs or outputs differ.
 [[nodiscard]] ProofResult prove_region(const runtime::Engine& engine, const Model& before, const Model& after,
                                        const ProofOptions& options = {});
 

@@ -16,6 +16,7 @@
 #include "verify/ends.hpp"
 #include "verify/layers.hpp"
 #include "verify/noisy_model.hpp"
+#include "verify/random_values.hpp"
 #include "verify/rearrangement.hpp"
 
 namespace graft {
@@ -74,11 +75,14 @@ class Verification {
     const std::vector<IoPair> outputs =
         pair_io(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
     const bool inputs_agree = check_inputs();
+    const RandomValues reference_random = random_values(reference_);
+    const RandomValues candidate_random = random_values(candidate_);
     for (const IoPair& pair : outputs) {
       OutputReport& output = report_.outputs.emplace_back();
       output.reference_name = pair.reference->name;
       output.candidate_name = pair.candidate->name;
       output.is_always_empty = is_always_empty(*pair.reference);
+      output.not_compared = why_not_compared(reference_random, *pair.reference, candidate_random, *pair.candidate);
     }
     if (!inputs_agree) return std::move(report_);
 
@@ -89,7 +93,8 @@ class Verification {
     for (const IoPair& pair : outputs) find_choice(pair);
     std::set<std::string> scores;
     for (const auto& [output, judged] : choices_) {
-      if (!judged.choice.scores->is_output()) scores.insert(judged.choice.scores->name);
+      const Value& value = *judged.choice.scores;
+      if (value.producer != nullptr && !value.is_output()) scores.insert(value.name);
     }
     const runtime::CompileOptions cpu_options{.kernels = options_.reference_kernels,
                                               .extra_outputs = {scores.begin(), scores.end()},
@@ -119,7 +124,8 @@ class Verification {
       if (run == 0) {
         for (const IoPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
       }
-      compare_run(run, expected, candidate->run(renamed(inputs)), [&](const auto& look) { noisy.run(inputs, look); });
+      compare_run(run, inputs, expected, candidate->run(renamed(inputs)),
+                  [&](const auto& look) { noisy.run(inputs, look); });
       report_.runs = run + 1;
       if (options_.progress) options_.progress(run + 1, total);
     }
@@ -162,6 +168,7 @@ class Verification {
       output.failed_runs = layer.failed_runs;
       output.compared = layer.compared;
       output.is_always_empty = layer.is_always_empty;
+      if (layer.is_random) output.not_compared = layer.not_compared;
       output.note =
           fmt::format("a tensor inside the {0}, which does not return it", is_returned ? "candidate" : "reference");
       if (!layer.diagnosis.empty()) output.note += "; " + layer.diagnosis;
@@ -229,17 +236,11 @@ class Verification {
     return rounding_type(candidate_narrow_, value, own);
   }
 
-  /// An index of the largest of scores that the candidate, and not the reference, rounds to a narrower type.
   void find_choice(const IoPair& pair) {
-    const bool is_given = options_.relative || options_.absolute;
-    const auto choice = options_.may_be_narrower && !is_given ? choice_of(*pair.reference) : std::nullopt;
-    if (!choice || reference_.graph().find_local(choice->scores->name) != choice->scores) return;
-    if (choice->scores->producer == nullptr) return;  // an input, exact in both
-    const ElementType left = rounding_of_reference(*choice->scores, ElementType::f32);
-    const ElementType right = rounding_of_candidate(*pair.candidate, ElementType::f32);
-    if (left == right && !quantized_) return;
-    const Tolerance tolerance = layer_tolerance(left, right, quantized_, false);
-    choices_.emplace(pair.reference->name, JudgedChoice{.choice = *choice, .share = tolerance.of_largest});
+    if (!options_.may_be_narrower || options_.relative || options_.absolute) return;
+    const auto judged =
+        judged_choice(reference_, *pair.reference, reference_narrow_, candidate_narrow_, *pair.candidate, quantized_);
+    if (judged) choices_.emplace(pair.reference->name, *judged);
   }
 
   /// Two models that are narrow alike compute alike but for the order of sums: the outputs' own type is enough.
@@ -273,7 +274,8 @@ class Verification {
 
   using NoisyRuns = std::function<void(const std::function<void(const TensorMap&)>& look)>;
 
-  void compare_run(std::size_t run, const TensorMap& expected, const TensorMap& found, const NoisyRuns& noisy_runs) {
+  void compare_run(std::size_t run, const TensorMap& inputs, const TensorMap& expected, const TensorMap& found,
+                   const NoisyRuns& noisy_runs) {
     std::vector<Compared> all;
     for (OutputReport& output : report_.outputs) {
       Compared& compared = all.emplace_back();
@@ -286,12 +288,15 @@ class Verification {
         output.note = compared.order->text;
       }
       set_tolerance(output, compared.reference.type);
+      if (!output.not_compared.empty()) {
+        compared.difference = compare_ranks(compared.reference, candidate);
+        continue;
+      }
       compared.difference = compare(compared.reference, candidate, output.tolerance);
       const auto judged = choices_.find(output.reference_name);
       if (judged == choices_.end() || compared.difference.equal() || !compared.difference.is_choice) continue;
-      const TensorData& scores = expected.at(judged->second.choice.scores->name);
-      if (auto text = judge_choice(judged->second.choice, scores, compared.reference, candidate, judged->second.share,
-                                   compared.difference)) {
+      const TensorData& scores = judged->second.scores(inputs, expected);
+      if (auto text = judge_choice(judged->second, scores, compared.reference, candidate, compared.difference)) {
         compared.note = std::move(*text);
       }
     }
@@ -304,6 +309,11 @@ class Verification {
       }
       keep(output, run, all[i], candidate);
     }
+  }
+
+  /// Of random tensors, whose sizes may be random too.
+  [[nodiscard]] static Difference compare_ranks(const TensorData& reference, const TensorData& candidate) {
+    return reference.dims.size() == candidate.dims.size() ? Difference{} : compare(reference, candidate, {});
   }
 
   /// Only where the tolerance is not enough. One output that differs beyond it is enough for a verdict.
@@ -339,7 +349,7 @@ class Verification {
     }
     if (!difference.equal()) ++output.failed_runs;
     output.compared += difference.finite;
-    if (difference.incomparable.empty() && reference.dims == candidate.dims) {
+    if (difference.incomparable.empty() && output.not_compared.empty() && reference.dims == candidate.dims) {
       OutputFigures figures = figures_of(output.reference_name, reference, candidate);
       if (run != 0) figures.add(output.figures);
       output.figures = std::move(figures);
@@ -365,10 +375,6 @@ class Verification {
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
   std::vector<IoPair> inputs_;
-  struct JudgedChoice {
-    IndexChoice choice;
-    double share;  ///< Of the largest score: what each of both may be off by.
-  };
   std::map<std::string, JudgedChoice> choices_;  ///< By the reference's output.
   bool is_exchanged_ = false;                    ///< An input's channels are in another place in the candidate.
   MadeUpInputs made_up_;

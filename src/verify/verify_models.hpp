@@ -57,6 +57,8 @@ struct OutputReport {
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   std::string note;  ///< "transposed by [0, 2, 3, 1] ...", "a tensor inside the candidate, which does not return it".
+  /// Why its numbers were not compared, only type and rank: they are random. Empty where they were.
+  std::string not_compared;
   std::int64_t compared = 0;     ///< Finite elements that were compared, of all runs.
   bool is_always_empty = false;  ///< As the reference declares it.
   [[nodiscard]] bool equal() const { return failed_runs == 0; }

@@ -137,6 +137,7 @@ def test_a_missing_pytorch_or_gpu_is_said(graft, tmp_path):
     assert answer.code == 3
     assert answer.json["error"]["kind"] == "missing_tool"
     assert "pip install torch" in answer.err or "NVIDIA GPU" in answer.err or "make deps build" in answer.err
+    assert "--device cpu" in answer.err
     assert not list(tmp_path.iterdir())
 
 

@@ -232,6 +232,42 @@ def test_an_image_of_too_many_pixels(attack, tmp_path, size, reason):
     check_refused(attack(*quantize(tmp_path, "--data", tmp_path / "images", "--recipe", recipe)), "a.png", reason)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "code", "reason"),
+    [
+        ("", 2, "found f32[1, 1, 8192, 8192], allowed is f32[batch, 1, 8, 8]"),
+        ("crop: [8, 8]", 0, ""),
+        ("resize: [8, 8]", 0, ""),
+        ("{resize: [8, 8192], crop: [8, 8]}", 0, ""),
+        ("{resize: 8192, crop: [8, 9000]}", 2, "cannot be cropped"),
+    ],
+)
+def test_a_large_image_in_little_memory(attack, tmp_path, recipe, code, reason):
+    """What does not fit the network is refused by its header; of the rest the pixels are kept, and a row of sums."""
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(png(8192, 8192))
+    gray = tmp_path / "r.yaml"
+    gray.write_text(f"{recipe[:-1]}, channels: gray}}" if recipe.startswith("{") else f"{recipe}\nchannels: gray\n")
+    answer = attack(*quantize(tmp_path, "--data", tmp_path / "images", "--recipe", gray))
+    assert answer[0] == code, answer[1]
+    assert reason in " ".join(answer[1].split())
+    assert answer[2] < MOST_MEMORY
+
+
+def test_a_large_image_for_a_network_of_any_size(attack, tmp_path):
+    """The network does not say how large its input may be; memory does."""
+    weight = np.ones((4, 3, 1, 1), np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"])
+    ends = [("x", [1, 3, "h", "w"])], [("y", [1, 4, "h", "w"])]
+    model = save(tmp_path / "m.onnx", [node], *ends, [onnx.numpy_helper.from_array(weight, "w")])
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(png(8192, 8192))
+    (tmp_path / "r.yaml").write_text("channels: rgb\n")
+    data = ["--data", tmp_path / "images", "--recipe", tmp_path / "r.yaml"]
+    answer = attack("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "int8", *data)
+    check_refused(answer, "a.png: 8192 x 8192 pixels take 960 MiB while they are read and prepared; allowed are 208")
+
+
 # ---- External data
 
 

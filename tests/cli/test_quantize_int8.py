@@ -497,6 +497,19 @@ def test_a_folder_of_images_is_what_its_numbers_are(quantize, tmp_path):
     assert "images need a recipe" in answer.err
 
 
+def test_synthetic_inputs_have_the_range_that_was_calibrated(quantize, graft, digits):
+    """Normally distributed ones would be beyond it, and the network not the same by far."""
+    out, result = quantize(digits, DIGITS_INPUT)
+    (scale,) = (tensor["scale"] for tensor in result["tensors"] if tensor["name"] == "image")
+    answer = graft("verify", digits, out, "--json")
+    (found,) = answer.json["ranges"].values()
+    assert found["lowest"] == pytest.approx(-128 * scale)
+    assert found["highest"] == pytest.approx(127 * scale)
+    assert "QuantizeLinear" in found["why"]
+    assert answer.code == 0 or "give real ones with --data" in answer.err
+    assert "give real ones with --data" not in graft("verify", digits, out, "--data", DIGITS_INPUT).err
+
+
 # ---- Calibration caches
 
 

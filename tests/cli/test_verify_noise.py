@@ -318,6 +318,139 @@ def test_what_noise_hides_whole_is_not_called_the_same(graft, tmp_path):
         assert graft("verify", reference, reference, *layers).code == 0
 
 
+def random_numbers(path, nodes, factor=1.0, type=TensorProto.FLOAT, functions=()):
+    """Output y depends on random numbers, z does not, and the sizes are those of a random tensor."""
+    nodes = [
+        *nodes,
+        helper.make_node("Mul", ["x", "f"], ["m"], name="scale"),
+        helper.make_node("Add", ["m", "r"], ["s"]),
+        helper.make_node("Cast", ["s"], ["y"], to=type),
+        helper.make_node("Tanh", ["x"], ["z"]),
+        helper.make_node("Shape", ["r"], ["sizes"]),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("y", type, [1, 64]),
+        helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 64]),
+        helper.make_tensor_value_info("sizes", TensorProto.INT64, [2]),
+    ]
+    weights = [
+        numpy_helper.from_array(np.asarray(factor, np.float32), "f"),
+        numpy_helper.from_array(np.asarray(True), "truth"),
+    ]
+    save(path, nodes, [("x", [1, 64])], outputs, weights)
+    model = onnx.load(path)
+    model.functions.extend(functions)
+    model.opset_import.extend([helper.make_opsetid("own", 1)] if functions else [])
+    onnx.save(model, path)
+    return path
+
+
+def draw(name="noise", op="RandomNormalLike", output="r", **attributes):
+    inputs = [] if op in ("RandomNormal", "RandomUniform") else ["x"]
+    shape = {} if inputs else {"shape": [1, 64]}
+    return helper.make_node(op, inputs, [output], name=name, **shape, **attributes)
+
+
+def draw_in_branch():
+    branches = [
+        helper.make_graph(
+            [node], "branch", [], [helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, None)]
+        )
+        for node in (draw(output="inner"), helper.make_node("Identity", ["x"], ["other"]))
+    ]
+    return helper.make_node("If", ["truth"], ["r"], name="if", then_branch=branches[0], else_branch=branches[1])
+
+
+def draw_in_function():
+    body = [draw(output="out")]
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_function("own", "Noisy", ["x"], ["out"], body, opset)
+
+
+RANDOM = {
+    "normal": ([draw(op="RandomNormal")], "node 'noise' (RandomNormal)"),
+    "uniform": ([draw(op="RandomUniform")], "node 'noise' (RandomUniform)"),
+    "like": ([draw()], "node 'noise' (RandomNormalLike)"),
+    "seeded": ([draw(op="RandomUniformLike", seed=3.0)], "node 'noise' (RandomUniformLike)"),
+    "classes": (
+        [
+            helper.make_node("Multinomial", ["x"], ["drawn"], name="noise", sample_size=64),
+            helper.make_node("Cast", ["drawn"], ["r"], to=TensorProto.FLOAT),
+        ],
+        "node 'noise' (Multinomial)",
+    ),
+    "branch": ([draw_in_branch()], "node 'noise' (RandomNormalLike)"),
+    "function": ([helper.make_node("Noisy", ["x"], ["r"], domain="own")], "node 'noise' (RandomNormalLike)"),
+}
+
+
+@pytest.mark.parametrize("kind", RANDOM)
+def test_random_numbers_are_not_compared(graft, tmp_path, kind):
+    """Whether two draws are alike is chance. What does not depend on them is compared all the same."""
+    nodes, source = RANDOM[kind]
+    functions = [draw_in_function()] if kind == "function" else []
+    a = random_numbers(tmp_path / "a.onnx", nodes, functions=functions)
+    b = random_numbers(tmp_path / "b.onnx", nodes, 3.0, functions=functions)
+    for reference, candidate in ((a, a), (a, b)):
+        answer = graft("verify", reference, candidate, "--json")
+        assert (answer.code, answer.json["verdict"], answer.json["equal"]) == (1, "not compared", False)
+        outputs = {output["reference_name"]: output for output in answer.json["outputs"]}
+        assert source in outputs["y"]["not_compared"]
+        assert source in answer.err
+        assert (outputs["y"]["verdict"], outputs["y"]["compared"]) == ("nothing compared", 0)
+        assert outputs["z"]["verdict"] == outputs["sizes"]["verdict"] == "same"
+        layers = graft("verify", reference, candidate, "--layers", "--json")
+        assert (layers.code, layers.json["nothing_compared"]) == (1, True)
+        tensors = {layer["candidate"]: layer for layer in layers.json["layers"]}
+        assert source in tensors["y"]["not_compared"]
+        assert tensors["z"]["equal"]
+        # A fault beside the random numbers is still pinned.
+        first = layers.json["first_divergence"]
+        assert (first and first["candidate"]) == (None if candidate == a else "m")
+
+
+def test_random_numbers_of_another_type_differ(graft, tmp_path):
+    nodes, _ = RANDOM["like"]
+    paths = [
+        random_numbers(tmp_path / f"{type}.onnx", nodes, type=type) for type in (TensorProto.FLOAT, TensorProto.DOUBLE)
+    ]
+    for layers in ([], ["--layers"]):
+        answer = graft("verify", *paths, *layers)
+        assert answer.code == 1
+        assert "differs" in answer.out
+
+
+def test_dropout_without_training_is_compared(graft, tmp_path):
+    """It passes its input on."""
+    nodes = [helper.make_node("Dropout", ["x", "half", "training"], ["y"])]
+    weights = [numpy_helper.from_array(np.float32(0.5), "half"), numpy_helper.from_array(np.asarray(False), "training")]
+    path = save(tmp_path / "a.onnx", nodes, [("x", [1, 64])], [("y", [1, 64])], weights)
+    assert graft("verify", path, path).code == 0
+
+
+def test_rewrites_around_random_numbers_are_proven_without_them(graft, tmp_path):
+    """The parts before and after are proven, each by itself; what has the draw inside never is. The same in each run."""
+    nodes = [
+        helper.make_node("Mul", ["x", "alpha"], ["scaled"]),
+        helper.make_node("Max", ["x", "scaled"], ["leaky"]),
+        helper.make_node("RandomNormalLike", ["leaky"], ["r"], name="noise"),
+        helper.make_node("Add", ["leaky", "r"], ["s"]),
+        helper.make_node("Mul", ["s", "alpha"], ["t"]),
+        helper.make_node("Max", ["s", "t"], ["y"]),
+    ]
+    weights = [numpy_helper.from_array(np.float32(0.1), "alpha")]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 64])], [("y", [1, 64])], weights)
+    reports = []
+    for run in range(3):
+        answer = graft("convert", model, "-o", tmp_path / f"{run}.onnx", "--json")
+        assert answer.code == 0, answer.err
+        reports.append([(rewrite["pass"], rewrite["proof"]) for rewrite in answer.json["rewrites"]])
+        written = onnx.load(tmp_path / f"{run}.onnx").graph.node
+        assert [node.op_type for node in written] == ["LeakyRelu", "RandomNormalLike", "Add", "LeakyRelu"]
+    assert reports[0] == reports[1] == reports[2]
+    assert graft("verify", model, tmp_path / "0.onnx").code == 1
+
+
 def test_networks_without_outputs_are_not_compared(graft, tmp_path):
     paths = [
         save(tmp_path / f"{op}.onnx", [helper.make_node(op, ["x"], ["y"])], [("x", [1, 4])], [])
@@ -363,3 +496,91 @@ def test_places_of_the_largest_are_judged_by_their_scores(graft, tmp_path):
     reference = best_three(tmp_path / "c.onnx", TensorProto.FLOAT, 0.3)
     wrong = best_three(tmp_path / "d.onnx", TensorProto.FLOAT16, 0.3, largest=0)
     assert graft("verify", reference, wrong, "--seeds", "3").code == 1
+
+
+def chosen_class(path, op, type, *, spread=1e-4, axis=1, order=1, more=0, from_input=False):
+    """The index of the largest, the smallest or the three largest of 64 scores, in each of two rows; f16 tells those
+    apart that are 1e-3 from each other."""
+    scores = 1 + np.random.default_rng(0).standard_normal((8, 64)) * spread
+    first = helper.make_node("MatMul", ["x", "w"], ["scores"], name="scores")
+    narrow = type != TensorProto.FLOAT
+    chosen = "narrow" if narrow else "x" if from_input else "scores"
+    if op == "TopK":
+        choose = helper.make_node(op, [chosen, "k"], ["best", "places"], name="choose", axis=axis, largest=order)
+    else:
+        choose = helper.make_node(op, [chosen], ["places"], name="choose", axis=axis)
+    nodes = [
+        *([] if from_input else [first]),
+        *([helper.make_node("Cast", ["x" if from_input else "scores"], ["narrow"], to=type)] if narrow else []),
+        choose,
+        *([helper.make_node("Add", ["places", "more"], ["moved"], name="move")] if more else []),
+        helper.make_node("Cast", ["moved" if more else "places"], ["y"], name="last", to=TensorProto.INT32),
+    ]
+    weights = [
+        numpy_helper.from_array(scores.astype(np.float32), "w"),
+        numpy_helper.from_array(np.array([3]), "k"),
+        numpy_helper.from_array(np.array(more), "more"),
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.INT32, ["rows", "columns"])
+    return save(path, nodes, [("x", [2, 64 if from_input else 8])], [output], weights)
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin", "TopK"])
+def test_layers_judge_places_by_their_scores(graft, tmp_path, op):
+    """Of scores that f16 does not tell apart any may be chosen: no divergence. Each fault is pinned all the same."""
+    f32, f16 = TensorProto.FLOAT, TensorProto.FLOAT16
+    reference = chosen_class(tmp_path / "a.onnx", op, f32)
+    tied = chosen_class(tmp_path / "b.onnx", op, f16)
+    same = graft("verify", reference, tied, "--layers", "--seeds", "3", "--json")
+    assert same.code == 0, same.out + same.err
+    assert same.json["first_divergence"] is None
+    layers = {layer["candidate"]: layer for layer in same.json["layers"]}
+    assert layers["places"]["within_noise"] > 0
+    assert layers["places"]["diagnosis"].startswith("an index: at the candidate's, the scores of the reference are")
+    assert layers["y"]["equal"]
+    # A limit that was given is the only one.
+    assert graft("verify", reference, tied, "--layers", "--seeds", "3", "--atol", "0").code == 1
+    # Nothing is excused where both models compute alike.
+    other = {"TopK": {"order": 0}, "ArgMax": {"axis": 0}, "ArgMin": {"axis": 0}}[op]
+    assert graft("verify", reference, chosen_class(tmp_path / "c.onnx", op, f32, **other), "--layers").code == 1
+
+    reference = chosen_class(tmp_path / "d.onnx", op, f32, spread=0.3)
+    moved_reference = chosen_class(tmp_path / "e.onnx", op, f32, spread=0.3, more=1)
+    faults = {
+        "choose": chosen_class(tmp_path / "f.onnx", op, f16, spread=0.3, **other),
+        "move": chosen_class(tmp_path / "g.onnx", op, f16, spread=0.3, more=2),
+    }
+    for node, wrong in faults.items():
+        right = moved_reference if node == "move" else reference
+        answer = graft("verify", right, wrong, "--layers", "--seeds", "3", "--json")
+        assert answer.code == 1
+        # Along another axis there are other dimensions, so that only the output has a partner.
+        assert node in answer.json["first_divergence"]["candidate_nodes"], answer.json["first_divergence"]
+
+
+def test_layers_pin_an_index_that_is_off_by_one(graft, tmp_path):
+    """Inside the node that chooses, where another name cannot tell: the scores of its neighbor are far off."""
+    paths = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    for path, type in zip(paths, (TensorProto.FLOAT, TensorProto.FLOAT16), strict=True):
+        chosen_class(path, "ArgMax", type, spread=0.3, more=0)
+    model = onnx.load(paths[1])
+    (choose,) = (node for node in model.graph.node if node.name == "choose")
+    choose.output[0] = "neighbor"
+    model.graph.initializer.append(numpy_helper.from_array(np.array(1), "one"))
+    model.graph.node.insert(3, helper.make_node("Add", ["neighbor", "one"], ["places"], name="off"))
+    onnx.save(model, paths[1])
+    first = graft("verify", *paths, "--layers", "--seeds", "3", "--json").json["first_divergence"]
+    assert first["candidate"] == "places"
+    assert first["candidate_node"] == "off"
+
+
+@pytest.mark.parametrize("layers", [[], ["--layers"]])
+def test_places_of_the_largest_of_an_input_are_judged_too(graft, tmp_path, layers):
+    """Which a candidate rounds before it chooses."""
+    np.save(tmp_path / "x.npy", (1 + np.random.default_rng(0).standard_normal((2, 64)) * 1e-4).astype(np.float32))
+    paths = [
+        chosen_class(tmp_path / f"{type}.onnx", "ArgMax", type, from_input=True)
+        for type in (TensorProto.FLOAT, TensorProto.FLOAT16)
+    ]
+    answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", *layers)
+    assert answer.code == 0, answer.out + answer.err

@@ -23,8 +23,8 @@ std::uint32_t big_endian(std::string_view bytes) {
 }  // namespace
 
 void run(std::string_view bytes) {
-  // 64 Mi pixels: 192 MiB; in a JPEG of many scans as much again in coefficients of two bytes.
-  constexpr std::size_t most = std::size_t{1} << 30U;
+  // The file, pixels and coefficients; beside them what the decoders need for a few rows and their tables.
+  constexpr std::size_t most = std::size_t{224} << 20U;
   const Counting while_it_runs(most, most);
   try {
     const Image image = parse_image(bytes, "fuzz");

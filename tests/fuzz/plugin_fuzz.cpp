@@ -1,38 +1,18 @@
-// What plugins are made from in an engine, for the fuzzer and its test: an operator or a plugin that it stands in for,
-// and fields of any name, type and length.
-#include <algorithm>
-#include <cstring>
+// What plugins are made from in an engine, for the fuzzer and its test: by TensorRT's creators from serialized fields,
+// or an operator, or a plugin that it stands in for, from fields of any name, type and length.
 #include <memory>
 #include <vector>
 
 #include "graft/registry.hpp"
 #include "tests/fuzz/counting.hpp"
+#include "tests/fuzz/created_plugins.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace graft::fuzz {
 namespace {
 
-class Bytes {
- public:
-  explicit Bytes(std::string_view rest) : rest_(rest) {}
-  [[nodiscard]] bool empty() const { return rest_.empty(); }
-  /// Zeros where there are no more.
-  template <class T>
-  T take() {
-    T value{};
-    const std::size_t count = std::min(sizeof value, rest_.size());
-    std::memcpy(&value, rest_.data(), count);
-    rest_.remove_prefix(count);
-    return value;
-  }
-  std::size_t below(std::size_t end) { return end == 0 ? 0 : take<std::uint8_t>() % end; }
-
- private:
-  std::string_view rest_;
-};
-
 template <class T>
-std::vector<T> list(Bytes& bytes) {
+std::vector<T> list(TakenBytes& bytes) {
   constexpr std::size_t longest = 20;
   std::vector<T> values(bytes.below(longest));
   for (T& value : values) value = bytes.take<T>();
@@ -40,11 +20,11 @@ std::vector<T> list(Bytes& bytes) {
 }
 
 /// Small numbers and all others, in turn.
-std::int64_t integer(Bytes& bytes) {
+std::int64_t integer(TakenBytes& bytes) {
   return bytes.below(2) == 0 ? bytes.take<std::int8_t>() : bytes.take<std::int64_t>();
 }
 
-AttributeValue value_of(Bytes& bytes) {
+AttributeValue value_of(TakenBytes& bytes) {
   switch (bytes.below(5)) {
     case 0: return bytes.take<float>();
     case 1: return integer(bytes);
@@ -62,7 +42,7 @@ AttributeValue value_of(Bytes& bytes) {
 }
 
 /// A value of the type that a field has, most of the time.
-AttributeValue value_of(Bytes& bytes, const AttributeInfo& attribute) {
+AttributeValue value_of(TakenBytes& bytes, const AttributeInfo& attribute) {
   if (bytes.below(4) == 0) return value_of(bytes);
   switch (attribute.type) {
     case AttributeType::float_number: return bytes.take<float>();
@@ -79,7 +59,7 @@ AttributeValue value_of(Bytes& bytes, const AttributeInfo& attribute) {
   return value_of(bytes);
 }
 
-Shape shape_of(Bytes& bytes) {
+Shape shape_of(TakenBytes& bytes) {
   Shape shape;
   const std::size_t rank = bytes.below(6);
   for (std::size_t i = 0; i < rank; ++i) {
@@ -94,7 +74,7 @@ Shape shape_of(Bytes& bytes) {
 }
 
 /// What TensorRT asks while it builds and loads.
-void use(const Operator& op, Bytes& bytes) {
+void use(const Operator& op, TakenBytes& bytes) {
   std::vector<NamedAttribute> attributes;
   for (const AttributeInfo& attribute : op.type().attributes) {
     attributes.push_back({attribute.name, op.get(attribute.name).value()});
@@ -112,7 +92,8 @@ void use(const Operator& op, Bytes& bytes) {
 
 void run(std::string_view data) {
   const Counting while_it_runs(memory_limit(data.size()), single_limit(data.size()));
-  Bytes bytes(data);
+  TakenBytes bytes(data);
+  if (bytes.below(2) == 0) return create_plugin(bytes);
   const auto& all = operators();
   const OperatorType& type = *all[bytes.below(all.size())];
   const std::size_t which = bytes.below(type.drop_ins.size() + 1);

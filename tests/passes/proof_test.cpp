@@ -123,6 +123,29 @@ TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
   EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("cannot be run"));
 }
 
+/// Neither the region nor the whole model, one of whose outputs depends on no random numbers.
+TEST(Proof, RandomNumbersProveNothing) {
+  const std::string nodes = "r = RandomNormalLike(x)\ny = Add(x, r)\nz = Exp(x)\n";
+  Model model = make_model({{"x", ElementType::f32, {2, 8}}}, nodes, {"y", "z"});
+  ConvertOptions options;
+  options.extra_passes = {{"unprovable", "to be left out", [](Rewriter& rewriter) {
+                             Graph& graph = rewriter.model().graph();
+                             Value* y = graph.find("y");
+                             const bool done = rewriter.apply({.nodes = {graph.find("r")->producer, y->producer},
+                                                               .inputs = {graph.find("x")},
+                                                               .outputs = {y},
+                                                               .replacement = "nothing in particular",
+                                                               .reason = "nobody can tell",
+                                                               .by_definition = "",
+                                                               .edit = [](Graph&) {}});
+                             EXPECT_FALSE(done);
+                           }}};
+  const ConvertReport report = convert(default_engine(), model, options);
+  ASSERT_EQ(report.undone.size(), 1U);
+  EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("draws other numbers in each run, so that no run proves"));
+  EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("output 'y' was not compared: it depends on random numbers"));
+}
+
 TEST(Proof, UnknownPassIsRefusedByName) {
   Model model = make_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;

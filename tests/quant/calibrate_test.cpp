@@ -60,12 +60,12 @@ void write_png(const std::filesystem::path& path, const Image& image) {
   ASSERT_NE(png_image_write_to_file(&png, path.c_str(), 0, image.pixels.data(), 0, nullptr), 0);
 }
 
-void write_jpeg(const std::filesystem::path& path, const Image& image) {
+void write_jpeg(const std::filesystem::path& path, const Image& image, int sampling = TJSAMP_444, int flags = 0) {
   const tjhandle encoder = tjInitCompress();
   unsigned char* bytes = nullptr;
   unsigned long size = 0;  // NOLINT(google-runtime-int): TurboJPEG's
   ASSERT_EQ(tjCompress2(encoder, image.pixels.data(), static_cast<int>(image.width), 0, static_cast<int>(image.height),
-                        TJPF_RGB, &bytes, &size, TJSAMP_444, 100, 0),
+                        TJPF_RGB, &bytes, &size, sampling, 100, flags),
             0);
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes), static_cast<std::streamsize>(size));
   tjFree(bytes);
@@ -121,6 +121,56 @@ TEST_F(Images, DamagedOnesAreRefused) {
   std::ofstream(folder_ / "a.gif") << "GIF89a";
   EXPECT_THAT([&] { (void)read_image(folder_ / "a.gif"); },
               ThrowsMessage<Error>(HasSubstr("a.gif: this is neither a JPEG nor a PNG")));
+}
+
+/// A JPEG of several scans takes the memory of its coefficients beside that of its pixels.
+TEST_F(Images, TellTheirMemoryBeforeTheyAreDecoded) {
+  const Image image = striped(32, 16);
+  const auto bytes_of_pixel = [&](int sampling, int flags) {
+    write_jpeg(folder_ / "a.jpg", image, sampling, flags);
+    const ImageHeader header = parse_image_header(bytes_of_file(folder_ / "a.jpg"), "a.jpg");
+    EXPECT_EQ(header.height, 32);
+    EXPECT_EQ(header.width, 16);
+    return header.bytes / (header.height * header.width);
+  };
+  EXPECT_EQ(bytes_of_pixel(TJSAMP_444, 0), 3);
+  EXPECT_EQ(bytes_of_pixel(TJSAMP_GRAY, 0), 3);
+  EXPECT_EQ(bytes_of_pixel(TJSAMP_444, TJFLAG_PROGRESSIVE), 9);
+  EXPECT_EQ(bytes_of_pixel(TJSAMP_420, TJFLAG_PROGRESSIVE), 6);
+  EXPECT_EQ(bytes_of_pixel(TJSAMP_GRAY, TJFLAG_PROGRESSIVE), 5);
+
+  write_jpeg(folder_ / "a.jpg", image, TJSAMP_444, TJFLAG_PROGRESSIVE);
+  std::string claims = bytes_of_file(folder_ / "a.jpg");
+  const std::size_t frame = claims.find("\xff\xc2");
+  ASSERT_NE(frame, std::string::npos);
+  claims.replace(frame + 5, 4, "\x1f\x40\x1f\x40");  // 8000 x 8000
+  EXPECT_THAT([&] { (void)parse_image(claims, "a.jpg"); },
+              ThrowsMessage<Error>(HasSubstr("a.jpg: 8000 x 8000 pixels take 549 MiB while they are read")));
+}
+
+TEST_F(Images, OfAnotherSizeAreRefusedByTheirHeaders) {
+  write_png(folder_ / "a.png", striped(7, 5));
+  const std::string whole = bytes_of_file(folder_ / "a.png");
+  std::ofstream(folder_ / "a.png", std::ios::binary) << whole.substr(0, whole.size() - 30);  // no pixels to decode
+  const auto refuse = [](const TensorData& empty) {
+    EXPECT_EQ(empty.dims, (std::vector<std::int64_t>{1, 3, 4, 2}));
+    throw Error("another size");
+  };
+  EXPECT_THAT([&] { (void)load_image(folder_ / "a.png", parse_image_recipe("{crop: [4, 2]}", "r.yaml"), refuse); },
+              ThrowsMessage<Error>(HasSubstr("another size")));
+}
+
+/// Memory is that of the crop: rows and columns that are left out are not made.
+TEST_F(Images, AreTheSameWhereTheCropIsResizedAlone) {
+  const Image image = striped(21, 13);
+  const std::vector<double> whole = prepared(image, "{resize: [17, 30], layout: nhwc}");
+  const std::vector<double> part = prepared(image, "{resize: [17, 30], crop: [5, 8], layout: nhwc}");
+  ASSERT_EQ(part.size(), 5U * 8 * 3);
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    EXPECT_EQ(part[i], whole[((i / 24 + 6) * 30 + 11) * 3 + i % 24]) << i;
+  }
+  EXPECT_THAT([&] { (void)prepared(image, "resize: [8192, 8192]"); },
+              ThrowsMessage<Error>(HasSubstr("an image: 13 x 21 pixels take 768 MiB")));
 }
 
 // torch.nn.functional.interpolate(image, size, mode="bilinear", antialias=True) of PyTorch 2.8.

@@ -419,6 +419,18 @@ TEST(InputRanges, AreInferredWhereTheGraphShowsThem) {
   EXPECT_EQ(range("e = Exp(x)\nc = Constant<value=float(255.0)>()\ny = Div(e, c)"), 0);
 }
 
+TEST(InputRanges, AreThoseOf8BitsWhereAnInputIsRounded) {
+  const auto range = [](const std::string& constants, const std::string& after = "y = DequantizeLinear(q, s, z)") {
+    const InputRanges ranges = infer_input_ranges(network(constants + "q = QuantizeLinear(x, s, z)\n" + after));
+    return ranges.contains("x") ? std::pair(ranges.at("x").lowest, ranges.at("x").highest) : std::pair(0.0, 0.0);
+  };
+  EXPECT_EQ(range("s = Constant<value=float(0.5)>()\nz = Constant<value=int8(0)>()\n"), std::pair(-64.0, 63.5));
+  EXPECT_EQ(range("s = Constant<value=float(0.5)>()\nz = Constant<value=uint8(10)>()\n"), std::pair(-5.0, 122.5));
+  EXPECT_EQ(range("s = Constant<value=float(-0.5)>()\nz = Constant<value=int8(0)>()\n"), std::pair(0.0, 0.0));
+  EXPECT_EQ(range("s = Constant<value=float([0.5, 1.0, 2.0])>()\nz = Constant<value=int8([0, 0, 0])>()\n"),
+            std::pair(0.0, 0.0));
+}
+
 /// A fault far behind in a table of words.
 TEST(InputRanges, AnIndexReachesTheWholeTable) {
   const auto lookup = [](const std::string& nodes) {

@@ -171,6 +171,20 @@ TEST(Proof, RunsNothingWhoseFixedSizesNoMemoryHolds) {
   EXPECT_TRUE(prove_region(default_engine(), held, held, options).proven) << "256 times as many are run";
 }
 
+/// The noise floor of random numbers is as large as they are: anything would be proven.
+TEST(Proof, OfRandomNumbersThereIsNone) {
+  const Model before = region("r = RandomNormalLike(x)\ny = Add(x, r)");
+  const Model after = region("y = Neg(x)");
+  for (const auto& [left, right] : {std::pair(&before, &after), std::pair(&after, &before)}) {
+    const ProofResult result = prove_region(default_engine(), *left, *right);
+    EXPECT_FALSE(result.proven);
+    EXPECT_EQ(result.trials, 0U);
+    EXPECT_THAT(result.text, HasSubstr("(RandomNormalLike) draws other numbers in each run"));
+  }
+  const Model shape = region("r = RandomNormalLike(x)\ns = Shape(r)\ny = Cast<to=1>(s)");
+  EXPECT_TRUE(prove_region(default_engine(), shape, region("s = Shape(x)\ny = Cast<to=1>(s)")).proven);
+}
+
 TEST(Proof, NeedsTheSameNames) {
   EXPECT_THROW((void)prove_region(default_engine(), region("y = Neg(x)"),
                                   model_of({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),

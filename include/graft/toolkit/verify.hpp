@@ -20,7 +20,7 @@ namespace graft::toolkit {
 enum class Verdict : std::uint8_t {
   same,
   different,
-  nothing_compared,  ///< No output element was a finite number in both models: that proves nothing.
+  nothing_compared,  ///< No output element was a finite number in both models, or they are random: that proves nothing.
 };
 
 struct Range {
@@ -54,7 +54,7 @@ struct ComparedOutput {
   double largest_absolute = 0;  ///< Difference, of the worst run; infinite or NaN where one side alone is.
   double largest_relative = 0;
   std::optional<double> snr_db;  ///< Of all runs; nothing where nothing differs.
-  std::string note;              ///< How the outputs were brought together: a transposition between layouts.
+  std::string note;  ///< How the outputs were brought together: a transposition between layouts; or why not.
 };
 
 struct VerifyResult {

@@ -100,20 +100,27 @@ def make_bench(library: Library, options: argparse.Namespace) -> Any:
 
         return CpuBench(library, peers, options.models)
     if not library.has_cuda:
-        raise EngineError("tool_missing", "this build of Graft has no CUDA kernels", "Build them with: make deps build")
+        raise EngineError(
+            "tool_missing",
+            "this build of Graft has no CUDA kernels",
+            "Build them with: make deps build; or time on the CPU: --device cpu",
+        )
     try:
         from graft.bench.cuda import CudaBench
     except ImportError as error:
         raise EngineError(
             "tool_missing",
-            f"--device cuda: {sys.executable} has no PyTorch, whose clock and tensors are used: {error}",
-            "Install it with: pip install torch, or name a Python that has it: GRAFT_PYTHON=...",
+            f"timing on a GPU: {sys.executable} has no PyTorch, whose clock and tensors are used: {error}",
+            "Time on the CPU: --device cpu; or install it with: pip install torch, or name a Python that has it: "
+            "GRAFT_PYTHON=...",
         ) from error
     try:
         return CudaBench(library, peers)
     except (RuntimeError, GraftError) as error:
         raise EngineError(
-            "tool_missing", f"--device cuda: {error}", "Run it on a machine with an NVIDIA GPU, or time --device cpu"
+            "tool_missing",
+            f"timing on a GPU: {error}",
+            "Time on the CPU: --device cpu; or run it on a machine with an NVIDIA GPU",
         ) from error
 
 

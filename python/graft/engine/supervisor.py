@@ -14,7 +14,6 @@ import selectors
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from typing import Any, BinaryIO
 
 from graft.engine.events import EngineError, read_event
 from graft.engine.flavors import Flavor, make_library_links
+from graft.engine.folders import links_folder
 from graft.engine.libraries import read_library, self_registration
 
 LAST_MESSAGES = 20
@@ -59,8 +59,8 @@ class Outcome:
 
 def run_worker(request: dict[str, Any], flavor: Flavor | None, relay: Relay, verbose: bool = False) -> dict[str, Any]:
     """Runs one request; returns its result event. Raises EngineError for an error event or a death."""
-    with tempfile.TemporaryDirectory(prefix="graft-engine-") as links:
-        environment = worker_environment(flavor, pathlib.Path(links)) | visible_device(request.get("device"))
+    with links_folder() as links:
+        environment = worker_environment(flavor, links) | visible_device(request.get("device"))
         outcome = watch(request, environment, relay, verbose)
     if outcome.hung_after is not None:
         raise hang_error(request["command"], outcome.loading, outcome.hung_after, list(outcome.last_messages))

@@ -6,11 +6,9 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
-import pathlib
 import secrets
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 from graft.engine.build import build_plan, has_gpu, load_libraries
 from graft.engine.events import EngineError, EventWriter, read_event
 from graft.engine.flavors import Flavor, flavor_named
+from graft.engine.folders import links_folder
 from graft.engine.parsing import check_model_file, describe_plugin_layer, network_inputs, parse_model
 from graft.engine.profiles import add_profile
 from graft.engine.session import Session, creator_key, describe_creator
@@ -96,7 +95,8 @@ class Trials:
         self._request = request
         self._flavor = flavor
         self._relay = relay
-        self._links = tempfile.TemporaryDirectory(prefix="graft-engine-")
+        self._ending = contextlib.ExitStack()
+        self._links = self._ending.enter_context(links_folder())
         self._worker: TrialWorker | None = None
         self.workers = 0
 
@@ -106,12 +106,12 @@ class Trials:
     def __exit__(self, *_: object) -> None:
         if self._worker is not None:
             self._worker.end()
-        self._links.cleanup()
+        self._ending.close()
 
     def start(self, loading_limit: float = LOADING_LIMIT) -> dict[str, Any]:
         """What the worker says of itself. Raises EngineError where it does not come up, or a plugin library takes
         longer than that to be opened."""
-        environment = worker_environment(self._flavor, pathlib.Path(self._links.name))
+        environment = worker_environment(self._flavor, self._links)
         self._worker = TrialWorker(self._request, environment, self._relay)
         self.workers += 1
         answer = self._worker.read_answer(START_LIMIT, loading_limit)

@@ -303,15 +303,21 @@ bool Plugin::supportsFormatCombination(std::int32_t position, const nvinfer1::Dy
                                        std::int32_t input_count, std::int32_t /*output_count*/) noexcept {
   bool supported = false;
   guarded(schema_, "supportsFormatCombination", success, failure, [&]() -> Status {
+    const OperatorType& type = *schema_.type;
+    if (input_count < static_cast<std::int32_t>(type.required_input_count()) ||
+        input_count > static_cast<std::int32_t>(type.input_count())) {
+      return invalid_argument(schema_.name + " takes " + type.input_count_text() + " inputs, found " +
+                              std::to_string(input_count));
+    }
     std::vector<int> ranks(static_cast<std::size_t>(input_count), -1);  // what lies beyond `position` holds nothing
     for (std::int32_t i = 0; i <= position && i < input_count; ++i) {
       ranks[static_cast<std::size_t>(i)] = in_out[i].desc.dims.nbDims;
     }
-    for (const TypeRow& row : schema_.type->type_rows) {
+    for (const TypeRow& row : type.type_rows) {
       bool matches =
           operator_->accepts(row, ranks) && (row.formats[0].layout != Layout::chw32 || offers_groups_of_channels());
       for (std::int32_t i = 0; matches && i <= position; ++i) {
-        const Format& allowed = schema_.type->format_of(row, ranks.size(), static_cast<std::size_t>(i));
+        const Format& allowed = type.format_of(row, ranks.size(), static_cast<std::size_t>(i));
         matches =
             in_out[i].desc.type == to_tensorrt(allowed.dtype) && in_out[i].desc.format == to_tensorrt(allowed.layout);
       }

@@ -21,6 +21,7 @@ std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
     tensor.floor = layer.floor;
     tensor.is_equal = layer.equal();
     tensor.diagnosis = layer.diagnosis;
+    tensor.not_compared = layer.not_compared;
     tensor.is_first = report.first && report.first->layer == i;
     tensor.is_reordered = layer.layout.has_value();
     if (tensor.is_first) tensor.diagnosis = report.first->why;

@@ -23,6 +23,7 @@ constexpr const char* exact = "exact";
 constexpr const char* close = "close";
 constexpr const char* within = "within";
 constexpr const char* reordered = "reordered";
+constexpr const char* not_compared = "not_compared";
 constexpr const char* differs = "differs";
 constexpr const char* first = "first";
 
@@ -32,6 +33,7 @@ constexpr double share_of_rounding = 0.1;
 std::string kind_of(const ComparedTensor& tensor) {
   if (tensor.is_first) return first;
   if (!tensor.is_equal) return differs;
+  if (!tensor.not_compared.empty()) return not_compared;
   if (tensor.is_reordered) return reordered;
   if (tensor.difference.max_absolute == 0) return exact;
   return tensor.difference.excess <= share_of_rounding ? close : within;
@@ -62,6 +64,12 @@ std::vector<report::Kind> kinds() {
            .meaning = "the same numbers in another order",
            .tone = Tone::amber,
            .is_problem = false},
+          {.key = not_compared,
+           .mark = "?",
+           .title = "not compared",
+           .meaning = "its numbers are random, or cannot be looked at",
+           .tone = Tone::amber,
+           .is_problem = true},
           {.key = differs,
            .mark = "✕",
            .title = "differs",
@@ -83,6 +91,7 @@ std::string name_of(const ComparedTensor& tensor) {
 
 std::string reason_of(const ComparedTensor& tensor) {
   if (tensor.is_first) return tensor.diagnosis;  // the difference by the node alone, not what came into it
+  if (tensor.is_equal && !tensor.not_compared.empty()) return tensor.not_compared;
   std::string found = tensor.difference.to_string();
   if (tensor.floor) found += "; " + tensor.floor->to_string();
   return tensor.diagnosis.empty() ? found : fmt::format("{}; {}", tensor.diagnosis, found);
@@ -197,6 +206,7 @@ std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
                        .is_first = false,
                        .is_reordered = false,
                        .diagnosis = {},
+                       .not_compared = output.not_compared,
                        .facts = {}});
   }
   return tensors;

@@ -31,6 +31,7 @@ struct ComparedTensor {
   bool is_first = false;      ///< What it is made of is right.
   bool is_reordered = false;  ///< Equal but for the order of its numbers.
   std::string diagnosis;
+  std::string not_compared;  ///< Why, where it was not.
   std::optional<double> snr_db = {};
   std::vector<report::Fact> facts;
   std::vector<report::Histogram::Bin> errors = {};  ///< Of its elements; shown below the graph.

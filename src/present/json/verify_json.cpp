@@ -17,6 +17,7 @@ Json to_json(const OutputReport& output) {
           {"tolerance", tolerance_json(output.tolerance, output.why_tolerance)},
           {"elements", worst.count},
           {"compared", output.compared},
+          {"not_compared", output.not_compared},
           {"mismatched", worst.mismatched},
           {"within_noise", worst.within_noise},
           {"max_absolute", number(worst.worst_absolute())},

@@ -62,8 +62,9 @@ void add_row(Table& table, const LayerReport& report, std::size_t index) {
   }
   std::string range = layer.candidate_range.to_string();
   const std::string rounding = layer.rounding ? layer.rounding->to_string() : "";
-  const std::string noise =
-      difference.within_noise != 0 ? fmt::format("{} within the noise floor", difference.within_noise) : "";
+  const std::string noise = layer.floor && difference.within_noise != 0
+                                ? fmt::format("{} within the noise floor", difference.within_noise)
+                                : "";
   for (const std::string& more : {rounding, layer.diagnosis, noise}) {
     if (!more.empty()) range += "; " + more;
   }
@@ -120,8 +121,10 @@ void add_nodes(Table& table, const char* what, const std::vector<NodeRef>& nodes
 void add_first(Listing& text, const LayerReport& report) {
   const LayerComparison* different = report.first_different();
   if (!report.first && different == nullptr) {
-    text.add(
-        {{"no tensor differs", Color::good}, fmt::format(": {} compared", count_text(report.layers.size(), "tensor"))});
+    const auto compared = std::count_if(report.layers.begin(), report.layers.end(),
+                                        [](const LayerComparison& layer) { return layer.not_compared.empty(); });
+    text.add({{"no tensor differs", Color::good},
+              fmt::format(": {} compared", count_text(static_cast<std::size_t>(compared), "tensor"))});
     return;
   }
   if (!report.first) {
@@ -278,11 +281,16 @@ Listing layers_text(const LayerReport& report, bool verbose) {
   return text;
 }
 
-std::vector<std::string> layers_warnings(const LayerReport& report, bool has_data) {
+std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compared, bool has_data) {
+  const LayerReport& report = compared.report;
   std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
+  for (std::string& warning : calibration_warnings(report.verdict(), compared.is_quantized_candidate, has_data)) {
+    warnings.push_back(std::move(warning));
+  }
   for (const LayerComparison& layer : report.layers) {
     if (layer.verdict() == Verdict::nothing_compared) {
-      warnings.push_back(nothing_compared_text(layer.reference, layer.is_lost_in_noise(), has_data));
+      warnings.push_back(
+          nothing_compared_text(layer.reference, layer.not_compared, layer.is_lost_in_noise(), has_data));
     }
   }
   if (std::string hidden = hidden_difference_text(report); !hidden.empty()) warnings.push_back(std::move(hidden));

@@ -15,7 +15,7 @@ namespace graft::present {
 
 /// Where hardly anything would be called a difference, nothing was compared, or outputs agree and tensors inside do
 /// not.
-[[nodiscard]] std::vector<std::string> layers_warnings(const LayerReport& report, bool has_data);
+[[nodiscard]] std::vector<std::string> layers_warnings(const toolkit::TensorComparison& compared, bool has_data);
 
 /// The node and what it does: "'features', by node 'conv' (Conv): 1.01 times the reference". Empty where there is none.
 [[nodiscard]] std::string first_divergence_text(const LayerReport& report);

@@ -16,6 +16,7 @@ void add_rows(Table& table, const OutputReport& output, std::size_t runs, bool v
                                ? output.reference_name
                                : fmt::format("{} / {}", output.reference_name, output.candidate_name);
   const bool was_run = runs > 0;
+  const bool is_random = !output.not_compared.empty();
   const bool judged_as_a_whole = output.tolerance.snr_db || !output.why_tolerance.empty();
   const bool has_figures = was_run && judged_as_a_whole && output.figures.is_real &&
                            output.worst.incomparable.empty() &&
@@ -26,13 +27,15 @@ void add_rows(Table& table, const OutputReport& output, std::size_t runs, bool v
   table.add({!was_run ? Cell("not run", Color::faint) : verdict_cell(output.verdict()),
              {name, Color::strong},
              output.reference_type,
-             was_run ? of_run + output.worst.to_string() : ""});
+             !was_run                      ? ""
+             : is_random && output.equal() ? output.not_compared
+                                           : of_run + output.worst.to_string()});
   if (!output.note.empty()) table.add({"", "", "", {output.note, Color::faint}});
   if (has_figures) {
     const std::string of_all = says_runs ? fmt::format("all {} runs: ", runs) : "";
     table.add({"", "", "", of_all + quality_text(output.figures)});
   }
-  if (was_run && (!output.equal() || verbose || !output.why_tolerance.empty()))
+  if (was_run && !is_random && (!output.equal() || verbose || !output.why_tolerance.empty()))
     table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Color::faint}});
   if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Color::faint}});
 }
@@ -95,19 +98,39 @@ std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tenso
           : "synthetic inputs are badly conditioned here: give real ones with --data, or their numbers with --range")};
 }
 
-std::string nothing_compared_text(const std::string& name, bool is_lost_in_noise, bool has_data) {
+std::string nothing_compared_text(const std::string& name, const std::string& why, bool is_lost_in_noise,
+                                  bool has_data) {
+  if (!why.empty()) {
+    return fmt::format(
+        "nothing was compared of output '{}': {}; to compare it, make these numbers an input of both models", name,
+        why);
+  }
   // Of a tensor that is lost in noise noise_warnings has the figures.
-  const char* why = is_lost_in_noise ? "they differ, and rounding alone changes the reference by as much"
-                                     : "in no run has it an element that is a finite number in both models";
-  return fmt::format("nothing was compared of output '{}': {}; {}", name, why,
+  const char* found = is_lost_in_noise ? "they differ, and rounding alone changes the reference by as much"
+                                       : "in no run has it an element that is a finite number in both models";
+  return fmt::format("nothing was compared of output '{}': {}; {}", name, found,
                      has_data ? "give other data" : "give real inputs with --data, or their numbers with --range");
 }
 
-std::vector<std::string> verify_warnings(const VerifyReport& report, bool has_data) {
+std::vector<std::string> calibration_warnings(Verdict verdict, bool is_quantized_candidate, bool has_data) {
+  // Synthetic inputs have the right range at most; layers inside were calibrated for numbers that these do not give
+  // them.
+  if (verdict != Verdict::different || has_data || !is_quantized_candidate) return {};
+  return {
+      "the candidate was calibrated for real inputs, and these are synthetic: give real ones with --data before the "
+      "difference is held against it"};
+}
+
+std::vector<std::string> verify_warnings(const toolkit::OutputComparison& compared, bool has_data) {
+  const VerifyReport& report = compared.report;
   std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
+  for (std::string& warning : calibration_warnings(report.verdict(), compared.is_quantized_candidate, has_data)) {
+    warnings.push_back(std::move(warning));
+  }
   for (const OutputReport& output : report.outputs) {
     if (report.runs > 0 && output.verdict() == Verdict::nothing_compared) {
-      warnings.push_back(nothing_compared_text(output.reference_name, output.is_lost_in_noise(), has_data));
+      warnings.push_back(
+          nothing_compared_text(output.reference_name, output.not_compared, output.is_lost_in_noise(), has_data));
     }
   }
   return warnings;

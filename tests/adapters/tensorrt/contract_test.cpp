@@ -15,6 +15,7 @@
 #include "kernels/register.hpp"
 #include "ops/convolution/convolution.hpp"
 #include "ops/leaky_relu/leaky_relu.hpp"
+#include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
 
 namespace graft::tensorrt {
 
@@ -135,6 +136,21 @@ TEST(SupportsFormatCombination, LooksAtNothingBeyondThePosition) {
     in_out[1] = fixed(desc({4, 8, 1}, DataType::kHALF, -1, hwc8));  // told now, and no rank of that layout
     EXPECT_FALSE(made.plugin.supportsFormatCombination(1, in_out.data(), 2, 1)) << garbage;
   }
+}
+
+/// A node of a model may have any number of them, and the first is read for its rank.
+TEST(SupportsFormatCombination, IsRefusedForAnotherNumberOfInputs) {
+  const Log log;
+  Made<LeakyReLU> leaky_relu(leaky(0.1F));
+  Made<SpatialPyramidPooling> pyramid;
+  for (Plugin* plugin : {&leaky_relu.plugin, &pyramid.plugin}) {
+    std::array<DynamicPluginTensorDesc, 3> in_out{};
+    in_out.fill(fixed(desc({1, 8, 4, 4})));
+    EXPECT_TRUE(plugin->supportsFormatCombination(1, in_out.data(), 1, 1));
+    EXPECT_FALSE(plugin->supportsFormatCombination(0, in_out.data(), 0, 1));
+    EXPECT_FALSE(plugin->supportsFormatCombination(2, in_out.data(), 2, 1));
+  }
+  EXPECT_THAT(log.errors, Contains(HasSubstr("SpatialPyramidPooling takes 1 inputs, found 0")));
 }
 
 TEST(ImplicitQuantization, ScalesOfTensorRTAreTaken) {
