@@ -24,7 +24,7 @@ namespace graft::present {
 /// Where hardly anything would be called a difference, or nothing was compared.
 [[nodiscard]] std::vector<std::string> verify_warnings(const toolkit::OutputComparison& compared, bool has_data);
 
-/// The same of a tensor; for verify_warnings and layer_warnings.
+/// The same of a tensor; for verify_warnings and layers_warnings.
 [[nodiscard]] std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors, bool has_data);
 /// `why` is the report's own reason; empty where the numbers alone are.
 [[nodiscard]] std::string nothing_compared_text(const std::string& name, const std::string& why, bool is_lost_in_noise,
