@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "present/text/listing.hpp"
+#include "toolkit/compare_models.hpp"
 #include "toolkit/reduced_case.hpp"
 #include "verify/layers.hpp"
 
