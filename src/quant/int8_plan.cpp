@@ -75,18 +75,6 @@ bool is_data_movement(const Node& node) {
   return has_trait(node, trait::moves_data) && !untried;
 }
 
-/// Operators of Graft whose results are elements of what they read, so that one scale is right for both.
-bool is_data_movement(const Operator& op) {
-  const std::string_view name = op.type().name;
-  const auto has = [&](std::string_view attribute, std::string_view value) {
-    const auto found = op.get(attribute);
-    return found && *found == AttributeValue(std::string(value));
-  };
-  if (name == "Padding") return !has("mode", "constant") || op.get("value") == AttributeValue(0.F);
-  if (name == "Upsampling") return has("mode", "nearest");
-  return name == "SpatialPyramidPooling" && has("mode", "max");
-}
-
 std::vector<int> ranks_of(const Node& node) {
   std::vector<int> ranks;
   for (const Value* input : node.inputs) {
@@ -225,9 +213,10 @@ class Planner {
     const std::string_view name = op->type().name;
     if (!is_activation(node.input(0))) return refused("it reads no f32 tensor");
     if (!has_int8_row(node, *op)) return refused(fmt::format("{} has no int8 form", name));
-    Form form{What::graft, {}, std::nullopt, is_data_movement(*op)};
-    if (name == "Convolution" && node.inputs.size() > 1) {
-      const auto weight = node.input(1)->constant();
+    Form form{What::graft, {}, std::nullopt, op->is_data_movement()};
+    const std::optional<Int8Weight>& stored = op->type().int8_weight;
+    if (stored && node.input(stored->input) != nullptr) {
+      const auto weight = node.input(stored->input)->constant();
       if (!weight || !is_finite(*weight)) return refused("its weight is computed, or is not finite");
       form.axis = 0;
     }
