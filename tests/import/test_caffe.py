@@ -1,5 +1,5 @@
-# Caffe's layers: each in a small network with seeded weights, beside OpenCV's results (tools/make_caffe_cases.py), and
-# what is said about files that are wrong.
+# Caffe's layers: each in a small network with seeded weights, beside OpenCV's results
+# (tests/golden/generators/make_caffe_cases.py), and what is said about files that are wrong.
 import json
 import os
 import pathlib

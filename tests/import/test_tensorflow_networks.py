@@ -1,4 +1,5 @@
-# Whole TensorFlow networks, reduced (tools/make_tensorflow_networks.py --small): beside TensorFlow's results, and built.
+# Whole TensorFlow networks, reduced (tests/golden/generators/make_tensorflow_networks.py --small): beside TensorFlow's
+# results, and built.
 import collections
 import json
 import os

@@ -1,4 +1,4 @@
-// Reference kernels against the values that PyTorch and TensorFlow computed (tools/make_goldens.py).
+// Reference kernels against the values that PyTorch and TensorFlow computed (tests/golden/generators/make_goldens.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 # make_tensorflow_networks.py - frozen graphs of whole networks with TensorFlow's own results, at full size.
-"""Usage: python tools/make_tensorflow_networks.py FOLDER [--only NAME ...] [--small], with TensorFlow installed.
+"""Usage: python tests/golden/generators/make_tensorflow_networks.py FOLDER [--only NAME ...] [--small], with TensorFlow
+installed.
 
 For each network: NAME.pb, its frozen graph, and NAME.npz, the input (`in/<name>`) and every float tensor that
 TensorFlow computes from it (`tensor/<node>` or `tensor/<node>:1`; outputs are in the list `outputs`). The weights are random, seeded,
