@@ -83,7 +83,7 @@ def draw(text: str, random: np.random.Generator, fonts: pathlib.Path) -> Image.I
 
 
 def as_network_wants(image: Image.Image, width: int) -> np.ndarray:
-    """As PP-OCR prepares its lines: 48 high, blue first, -1 to 1, and zeros behind the line."""
+    """As PP-OCR prepares its lines: 48 high, blue first, -1 to 1, and zeros after the line."""
     scaled = image.resize((min(width, -(-48 * image.width // image.height)), 48), Image.Resampling.BILINEAR)
     pixels = np.asarray(scaled, "float32")[:, :, ::-1].transpose(2, 0, 1) / 127.5 - 1
     result = np.zeros((3, 48, width), "float32")

@@ -624,7 +624,7 @@ class RuleRun {
     if (rewriter_.apply(proposal)) {
       ++outcome_.applied;
     } else {
-      outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, rewriter_.last_undone().proof));
+      outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, rewriter_.last_rejected().proof));
     }
   }
 

@@ -1,4 +1,4 @@
-// Backwards from what wants int8; then forwards for what is fused behind it.
+// Backwards from what wants int8; then forwards for what is fused after it.
 #include "quant/int8_plan.hpp"
 
 #include <fmt/format.h>
@@ -177,7 +177,7 @@ class Planner {
            node.input(0)->output_count == 0;
   }
 
-  /// Behind what gives int8 itself an activation function has no sums to be part of.
+  /// After what gives int8 itself an activation function has no sums to be part of.
   [[nodiscard]] bool is_between_int8(const Node& node) const {
     const Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
     if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;
@@ -237,7 +237,7 @@ class Planner {
            std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return takes_int8(use); });
   }
 
-  /// The same, perhaps behind an activation function. (What somebody reads in f32 as well, as the residual stream of a
+  /// The same, perhaps after an activation function. (What somebody reads in f32 as well, as the residual stream of a
   /// transformer, is stored in f32 anyway, and loses nothing on its way.)
   [[nodiscard]] bool ends_in_int8(const Value& value) const {
     if (is_only_wanted_in_int8(value)) return true;
@@ -246,7 +246,7 @@ class Planner {
     return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
   }
 
-  /// The node behind whose sums nothing but constants was added, where only `reader` gets them.
+  /// The node after whose sums nothing but constants was added, where only `reader` gets them.
   [[nodiscard]] const Node* sums_for(const Value& value) const {
     const Node* maker = value.producer;
     if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;

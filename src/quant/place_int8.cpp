@@ -94,7 +94,7 @@ class Placing {
     return rounded_.emplace(x.name, Rounded{quantize->output(), back->output()}).first->second;
   }
 
-  /// The node gives int8; what it gave keeps its name behind DequantizeLinear.
+  /// The node gives int8; what it gave keeps its name after DequantizeLinear.
   void split_output(Node& node) {
     Value& y = *node.output();
     Node* own = graph().add_node(node.op_type, node.inputs, {y.name + "/int8"}, &node, node.domain);

@@ -61,7 +61,7 @@ def test_converted_network_in_onnxruntime(files, tmp_path):
             result, expected = by_score(result), by_score(expected)
             assert len(expected) > 5
         if case.startswith("ordered_detection"):
-            # In the order of Caffe; behind the last box Graft's table has rows of -1, Caffe's ends.
+            # In the order of Caffe; after the last box Graft's table has rows of -1, Caffe's ends.
             rows = result[0, 0]
             is_box = rows[:, 1] >= 0
             assert (rows[~is_box] == -1).all()

@@ -60,7 +60,7 @@ def layer(kind: str, name: str, bottoms: str, top: str, parameters: str = "") ->
 def results_of_opencv(
     text: str, trained: bytes, inputs: dict[str, np.ndarray], outputs: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
-    """OpenCV is asked by layer, not by blob: a layer that changes nothing stands behind each output."""
+    """OpenCV is asked by layer, not by blob: a layer that changes nothing stands after each output."""
     probes = {blob: f"probe_of_{blob}" for blob in outputs}
     for blob, probe in probes.items():
         is_old = "layers {" in text

@@ -84,7 +84,7 @@ def box(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
     """3-D bounding boxes: dimensions, orientation in bins and confidence of each bin, from features of VGG-16.
 
     Written as graphs of TensorFlow 1 were: each head writes its leaky ReLU in another way, and dropout is left in,
-    behind Switch and Merge on a flag that is false unless it is fed.
+    after Switch and Merge on a flag that is false unless it is fed.
     """
     weights = Weights(11)
     side, channels, hidden = (32, ((8, 2), (16, 2), (16, 3)), (24, 16, 16)) if small else (224, VGG16, (512, 256, 256))
@@ -147,7 +147,7 @@ def inception_v3(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
 
 
 def unet(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
-    """Two ways up: transposed convolutions, and bilinear resizing with a convolution behind it."""
+    """Two ways up: transposed convolutions, and bilinear resizing with a convolution after it."""
     side, first = (32, 2) if small else (256, 64)
 
     def block(x: tf.Tensor, size: int) -> tf.Tensor:

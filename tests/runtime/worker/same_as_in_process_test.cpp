@@ -111,7 +111,7 @@ TEST(SameAsInProcess, noise_in_every_draw) {
   }
   noise->draw = 5;
   const TensorMap expected = here->run(inputs);
-  expect_same(there->beside()->run(inputs), expected);
+  expect_same(there->new_request()->run(inputs), expected);
 }
 
 TEST(SameAsInProcess, integers_booleans_and_sizes_that_depend_on_data) {

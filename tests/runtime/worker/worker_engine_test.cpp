@@ -82,7 +82,7 @@ TEST_F(WorkerEngineTest, in_threads) {
   for (int thread = 0; thread < 4; ++thread) {
     threads.push_back(std::async(std::launch::async, [&] {
       const std::unique_ptr<CompiledModel> model = remote->compile(negation(), {.streams = 2});
-      const std::unique_ptr<CompiledModel> other = model->beside();
+      const std::unique_ptr<CompiledModel> other = model->new_request();
       std::future<void> beside = std::async(std::launch::async, [&] {
         for (int i = 0; i < 20; ++i) EXPECT_THAT(run(*other), testing::ElementsAre(-1, -2, -3));
       });
@@ -127,7 +127,7 @@ TEST_F(WorkerEngineTest, killed_in_a_run) {
   EXPECT_THAT([&] { (void)result.get(); },
               ThrowsMessage<Error>("test.onnx: the CPU engine's worker ended by signal 9 while it ran this model"));
   EXPECT_THAT([&] { (void)idle->run(three); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
-  EXPECT_THAT([&] { (void)idle->beside(); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
+  EXPECT_THAT([&] { (void)idle->new_request(); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
   EXPECT_THAT(run(*remote->compile(negation())), testing::ElementsAre(-1, -2, -3)) << "by a new worker";
 }
 
