@@ -33,8 +33,22 @@ def torch_cases(case):
             return F.normalize(self.left(x), dim=-1) + F.normalize(self.right(x), dim=-1)
 
     return [
-        case("f_normalize", SMALL_IMAGE, norm12, "F.normalize(x, dim=1)", opsets=(9, 11, 13, 17, 18, 20)),
-        case("f_normalize_last", SEQUENCE, l2([2], 1e-12, "norm"), "F.normalize(x, dim=-1)", opsets=(17, 18)),
+        case(
+            "f_normalize",
+            SMALL_IMAGE,
+            norm12,
+            "F.normalize(x, dim=1)",
+            opsets=(9, 11, 13, 17, 18, 20),
+            also_static=True,
+        ),
+        case(
+            "f_normalize_last",
+            SEQUENCE,
+            l2([2], 1e-12, "norm"),
+            "F.normalize(x, dim=-1)",
+            opsets=(17, 18),
+            also_static=True,
+        ),
         case("f_normalize_eps", EMBEDDING, l2([1], 1e-4, "norm"), "F.normalize(x, dim=1, eps=1e-4)", opsets=(13, 18)),
         case(
             "f_normalize_axes", SMALL_IMAGE, l2([1, 2, 3], 1e-12, "norm"), "F.normalize(x, dim=(1, 2, 3))", opsets=(17,)

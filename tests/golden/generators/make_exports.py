@@ -10,8 +10,9 @@ The expressions are listed in the operators' folders, src/ops/<op>/<op>_exports.
   OPERATOR, KINDS           its name, and kinds of it that two exporters (or as many as `exporters` says) have to write
   torch_cases(case), tensorflow_cases(case), paddle_cases(case)
                             a list of case(name, shape of x, what the manifest says of it, expression, ...); `without`
-                            names an operator and what the manifest says where an exporter leaves it out, and
-                            `frozen_graph` what is different where Graft reads TensorFlow's own file
+                            names an operator and what the manifest says where an exporter leaves it out,
+                            `frozen_graph` what is different where Graft reads TensorFlow's own file, and `also_static`
+                            asks the dynamo exporter for a file without dynamic dimensions as well
   is_left_out(exporter, nodes)
                             only where some files are no test: whether those with these nodes are
 
@@ -137,11 +138,20 @@ def torch_cases():
     from torch import nn
 
     def case(
-        name, shape, expected, expression, module=None, opsets=(17,), dtype=torch.float32, dynamic=(0,), without=None
+        name,
+        shape,
+        expected,
+        expression,
+        module=None,
+        opsets=(17,),
+        dtype=torch.float32,
+        dynamic=(0,),
+        also_static=False,
+        without=None,
     ):
         scope = {"torch": torch, "F": F, "nn": nn}
         function = module or eval(f"lambda x: {expression}", scope)  # the expression in the manifest is what runs
-        return name, shape, expected, expression, function, opsets, dtype, dynamic, without
+        return name, shape, expected, expression, function, opsets, dtype, dynamic, also_static, without
 
     return cases_of("torch", case)
 
@@ -167,7 +177,7 @@ def export_torch(exports, exporters):
 
     version = torch.__version__.split("+")[0]
     axis_names = {0: "batch", 2: "height", 3: "width"}
-    for name, shape, expected, expression, function, opsets, dtype, dynamic_axes, without in torch_cases():
+    for name, shape, expected, expression, function, opsets, dtype, dynamic_axes, also_static, without in torch_cases():
         module = Wrapped(function).eval()
         x = torch.randn(shape, generator=torch.Generator().manual_seed(3)).to(dtype)
         with torch.no_grad():
@@ -194,7 +204,7 @@ def export_torch(exports, exporters):
                 onnx.load_from_string(buffer.getvalue()), stem, exporter, expression, expected, x.numpy(), y, tolerance
             )
         for dynamic in [True, False] if "dynamo" in exporters else []:
-            if not dynamic and name not in ("f_normalize", "f_normalize_last"):
+            if not dynamic and not also_static:
                 continue
             names = {axis: torch.export.Dim(axis_names[axis]) for axis in dynamic_axes}
             shapes = (names,) if dynamic else None
