@@ -19,6 +19,7 @@ namespace graft {
 namespace {
 
 using runtime::default_engine;
+using test::count_of;
 
 const std::filesystem::path folder = golden_folder() / "exports";
 
@@ -106,9 +107,7 @@ void expect_fusions(const std::string& exporter, std::size_t least) {
       EXPECT_EQ(count_of(model, "LeakyRelu"), native);
       if (wanted == 1) expect_attributes(*ops[0], entry.at("attributes"));
     }
-    if (kind == "LeakyReLU" || kind == "L2Normalize") {
-      EXPECT_EQ(report.choices.size(), wanted + native);
-    }
+    EXPECT_EQ(report.choices.size(), wanted + native);
 
     if (entry.contains("not_on_cpu_engine")) continue;  // ONNX Runtime runs it, in onnxruntime_test.py
     const VerifyReport verified = verify_models(default_engine(), original, model);

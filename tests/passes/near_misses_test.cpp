@@ -19,6 +19,7 @@ namespace graft {
 namespace {
 
 using runtime::default_engine;
+using test::count_of;
 
 const std::filesystem::path folder = golden_folder() / "near_misses";
 

@@ -14,13 +14,13 @@
 #include <string>
 
 #include "graft/error.hpp"
-#include "tests/verify/text_model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-using graft_test::model_of;
+using test::text_model;
 using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
@@ -32,7 +32,7 @@ std::string worker_program() {
   return program == nullptr ? "" : program;
 }
 
-Model negation() { return model_of({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}); }
+Model negation() { return text_model({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}); }
 
 const TensorMap three{{"x", TensorData::from_floats({1, 2, 3})}};
 
@@ -72,7 +72,7 @@ TEST_F(WorkerEngineTest, runs) {
   const std::unique_ptr<CompiledModel> model = remote->compile(negation());
   EXPECT_THAT(run(*model), testing::ElementsAre(-1, -2, -3));
   EXPECT_THAT(
-      *remote->evaluate_constant_graph(model_of({}, "y = Constant<value=float(2.5)>()", {"y"})).at("y").numbers(),
+      *remote->evaluate_constant_graph(text_model({}, "y = Constant<value=float(2.5)>()", {"y"})).at("y").numbers(),
       testing::ElementsAre(2.5));
 }
 
@@ -116,7 +116,7 @@ TEST_F(WorkerEngineTest, killed_in_a_run) {
     products += "a" + std::to_string(i + 1) + " = MatMul(a" + std::to_string(i) + ", x)\n";
   }
   const std::unique_ptr<CompiledModel> minutes =
-      remote->compile(model_of({{"x", ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}));
+      remote->compile(text_model({{"x", ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}));
   const std::unique_ptr<CompiledModel> idle = remote->compile(negation());
   std::future<TensorMap> result = std::async(std::launch::async, [&] {
     return minutes->run(
