@@ -370,15 +370,6 @@ EXPORTERS = {
     "PaddlePaddle, paddle2onnx": lambda name: name.startswith("paddle2onnx"),
     "frozen graph": lambda name: name.startswith("Graft's reader"),
 }
-# What tells the kinds of an operator apart.
-KINDS = {
-    "InstanceNorm": ["activation"],
-    "L2Normalize": ["epsilon_mode"],
-    "Normalize": ["across_spatial", "channel_shared"],
-    "Padding": ["mode"],
-    "SpatialPyramidPooling": ["mode", "binning"],
-    "Upsampling": ["mode", "coordinate_mode"],
-}
 
 FUSIONS_INTRODUCTION = """# What is recognized
 
@@ -393,12 +384,17 @@ TensorFlow's own file, which Graft reads itself. Where TensorRT has the operator
 
 def fusions_page():
     """From the list of exported networks that the tests go through."""
-    exports = json.loads((ROOT / "tests" / "golden" / "exports" / "manifest.json").read_text())["exports"]
+    manifest = json.loads((ROOT / "tests" / "golden" / "exports" / "manifest.json").read_text())
+    # What tells the kinds of an operator apart.
+    telling = {
+        op["operator"]: list(dict.fromkeys(n for k in op["kinds"] for n in k["attributes"]))
+        for op in manifest["operators"]
+    }
     kinds = {}
-    for entry in exports:
+    for entry in manifest["exports"]:
         if entry["fusions"] == 0 or not entry["required"]:
             continue
-        attributes = ", ".join(f"{name}={entry['attributes'][name]}" for name in KINDS.get(entry["operator"], []))
+        attributes = ", ".join(f"{name}={entry['attributes'][name]}" for name in telling[entry["operator"]])
         kinds.setdefault((entry["operator"], attributes), []).append(entry)
     parts = [NOTICE + FUSIONS_INTRODUCTION]
     rows = []

@@ -448,7 +448,7 @@ CASES = {
 
 
 def forward(text: str, weights: pathlib.Path, inputs: dict[str, np.ndarray], outputs: list[str]) -> list[np.ndarray]:
-    """OpenCV is asked by layer, not by blob: a layer that changes nothing stands behind each blob."""
+    """OpenCV is asked by layer, not by blob: a layer that changes nothing stands after each blob."""
     for blob in outputs:
         text += f'layer {{ name: "probe_{blob}" type: "Power" bottom: "{blob}" top: "probe_{blob}" }}\n'
     network = cv2.dnn.readNetFromCaffe(np.frombuffer(text.encode(), np.uint8), np.fromfile(weights, np.uint8))

@@ -33,9 +33,9 @@ answers that.
 | right, by ONNX Runtime | {onnxruntime} |
 | right, by the reference implementation | {reference} |
 | wrong | {wrong} |
-| nobody can judge | {nobody} |
+| cannot be judged | {nobody} |
 
-Operators whose result nobody can judge are kept as they are: {excused}.
+Operators whose result cannot be judged are kept as they are: {excused}.
 
 Beside these the package holds {stored} models of PyTorch and of whole features (operator sets 6 to 12) and nine
 networks of 2017 (operator set 9); the same test converts them and finds their stored results.

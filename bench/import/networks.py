@@ -1,11 +1,11 @@
 # networks.py - whole TensorFlow networks through Graft: every tensor beside TensorFlow's, engines, a table.
 """Usage: python bench/import/networks.py FOLDER [--only NAME ...] [--graft PROGRAM] [--record RESULT.json]
 
-FOLDER is what tools/make_tensorflow_networks.py made: NAME.pb with NAME.npz. Each network is converted with proof, with
-and without plugins. Every tensor of the ONNX file that still has its TensorFlow name is computed by ONNX Runtime and
-compared with TensorFlow's own; the outputs are compared with OpenVINO's own reader of TensorFlow graphs as well;
-`graft verify` compares the .pb with the .onnx; TensorRT-RTX builds the engine in f32. Needs onnxruntime, openvino and
-tensorrt_rtx, not TensorFlow. Exit code 1 if anything disagrees or fails.
+FOLDER is what tests/golden/generators/make_tensorflow_networks.py made: NAME.pb with NAME.npz. Each network is
+converted with proof, with and without plugins. Every tensor of the ONNX file that still has its TensorFlow name is
+computed by ONNX Runtime and compared with TensorFlow's own; the outputs are compared with OpenVINO's own reader of
+TensorFlow graphs as well; `graft verify` compares the .pb with the .onnx; TensorRT-RTX builds the engine in f32. Needs
+onnxruntime, openvino and tensorrt_rtx, not TensorFlow. Exit code 1 if anything disagrees or fails.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ FOLDER is what bench/quantize/data.py made. Each network is converted and then q
 with each method, with each list of improvements, and with the layers in f32 that --max-drop asks for, and by onnxruntime.quantization.quantize_static (Q/DQ, symmetric int8 for
 activations and weights, weights per channel) with the same samples and the same method, twice: with every operator
 that it quantizes by itself, and with convolutions and matrix products alone. ONNX Runtime's quantizer gets the network
-as `graft convert --plugins never` writes it, of standard operators alone, behind its own quant_pre_process.
+as `graft convert --plugins never` writes it, of standard operators alone, after its own quant_pre_process.
 
 All models are judged alike: ONNX Runtime runs them with its graph optimizations off, so that Q and DQ are computed as
 they stand, in f32, on test data that none was calibrated with. `graft run` has to give the same answers on the first samples.

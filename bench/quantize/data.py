@@ -10,8 +10,9 @@ recognition   PP-OCRv4's recognition of text (Chinese and English, 6,625 signs, 
               `pip download --no-deps rapidocr-onnxruntime==1.4.4`. Lines of English words and numbers are drawn with
               Debian's fonts-dejavu in random sizes, faces, colors, angles, blur and noise; the text is the label.
 direction     PP-OCR's classifier of upright and turned text (0.6 MB) from the same wheel; half of the lines are turned.
-box3d         tools/make_tensorflow_networks.py's 3-D boxes from VGG-16 at full size, for which weights are random and no
-              labels exist: images are of shapes and gradients, and the f32 network is the measure.
+box3d         tests/golden/generators/make_tensorflow_networks.py's 3-D boxes from VGG-16 at full size, for which
+              weights are random and no labels exist: images are of shapes and gradients, and the f32 network is the
+              measure.
 
 Everything is seeded. Calibration and test lines are drawn apart, with different words, seeds and noise. Needs numpy, Pillow
 and scikit-learn: pip install pillow==13.0.0 scikit-learn==1.9.1.
@@ -82,7 +83,7 @@ def draw(text: str, random: np.random.Generator, fonts: pathlib.Path) -> Image.I
 
 
 def as_network_wants(image: Image.Image, width: int) -> np.ndarray:
-    """As PP-OCR prepares its lines: 48 high, blue first, -1 to 1, and zeros behind the line."""
+    """As PP-OCR prepares its lines: 48 high, blue first, -1 to 1, and zeros after the line."""
     scaled = image.resize((min(width, -(-48 * image.width // image.height)), 48), Image.Resampling.BILINEAR)
     pixels = np.asarray(scaled, "float32")[:, :, ::-1].transpose(2, 0, 1) / 127.5 - 1
     result = np.zeros((3, 48, width), "float32")
@@ -216,7 +217,9 @@ def main() -> None:
     parser.add_argument("--wheel", type=pathlib.Path, help="of rapidocr-onnxruntime 1.4.4; without it, no text")
     parser.add_argument("--fonts", type=pathlib.Path, default="/usr/share/fonts/truetype/dejavu")
     parser.add_argument(
-        "--box3d", type=pathlib.Path, help="what tools/make_tensorflow_networks.py made; without it, no boxes"
+        "--box3d",
+        type=pathlib.Path,
+        help="what tests/golden/generators/make_tensorflow_networks.py made; without it, no boxes",
     )
     arguments = parser.parse_args()
     digits(arguments.folder)

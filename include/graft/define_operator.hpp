@@ -36,6 +36,10 @@ struct Variant {
 ///   std::size_t workspace(const Problem&) const
 ///   std::optional<Function> function(const FunctionInputs&) const
 ///   std::optional<std::string> native_form(const FunctionInputs&) const
+///   static std::vector<NativeEquivalent> native_equivalents()
+///   bool is_data_movement() const                                           every element of the results is read, or 0
+///   static constexpr Int8Weight int8_weight = {...}                         of one with a weight that int8 stores
+///   static constexpr auto why_plugin_for_floats = "..."                     where `why_plugin` speaks of int8
 ///   static std::vector<DropIn> drop_ins()
 ///   static constexpr bool timed_variants = true                             TensorRT chooses between the variants
 ///   Status check_attributes() const                                         rules between attributes and on list
@@ -95,6 +99,10 @@ GRAFT_OPTIONAL_MEMBER(check);
 GRAFT_OPTIONAL_MEMBER(workspace);
 GRAFT_OPTIONAL_MEMBER(function);
 GRAFT_OPTIONAL_MEMBER(native_form);
+GRAFT_OPTIONAL_MEMBER(native_equivalents);
+GRAFT_OPTIONAL_MEMBER(is_data_movement);
+GRAFT_OPTIONAL_MEMBER(int8_weight);
+GRAFT_OPTIONAL_MEMBER(why_plugin_for_floats);
 GRAFT_OPTIONAL_MEMBER(drop_ins);
 GRAFT_OPTIONAL_MEMBER(timed_variants);
 GRAFT_OPTIONAL_MEMBER(check_attributes);
@@ -133,6 +141,30 @@ constexpr bool check_optional_members() {
             { d.native_form(inputs) } -> std::convertible_to<std::optional<std::string>>;
           },
       "the member `native_form` has to be: std::optional<std::string> native_form(const FunctionInputs&) const");
+  static_assert(
+      !has_native_equivalents<D> ||
+          requires {
+            { D::native_equivalents() } -> std::same_as<std::vector<NativeEquivalent>>;
+          },
+      "the member `native_equivalents` has to be: static std::vector<NativeEquivalent> native_equivalents()");
+  static_assert(
+      !has_is_data_movement<D> ||
+          requires(const D& d) {
+            { d.is_data_movement() } -> std::same_as<bool>;
+          },
+      "the member `is_data_movement` has to be: bool is_data_movement() const");
+  static_assert(
+      !has_why_plugin_for_floats<D> ||
+          requires {
+            { D::why_plugin_for_floats } -> std::convertible_to<std::string_view>;
+          },
+      "the member `why_plugin_for_floats` has to be: static constexpr auto why_plugin_for_floats = \"...\"");
+  static_assert(
+      !has_int8_weight<D> ||
+          requires {
+            { D::int8_weight } -> std::same_as<const Int8Weight&>;
+          },
+      "the member `int8_weight` has to be: static constexpr Int8Weight int8_weight");
   static_assert(
       !has_drop_ins<D> ||
           requires {
@@ -318,6 +350,11 @@ class OperatorOf final : public Operator {
     return std::nullopt;
   }
 
+  [[nodiscard]] bool is_data_movement() const override {
+    if constexpr (detail::has_is_data_movement<D>) return definition_.is_data_movement();
+    return false;
+  }
+
  private:
   static constexpr bool has_optional_inputs = [] {
     for (const Port& port : D::ports()) {
@@ -405,6 +442,9 @@ template <OperatorDefinition D>
                D::attributes());
     for (const Port& port : D::ports()) result.ports.push_back(port);
     for (const TypeRow& row : D::type_rows()) result.type_rows.push_back(row);
+    if constexpr (detail::has_why_plugin_for_floats<D>) result.why_plugin_for_floats = D::why_plugin_for_floats;
+    if constexpr (detail::has_int8_weight<D>) result.int8_weight = D::int8_weight;
+    if constexpr (detail::has_native_equivalents<D>) result.native_equivalents = D::native_equivalents();
     if constexpr (detail::has_drop_ins<D>) result.drop_ins = D::drop_ins();
     if constexpr (detail::has_timed_variants<D>) result.timed_variants = D::timed_variants;
     return result;

@@ -119,6 +119,25 @@ struct DropIn {
   [[nodiscard]] const DropInField* find(std::string_view field) const;
 };
 
+/// A standard ONNX operator that computes the same, and how its attributes are called here.
+struct NativeEquivalent {
+  struct Attribute {
+    std::string_view standard;
+    std::string_view own;
+  };
+  std::string_view op;
+  std::vector<Attribute> attributes;
+};
+
+/// A weight that i8 stores as i8, with one scale for each slice of its first axis. A node has it as an input or,
+/// row-major and with the count of slices beside it, in attributes.
+struct Int8Weight {
+  std::size_t input = 0;
+  std::string_view numbers;  ///< The attribute that holds it in f32.
+  std::string_view slices;   ///< The attribute that counts the slices.
+  std::string_view scales;   ///< The attribute that takes the scales.
+};
+
 /// One CUDA implementation and whether it can take a problem.
 struct VariantInfo {
   std::string_view name;
@@ -174,6 +193,8 @@ class Operator {
   /// A single native layer that is exact and as fast, as text in the manner of Function::body; nothing where there is
   /// none.
   [[nodiscard]] virtual std::optional<std::string> native_form(const FunctionInputs& inputs) const = 0;
+  /// Every element of the results is one that it reads, or 0: an int8 scale of the input is right for the output.
+  [[nodiscard]] virtual bool is_data_movement() const = 0;
 
  protected:
   Operator() = default;
@@ -184,15 +205,18 @@ class Operator {
 struct OperatorType {
   std::string_view name;
   int version = 1;
-  std::string_view doc;         ///< The formula and what it is for.
-  std::string_view source;      ///< Where the maths comes from: a paper or a framework's function.
-  std::string_view why_plugin;  ///< The reason that `convert` gives for choosing the plugin.
+  std::string_view doc;                         ///< The formula and what it is for.
+  std::string_view source;                      ///< Where the maths comes from: a paper or a framework's function.
+  std::string_view why_plugin;                  ///< The reason that `convert` gives for choosing the plugin.
+  std::string_view why_plugin_for_floats = {};  ///< The same for nodes of floating-point numbers, where it differs.
   std::vector<AttributeInfo> attributes;
   std::vector<Port> ports;  ///< Inputs first.
   std::vector<TypeRow> type_rows;
   std::vector<DropIn> drop_ins;
   /// TensorRT times the variants that fit and chooses; otherwise the first that fits is taken.
   bool timed_variants = false;
+  std::optional<Int8Weight> int8_weight = std::nullopt;
+  std::vector<NativeEquivalent> native_equivalents = {};
   std::unique_ptr<Operator> (*create)() = nullptr;  ///< With every attribute at its default.
 
   [[nodiscard]] std::size_t input_count() const;  ///< With the optional ones.

@@ -130,7 +130,7 @@ std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::string dim = shape[i].to_string();
-    // A size that nobody named has an inner name, "?79", and says no more in a sum.
+    // An unnamed size has an inner name, "?79", and says no more in a sum.
     text += (i == 0 ? "" : ", ") + (dim.find('?') == std::string::npos ? dim : "?");
   }
   return text + "]";

@@ -91,9 +91,9 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& chan
   return merged;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
+std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
-  for (std::string& text : texts) result.push_back(text.data());
+  for (std::string& text : strings) result.push_back(text.data());
   result.push_back(nullptr);
   return result;
 }
@@ -142,7 +142,7 @@ std::optional<ProcessResult> end_of(::pid_t child) {
   return result;
 }
 
-/// The two ends of a child's standard input. Not a pipe: writing to one that nobody reads would end this process.
+/// The two ends of a child's standard input. Not a pipe: writing to one that is not read would end this process.
 struct Input {
   Descriptor writer;
   Descriptor reader;
@@ -229,7 +229,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
 
 ChildProcess::~ChildProcess() {
   if (state_->child <= 0) return;
-  // It cannot wait for its outputs to be read: nobody reads them any more.
+  // It cannot wait for its outputs to be read: they are not read any more.
   for (Descriptor* end : {&state_->input.writer, &state_->output.reader, &state_->error.reader}) end->close();
   state_->stop();
   (void)state_->wait();

@@ -16,7 +16,7 @@ namespace graft {
                             const std::vector<const Value*>& outputs);
 
 /// These nodes of the main graph, with the constants they read. What else they read becomes an input; what others read
-/// of them, and what nobody reads, an output. An output of a node that nobody reads stays unused where another one is
+/// of them, and what is not read, an output. An output of a node that is not read stays unused where another one is
 /// read. Throws Error like `extract`.
 [[nodiscard]] Model extract_nodes(const Model& model, const std::vector<const Node*>& nodes);
 

@@ -19,11 +19,11 @@ inline constexpr std::string_view fault_note = "graft.fault";
 /// What hears of a node that contradicts itself or its inputs.
 using OnFault = std::function<void(Node&, const Error&)>;
 
-/// infer_shapes of a model that may have faults: behind one it goes on, and the node's outputs stay as they are.
+/// infer_shapes of a model that may have faults: after one it goes on, and the node's outputs stay as they are.
 std::size_t infer_around_faults(Model& model, const OnFault& on_fault);
 
 /// The same from given input shapes. What the file declares of values that cannot be inferred is taken up again, for an
-/// operator that nobody knows may be before them.
+/// unknown operator may be before them.
 std::size_t infer_around_faults(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes,
                                 const OnFault& on_fault);
 

@@ -310,7 +310,7 @@ struct Slot {
 
 std::optional<TensorData> to_tensor(const NodeAttribute& attribute) {
   if (const auto* tensor = attribute.get<TensorData>()) return *tensor;
-  if (const auto* texts = attribute.get<std::vector<std::string>>()) return TensorData::from_strings(*texts);
+  if (const auto* strings = attribute.get<std::vector<std::string>>()) return TensorData::from_strings(*strings);
   const auto value = attribute.value();
   if (!value) return std::nullopt;
   TensorData tensor;
@@ -505,7 +505,7 @@ class Search {
       if (is_new) values_.erase(name->name);
       return false;
     }
-    // An operator: at the producer, or behind nodes that pass their input on.
+    // An operator: at the producer, or after nodes that pass their input on.
     const std::size_t looked_through = passed_.size();
     for (Value* value = slot.value; value != nullptr; value = value->producer->input(0)) {
       if (value->producer == nullptr || value->graph != root_->graph) {

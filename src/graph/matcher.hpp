@@ -57,7 +57,7 @@ struct Match {
   Node* root = nullptr;
   std::map<std::string, Value*, std::less<>> values;         ///< Free names and outputs of named nodes.
   std::map<std::string, Node*, std::less<>> named_nodes;     ///< Absent where another alternative matched.
-  std::map<std::string, TensorData, std::less<>> constants;  ///< `@name`, from constants and attributes; texts too.
+  std::map<std::string, TensorData, std::less<>> constants;  ///< `@name`, from constants and attributes; strings too.
   std::vector<Node*> nodes;                                  ///< All that were matched, in topological order.
 
   [[nodiscard]] bool has(std::string_view name) const;

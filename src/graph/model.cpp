@@ -84,7 +84,7 @@ std::optional<TensorData> Value::constant() const {
   if (const auto* number = attribute.get<float>()) return TensorData::scalar_of(ElementType::f32, *number);
   if (const auto* numbers = attribute.get<std::vector<float>>()) return TensorData::from_floats(*numbers);
   if (const auto* integers = attribute.get<std::vector<std::int64_t>>()) return TensorData::from_ints(*integers);
-  if (const auto* texts = attribute.get<std::vector<std::string>>()) return TensorData::from_strings(*texts);
+  if (const auto* strings = attribute.get<std::vector<std::string>>()) return TensorData::from_strings(*strings);
   if (const auto* integer = attribute.get<std::int64_t>()) {
     TensorData result = TensorData::from_ints({*integer});
     result.dims.clear();

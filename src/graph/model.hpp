@@ -173,7 +173,7 @@ class Graph {
   [[nodiscard]] Node* find_node(std::string_view node_name) const;
 
   /// A name that no value of the whole model graph has: `hint`, or `hint~1`, `hint~2` ... TensorFlow numbers its nodes
-  /// `hint_1`, and a node of that name may have been left out: nobody shall take the new value for it.
+  /// `hint_1`, and a node of that name may have been left out: the new value must not be taken for it.
   [[nodiscard]] std::string unique_name(std::string_view hint) const;
 
   /// A new value under exactly this name. Throws Error if this graph has it already.

@@ -14,7 +14,7 @@
 namespace graft {
 
 /// What Graft reads: the operator sets of ai.onnx and the versions of the file format that onnx 1.23 knows. What a
-/// newer one means nobody can say beforehand, so it is refused.
+/// newer one means is unknown, so it is refused.
 inline constexpr std::int64_t newest_opset = 28;
 inline constexpr std::int64_t newest_ir_version = 14;
 

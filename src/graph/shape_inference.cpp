@@ -157,7 +157,7 @@ bool calls_functions(const Model& model) {
 }
 
 /// The node of the model that a node of the copy is, or that calls the function in which it lies: the names of the
-/// model's own values stay. Null where nobody needs what it makes.
+/// model's own values stay. Null where what it makes is not needed.
 Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
   std::vector<const Node*> waiting{&inlined};
   std::unordered_set<const Node*> seen;

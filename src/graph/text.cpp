@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-/// Sizes that nobody knows have names for Graft's own use, also within a computation.
+/// Unknown sizes have names for Graft's own use, also within a computation.
 std::string size_text(const Dim& dim) {
   std::string text = dim.to_string();
   return text.find('?') == std::string::npos ? text : "?";
@@ -40,8 +40,8 @@ std::string attribute_text(const NodeAttribute& attribute, const std::string& in
     return "[" + join(*graphs, [&](const auto& g) { return "{\n" + graph_text(*g, indent + "  ") + indent + "}"; }) +
            "]";
   }
-  if (const auto* texts = attribute.get<std::vector<std::string>>()) {
-    return "[" + join(*texts, [](const std::string& t) { return '"' + t + '"'; }) + "]";
+  if (const auto* strings = attribute.get<std::vector<std::string>>()) {
+    return "[" + join(*strings, [](const std::string& t) { return '"' + t + '"'; }) + "]";
   }
   return fmt::format("<{}>", attribute.kind());
 }

@@ -10,7 +10,7 @@
 namespace graft {
 
 struct Origin {
-  /// Nodes of one operator that have no counterpart in the model.
+  /// Nodes of one operator that match nothing in the model.
   struct LeftOut {
     std::string op;
     std::string why;

@@ -75,15 +75,15 @@ MeantPlugin plugin_of(const json& creator) {
 
 /// "'1'" or "'1', '2' or '3'"
 std::string one_of(const std::vector<const json*>& creators, const char* field) {
-  std::vector<std::string> texts;
+  std::vector<std::string> strings;
   for (const json* creator : creators) {
     std::string text = fmt::format("'{}'", text_of(*creator, field));
-    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+    if (std::find(strings.begin(), strings.end(), text) == strings.end()) strings.push_back(std::move(text));
   }
-  if (texts.size() == 1) return texts.front();
-  const std::string last = texts.back();
-  texts.pop_back();
-  return fmt::format("{} or {}", fmt::join(texts, ", "), last);
+  if (strings.size() == 1) return strings.front();
+  const std::string last = strings.back();
+  strings.pop_back();
+  return fmt::format("{} or {}", fmt::join(strings, ", "), last);
 }
 
 PluginCause unknown_name(const Node& node, const json& creators) {
@@ -311,11 +311,11 @@ PluginCause of_the_older_generation(const json& creator) {
 
 /// "f32[1, 3, 8, 8], i64[2]"
 std::string tensors_text(const std::vector<Value*>& values) {
-  std::vector<std::string> texts;
+  std::vector<std::string> strings;
   for (const Value* value : values) {
-    if (value != nullptr) texts.push_back(type_text(*value));
+    if (value != nullptr) strings.push_back(type_text(*value));
   }
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return fmt::format("{}", fmt::join(strings, ", "));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::vector<Finding> TensorRTProbe::look_inside(Finding finding) {
     for (std::size_t i = 0; i < finding.nodes.front()->subgraphs().size(); ++i) {
       try {
         for (Finding& found : ask_inside(*finding.nodes.front(), i)) findings.push_back(std::move(found));
-      } catch (const Error&) {  // alone, it needs values that nobody knows
+      } catch (const Error&) {  // alone, it needs values that are unknown
         continue;
       }
     }

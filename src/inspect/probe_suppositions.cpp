@@ -107,7 +107,7 @@ void TensorRTProbe::set_aside() {
   }
 }
 
-/// Graft does not know what somebody else's plugin makes; without it, no part could begin behind one.
+/// Graft does not know what somebody else's plugin makes; without it, no part could begin after one.
 void TensorRTProbe::learn_types_of_plugins() {
   bool any = false;
   for (const auto& [node, plugin] : report_.plugins) any = learn_types(plugin) || any;

@@ -102,7 +102,7 @@ std::string general_advice(const Node& node, Outcome outcome, const std::string&
   return "--reduce FILE writes the smallest model that does it, to report or to try other versions of TensorRT with";
 }
 
-/// Whether TensorRT calls a layer as the node that it made it of; behind one that is there already it puts _0, _1 ...
+/// Whether TensorRT calls a layer as the node that it made it of; after one that is there already it puts _0, _1 ...
 bool is_layer_of(const std::string& layer, const Node& node) {
   std::string_view rest = layer;
   if (!node.name.empty()) {

@@ -53,9 +53,9 @@ bool is_open(const Value& value) {
 
 }  // namespace
 
-SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& texts) {
+SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& strings) {
   for (const Value* input : model.graph().inputs()) inputs_.insert(input->name);
-  for (const std::string& text : texts) {
+  for (const std::string& text : strings) {
     const std::size_t equals = text.find_last_of(text.find('=') == std::string::npos ? ':' : '=');
     const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
     const auto& inputs = model.graph().inputs();
@@ -80,16 +80,16 @@ SizeRanges::SizeRanges(const Model& model, const std::vector<std::string>& texts
   }
 }
 
-/// One symbol has one size, also one that nobody gave: what is computed from it, 4 * n, then goes with it.
+/// One symbol has one size, also one that was not given: what is computed from it, 4 * n, then goes with it.
 std::vector<std::string> SizeRanges::of(const Model& part, Unknown unknown) const {
   constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // sizes that depend on the data
   using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
   std::vector<const Value*> open;
   std::array<Sizes, 3> sizes;
-  std::vector<std::string> texts;
+  std::vector<std::string> strings;
   for (const Value* input : part.graph().inputs()) {
     if (const auto given = given_.find(input->name); given != given_.end()) {
-      texts.push_back(fmt::format("{}={}", input->name, given->second));
+      strings.push_back(fmt::format("{}={}", input->name, given->second));
       continue;
     }
     if (!is_open(*input) || inputs_.contains(input->name)) continue;  // what the user left out TensorRT asks for
@@ -121,10 +121,10 @@ std::vector<std::string> SizeRanges::of(const Model& part, Unknown unknown) cons
     if (!fits(point)) sizes[point] = sizes[1];
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
-    texts.push_back(fmt::format("{}={}..{}..{}", open[i]->name, fmt::join(sizes[0][i], "x"),
-                                fmt::join(sizes[1][i], "x"), fmt::join(sizes[2][i], "x")));
+    strings.push_back(fmt::format("{}={}..{}..{}", open[i]->name, fmt::join(sizes[0][i], "x"),
+                                  fmt::join(sizes[1][i], "x"), fmt::join(sizes[2][i], "x")));
   }
-  return texts;
+  return strings;
 }
 
 bool SizeRanges::supposes_sizes(const Model& part) const {

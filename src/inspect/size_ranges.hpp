@@ -16,16 +16,16 @@ namespace graft::inspect {
 /// MIN..OPT..MAX of the model's inputs with dynamic dimensions, and of what follows from those.
 class SizeRanges {
  public:
-  /// `texts` are NAME=MIN..OPT..MAX or NAME=SHAPE. Throws Error for one that is neither, that names no input, or that
+  /// `strings` are NAME=MIN..OPT..MAX or NAME=SHAPE. Throws Error for one that is neither, that names no input, or that
   /// contradicts the model.
-  SizeRanges(const Model& model, const std::vector<std::string>& texts);
+  SizeRanges(const Model& model, const std::vector<std::string>& strings);
 
   /// What the dynamic dimensions of an input in the middle of the model are: what its symbols make them, or all the
   /// same.
   enum class Unknown : std::uint8_t { by_symbol, same };
   /// The same for the inputs of a part of the model.
   [[nodiscard]] std::vector<std::string> of(const Model& part, Unknown unknown = Unknown::by_symbol) const;
-  /// Whether an input of the part has sizes that nobody gave.
+  /// Whether an input of the part has sizes that were not given.
   [[nodiscard]] bool supposes_sizes(const Model& part) const;
 
  private:

@@ -235,7 +235,7 @@ constexpr std::string_view use_qdq =
     "form (QDQ)";
 constexpr std::string_view no_sequences = "export the network with tensors in the place of sequences and optionals";
 constexpr std::string_view no_texts =
-    "turn texts into numbers before the network, and let the network begin with these";
+    "turn strings into numbers before the network, and let the network begin with these";
 constexpr std::string_view sized_by_data =
     "the size of its output depends on the data: let the network end before it and do the rest after it; or write a "
     "plugin with a size tensor: graft's guide \"add an operator\"";

@@ -8,9 +8,9 @@
 
 namespace graft::inspect {
 
-/// Why TensorRT cannot run a node of the standard domain; nothing where it can, and where nobody knows. Measured, and
-/// the reason says where: operators that its parser refuses, and forms that its parser or builder refuses of operators
-/// that it has otherwise.
+/// Why TensorRT cannot run a node of the standard domain; nothing where it can, and where that is unknown. Measured,
+/// and the reason says where: operators that its parser refuses, and forms that its parser or builder refuses of
+/// operators that it has otherwise.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const Node& node);
 
 /// Whether a node does not run whatever it is fed with: that, or there is something wrong in it.

@@ -1,4 +1,4 @@
-// Nodes behind one that does not run are one group, whatever their operators.
+// Nodes after one that does not run are one group, whatever their operators.
 #include "inspect/verdict_groups.hpp"
 
 #include <algorithm>

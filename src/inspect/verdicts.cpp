@@ -204,7 +204,7 @@ std::string_view meaning_of(Verdict verdict) {
     case Verdict::lowered: return "`graft convert` makes native layers of it";
     case Verdict::plugin: return "a plugin runs it";
     case Verdict::unknown: return "the rules do not know; --probe builder asks TensorRT";
-    case Verdict::not_asked: return "TensorRT could not be asked about it: it lies behind a node that does not run";
+    case Verdict::not_asked: return "TensorRT could not be asked about it: it lies after a node that does not run";
     case Verdict::unsupported: return "neither TensorRT nor Graft runs it";
     case Verdict::refused: return "TensorRT's parser refuses it";
     case Verdict::fails: return "TensorRT's parser takes it, and the build fails";

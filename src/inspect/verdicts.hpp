@@ -33,7 +33,7 @@ inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,  
 
 /// Whether a node with that verdict keeps the network from running.
 [[nodiscard]] constexpr bool is_bad(Verdict verdict) { return verdict >= Verdict::unsupported; }
-/// Whether nobody knows if a node with that verdict runs.
+/// Whether it is unknown if a node with that verdict runs.
 [[nodiscard]] constexpr bool is_open(Verdict verdict) {
   return verdict == Verdict::unknown || verdict == Verdict::not_asked;
 }
@@ -67,7 +67,7 @@ struct Forecast {
   std::set<std::string> stays;                 ///< Operators whose native form was tried and is not the same.
 };
 
-/// Whether a network with these nodes runs; nothing where nobody knows.
+/// Whether a network with these nodes runs; nothing where that is unknown.
 [[nodiscard]] std::optional<bool> runs(const std::vector<NodeVerdict>& nodes);
 
 /// The operator of Graft, or the plugin it stands in for, that has this name or one that differs by a slip.

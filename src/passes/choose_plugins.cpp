@@ -21,15 +21,15 @@ namespace {
 
 /// A standard operator that one of Graft's has as its native form, read off that form: `y =
 /// LeakyRelu<alpha=@alpha>(x)`.
-struct Twin {
+struct NativeForm {
   const OperatorType* type = nullptr;
   std::map<std::string, std::string, std::less<>> attributes;  ///< The standard operator's, to Graft's.
 };
 
 /// By the type of the standard operator.
-const std::map<std::string, Twin, std::less<>>& twins() {
+const std::map<std::string, NativeForm, std::less<>>& native_forms() {
   static const auto all = [] {
-    std::map<std::string, Twin, std::less<>> result;
+    std::map<std::string, NativeForm, std::less<>> result;
     for (const OperatorType* type : operators()) {
       const auto text = type->create()->native_form({.dtype = DType::f32, .count = type->input_count(), .rank = -1});
       if (!text) continue;
@@ -48,14 +48,14 @@ const std::map<std::string, Twin, std::less<>>& twins() {
       });
       const std::vector<Node*> nodes = form.nodes();
       if (nodes.size() != 1 || nodes[0]->inputs != form.inputs()) continue;
-      Twin twin{type, {}};
+      NativeForm native{type, {}};
       bool all_referenced = true;
       for (const auto& [name, value] : nodes[0]->attributes) {
         const auto* reference = value.get<AttributeReference>();
         all_referenced = all_referenced && reference != nullptr;
-        if (reference != nullptr) twin.attributes.emplace(name, reference->name);
+        if (reference != nullptr) native.attributes.emplace(name, reference->name);
       }
-      if (all_referenced) result.emplace(nodes[0]->op_type, std::move(twin));
+      if (all_referenced) result.emplace(nodes[0]->op_type, std::move(native));
     }
     return result;
   }();
@@ -68,14 +68,14 @@ std::optional<DType> dtype_of(const Node& node) {
 }
 
 /// Graft's operator in the place of a standard one; null where it has none for this node.
-std::shared_ptr<Operator> operator_of_twin(const Node& node) {
-  const auto found = node.domain.empty() ? twins().find(node.op_type) : twins().end();
+std::shared_ptr<Operator> operator_for_native(const Node& node) {
+  const auto found = node.domain.empty() ? native_forms().find(node.op_type) : native_forms().end();
   const auto dtype = dtype_of(node);
-  if (found == twins().end() || !dtype) return nullptr;
-  const Twin& twin = found->second;
-  if (!twin.type->output_dtypes(std::vector<DType>(node.inputs.size(), *dtype))) return nullptr;
-  std::shared_ptr<Operator> op = twin.type->create();
-  for (const auto& [theirs, ours] : twin.attributes) {
+  if (found == native_forms().end() || !dtype) return nullptr;
+  const NativeForm& native = found->second;
+  if (!native.type->output_dtypes(std::vector<DType>(node.inputs.size(), *dtype))) return nullptr;
+  std::shared_ptr<Operator> op = native.type->create();
+  for (const auto& [theirs, ours] : native.attributes) {
     const NodeAttribute* given = node.attribute(theirs);
     const auto value = given != nullptr ? given->value() : default_attribute(node.op_type, theirs, node.graph->opset());
     if (value && !op->set(ours, *value).ok()) return nullptr;
@@ -162,7 +162,7 @@ void choose_for_operator(Rewriter& rewriter, Node& node) {
 
 void choose_for_standard(Rewriter& rewriter, Node& node) {
   using enum OperatorChoice::Kind;
-  const std::shared_ptr<Operator> op = operator_of_twin(node);
+  const std::shared_ptr<Operator> op = operator_for_native(node);
   if (op == nullptr || node.output() == nullptr) return;
   const NodeRef who = ref_of(node);
   const std::string_view name = op->type().name;

@@ -27,7 +27,7 @@
 namespace graft {
 namespace {
 
-/// A result may take so many bytes more than the constants it is made from.
+/// A result may take at most this number of bytes more than the constants it is made from.
 constexpr std::int64_t allowed_growth = 1 << 20;
 /// Results that are computed in one run.
 constexpr std::int64_t bytes_at_once = 1 << 26;

@@ -21,12 +21,12 @@ namespace {
 /// Beside larger matrices a transposition takes no time, and their copies would take memory.
 constexpr std::int64_t most_bytes = 32 << 20;
 
-/// What lies behind a transposition.
+/// What lies after a transposition.
 struct Found {
   Value* x = nullptr;                ///< Before it.
   std::vector<Node*> reshapes;       ///< To [N, K].
   std::vector<Node*> products;       ///< MatMul or Gemm.
-  std::vector<std::int64_t> places;  ///< places[k]: which element of a flat item of x is element k behind it.
+  std::vector<std::int64_t> places;  ///< places[k]: which element of a flat item of x is element k after it.
   std::string obstacle;
 };
 
@@ -92,7 +92,7 @@ std::string obstacle_of(const Node& product, const Use& use, std::int64_t count)
   return "";
 }
 
-/// Everything behind the transposition must become products; otherwise it stays, and nothing is gained.
+/// Everything after the transposition must become products; otherwise it stays, and nothing is gained.
 std::optional<Found> find(const Node& transpose) {
   const auto dims = item_dims(transpose);
   const Value* y = transpose.output();

@@ -10,6 +10,7 @@
 
 #include "graft/error.hpp"
 #include "graph/shape_inference.hpp"
+#include "passes/operator_fusion.hpp"
 
 namespace graft {
 namespace {
@@ -124,10 +125,16 @@ std::vector<FrozenSize> find_frozen_sizes(const Model& model, const std::map<std
 }
 
 std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& frozen, const ConvertReport& report) {
+  const auto lifts_sizes = [](std::string_view pass) {
+    const auto fusions = operator_fusions();
+    return std::any_of(fusions.begin(), fusions.end(), [&](const OperatorFusion* fusion) {
+      return fusion->lifts_frozen_sizes && fusion->pass.name == pass;
+    });
+  };
   std::vector<std::string> warnings;
   for (const FrozenSize& place : frozen) {
     const bool is_replaced = std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const Rewrite& rewrite) {
-      return rewrite.pass == "fuse_spatial_pyramid_pooling" &&
+      return lifts_sizes(rewrite.pass) &&
              std::find(rewrite.nodes.begin(), rewrite.nodes.end(), place.node) != rewrite.nodes.end();
     });
     if (is_replaced) continue;

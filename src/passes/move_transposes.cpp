@@ -1,9 +1,9 @@
-// Pass move_transposes: a transposition before a node that treats all elements alike goes behind it.
+// Pass move_transposes: a transposition before a node that treats all elements alike goes after it.
 //
 // Networks whose channels come last (TensorFlow) are read with a transposition before each convolution and one after
 // it. Moved down, the second of one layer meets the first of the next, and both go (remove_identities). A transposition
 // that moves elements of one row alone (7x7 images of one channel, pooled images of 1x1) becomes part of the Reshape
-// behind it.
+// after it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -105,7 +105,7 @@ struct Move {
   std::vector<Replacement> inputs;  ///< Both empty for an input that is absent.
   std::optional<std::int64_t> axis;
   std::optional<std::vector<std::int64_t>> axes;
-  std::vector<Permutation> outputs;  ///< The transposition behind each output; empty for none.
+  std::vector<Permutation> outputs;  ///< The transposition after each output; empty for none.
 };
 
 Replacement keep(const Value* value) { return {value == nullptr ? "" : value->name, std::nullopt}; }

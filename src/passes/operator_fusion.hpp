@@ -14,6 +14,7 @@ namespace graft {
 struct OperatorFusion {
   Pass pass;
   std::string_view after = {};  ///< The operator fusion that has to run before this one, by its pass name; empty: none.
+  bool lifts_frozen_sizes = false;  ///< What a network computed for one size of its input alone, it computes for any.
 };
 
 /// One for each operator of ops.inc whose folder has a fusion, in the order of ops.inc. The build generates the list.

@@ -32,7 +32,7 @@ struct ConvertOptions {
   bool prove_each = false;           ///< Also those that differ from a proven one in the values of weights alone.
   ProofOptions proof;
   /// Rewrites whose region cannot be run by itself (shapes unknown there) are proven by running the whole model, at
-  /// most so many times, since that may take long.
+  /// most this number of times, since that may take long.
   std::size_t whole_model_proofs = 8;
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< In place of the shapes in the file.
   /// Of the user, see read_rules; a pass cannot be chosen to run without them. Not done: ConvertReport::rules says why.

@@ -27,7 +27,7 @@ struct Rewrite {
   std::vector<NodeRef> replaced;   ///< Those of `nodes` that a proof by runs is about.
   std::string replacement;         ///< What comes: "L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">".
   std::string reason;              ///< Why it may be done.
-  std::string proof;               ///< What was run to prove it; of an undone one, what disagreed.
+  std::string proof;               ///< What was run to prove it; of a rejected one, what disagreed.
   ProofKind proof_kind = ProofKind::own;
 };
 
@@ -76,7 +76,7 @@ struct PassSummary {
 struct ConvertReport {
   std::vector<PassSummary> passes;
   std::vector<Rewrite> rewrites;
-  std::vector<Rewrite> undone;  ///< Taken back because the proof failed, or left out because nothing could be proven.
+  std::vector<Rewrite> undone;  ///< Rejected because the proof failed, or left out because nothing could be proven.
   std::vector<NearMissNote> near_misses;
   std::vector<OperatorChoice> choices;
   std::vector<std::string> warnings;  ///< What rewrites assume, with the node.

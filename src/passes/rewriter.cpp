@@ -146,7 +146,7 @@ void forget_weights(Node& node) {
 }
 
 /// The model as text in which names play no part: the same for two regions that compute the same on the same shapes.
-/// Weights, of which the texts that are kept would be full, are there as digests, or not at all.
+/// Weights, of which the strings that are kept would be full, are there as digests, or not at all.
 std::string anonymous_text(const Model& model, bool with_weights = true) {
   Model copy = model.clone();
   copy.doc.clear();
@@ -330,8 +330,8 @@ void Rewriter::record(std::vector<std::string> nodes, std::string replacement, s
                               .proof = std::move(proof)});
 }
 
-void Rewriter::record_undone(std::vector<std::string> nodes, std::string replacement, std::string reason,
-                             std::string why) {
+void Rewriter::record_rejected(std::vector<std::string> nodes, std::string replacement, std::string reason,
+                               std::string why) {
   report_.undone.push_back({.pass = pass_,
                             .nodes = std::move(nodes),
                             .replaced = {},
@@ -518,7 +518,7 @@ void Rewriter::warn(std::string text) { report_.warnings.push_back(std::move(tex
 
 void Rewriter::record_rule(RuleOutcome outcome) { report_.rules.push_back(std::move(outcome)); }
 
-const Rewrite& Rewriter::last_undone() const { return report_.undone.back(); }
+const Rewrite& Rewriter::last_rejected() const { return report_.undone.back(); }
 
 void Rewriter::near_miss(const std::string& pattern, const NearMiss& near) {
   const std::string anchor = anchor_of(*near.node);

@@ -81,13 +81,13 @@ class Rewriter {
   void begin(std::string pass);
 
   /// Proves the change on a copy of its region, then makes it. Where it is disproved, or cannot be proven, the model
-  /// stays as it is, the report lists it as undone, and the result is false.
+  /// stays as it is, the report lists it as rejected, and the result is false.
   bool apply(const Proposal& proposal);
 
   /// Writes down a change that needs no run to prove it, and has been made already.
   void record(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string proof);
 
-  void record_undone(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string why);
+  void record_rejected(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string why);
 
   /// Runs what lies between values of these names in a model and in a changed copy of it, in a sub-graph too; the whole
   /// models, which may take long, where that cannot be run by itself.
@@ -99,7 +99,7 @@ class Rewriter {
 
   void record_rule(RuleOutcome outcome);
   /// What apply has last refused.
-  [[nodiscard]] const Rewrite& last_undone() const;
+  [[nodiscard]] const Rewrite& last_rejected() const;
 
   /// Keeps the best of each anchor node. Those of nodes that are rewritten after all are dropped.
   void near_miss(const std::string& pattern, const NearMiss& near);

@@ -1,4 +1,4 @@
-// What the readers of rules share: numbers in texts, and lists of names in messages.
+// What the readers of rules share: numbers in strings, and lists of names in messages.
 #pragma once
 
 #include <cstdint>

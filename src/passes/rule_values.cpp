@@ -1,4 +1,4 @@
-// The values of rules: numbers in texts, places, dimensions, and what attributes they become.
+// The values of rules: numbers in strings, places, dimensions, and what attributes they become.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -109,7 +109,7 @@ AttributeValue to_attribute(const RuleValue& value) {
     return *number;
   }
   if (const auto numbers = to_attribute(value, AttributeType::float_numbers)) return *numbers;
-  throw Error(fmt::format("{}: a list of texts, which no operator takes", value.place.to_string()));
+  throw Error(fmt::format("{}: a list of strings, which no operator takes", value.place.to_string()));
 }
 
 std::string RuleOperator::to_string() const {

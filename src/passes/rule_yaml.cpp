@@ -78,9 +78,9 @@ RuleValue YamlReader::value_of(const YAML::Node& node) const {
   if (!node.IsSequence()) fail(node, "a value is a number, a text, or a list of one kind of these");
   std::vector<std::int64_t> integers;
   std::vector<double> numbers;
-  std::vector<std::string> texts;
+  std::vector<std::string> strings;
   for (const YAML::Node& item : node) {
-    if (!item.IsScalar()) fail(item, "a list holds numbers or texts, no further lists");
+    if (!item.IsScalar()) fail(item, "a list holds numbers or strings, no further lists");
     const RuleValue::Data data = scalar_of(item);
     if (const auto* integer = std::get_if<std::int64_t>(&data)) {
       integers.push_back(*integer);
@@ -88,12 +88,12 @@ RuleValue YamlReader::value_of(const YAML::Node& node) const {
     } else if (const auto* number = std::get_if<double>(&data)) {
       numbers.push_back(*number);
     } else {
-      texts.push_back(std::get<std::string>(data));
+      strings.push_back(std::get<std::string>(data));
     }
   }
-  if (!texts.empty() && texts.size() != node.size()) fail(node, "a list holds numbers or texts, not both");
-  if (!texts.empty()) {
-    value.data = std::move(texts);
+  if (!strings.empty() && strings.size() != node.size()) fail(node, "a list holds numbers or strings, not both");
+  if (!strings.empty()) {
+    value.data = std::move(strings);
   } else if (integers.size() == node.size()) {
     value.data = std::move(integers);
   } else {

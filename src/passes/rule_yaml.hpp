@@ -1,4 +1,4 @@
-// What YAML holds at a place of a file of rules: texts, values and names, or an error that names the place.
+// What YAML holds at a place of a file of rules: strings, values and names, or an error that names the place.
 #pragma once
 
 #include <yaml-cpp/yaml.h>

@@ -39,7 +39,7 @@ std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
   if (std::any_of(after.begin(), after.end(), [](const Dim& dim) { return dim.is_constant() && dim.value() == 0; })) {
     return std::nullopt;
   }
-  // Sizes that the reshape itself demands of the input: nobody can tell them, nor try it out.
+  // Sizes that the reshape itself demands of the input: they cannot be known, nor tried out.
   const auto is_lost = [&](const Dim& dim) {
     return is_open(dim) && std::find(after.begin(), after.end(), dim) == after.end();
   };

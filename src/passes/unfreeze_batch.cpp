@@ -6,7 +6,7 @@
 //   Reshape(x, [1, 768, 196])      becomes  Reshape(x, [-1, 768, 196]), where x is [batch, 768, 14, 14]
 //   Concat(token, x, axis 1)       becomes  Concat(Expand(token, [batch, 1, 1]), x)
 //
-// What a larger batch would have given nobody can run, so the proof is of items: each one of a batch of 2 and of 3 has
+// What a larger batch would have given cannot be run, so the proof is of items: each one of a batch of 2 and of 3 has
 // to become what the original makes of it alone.
 #include "passes/unfreeze_batch.hpp"
 
@@ -274,7 +274,7 @@ void unfreeze_batch(Rewriter& rewriter) {
                         fmt::join(proven_batches, ", "), runs);
   }
   if (!trouble.empty()) {
-    rewriter.record_undone(std::move(nodes), replacement, reason, trouble);
+    rewriter.record_rejected(std::move(nodes), replacement, reason, trouble);
     rewriter.warn(what + "; no other batch runs");
     return;
   }

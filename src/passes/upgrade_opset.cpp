@@ -21,7 +21,7 @@ void upgrade_model_opset(Rewriter& rewriter) {
   try {
     raised = upgrade_opset(model);
   } catch (const Error& error) {
-    rewriter.record_undone(whole, replacement, reason, error.what());
+    rewriter.record_rejected(whole, replacement, reason, error.what());
     return;
   }
   // Most operators only took other inputs and attributes. Those that others compute now are compared, each alone: a
@@ -32,7 +32,7 @@ void upgrade_model_opset(Rewriter& rewriter) {
     Rewriter::Verdict verdict = rewriter.prove_values(before, model, node.inputs, node.outputs);
     if (!verdict.proven) {
       model = std::move(before);
-      rewriter.record_undone(whole, replacement, reason, fmt::format("{}: {}", node.node, verdict.text));
+      rewriter.record_rejected(whole, replacement, reason, fmt::format("{}: {}", node.node, verdict.text));
       return;
     }
     ++compared;

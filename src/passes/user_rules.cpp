@@ -28,31 +28,6 @@ namespace {
 
 using Kind = Rule::Kind;
 
-/// A standard operator whose attributes carry over to one of Graft's under other names.
-struct Counterpart {
-  std::string_view theirs;
-  std::string_view ours;
-  std::vector<std::pair<std::string_view, std::string_view>> attributes;
-};
-
-const Counterpart* find_counterpart(std::string_view theirs, std::string_view ours) {
-  static const std::vector<Counterpart> all{
-      {"Conv",
-       "Convolution",
-       {{"kernel_shape", "kernel"},
-        {"strides", "stride"},
-        {"pads", "pad"},
-        {"dilations", "dilation"},
-        {"group", "group"}}},
-      {"InstanceNormalization", "InstanceNorm", {{"epsilon", "epsilon"}}},
-      {"LeakyRelu", "LeakyReLU", {{"alpha", "alpha"}}},
-  };
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Counterpart& counterpart) {
-    return counterpart.theirs == theirs && counterpart.ours == ours;
-  });
-  return found == all.end() ? nullptr : &*found;
-}
-
 /// What the new node reads. Constants come along, since a copy of the region need not hold them.
 struct PlannedInput {
   std::string name;
@@ -421,7 +396,8 @@ class RuleRun {
       }
       return;
     }
-    if (match == nullptr && region.nodes.size() == 1) add_counterparts(*region.nodes.front(), *plan.with.graft, given);
+    if (match == nullptr && region.nodes.size() == 1)
+      add_native_attributes(*region.nodes.front(), *plan.with.graft, given);
     if (plan.int8) prepare_int8(region, plan, given);
     std::vector<AttributeValue> values;
     values.reserve(given.size());
@@ -436,34 +412,41 @@ class RuleRun {
     plan.op = std::move(op);
   }
 
-  /// What one node says in its own attributes need not be said again.
-  void add_counterparts(const Node& node, const OperatorType& type,
-                        std::vector<std::pair<std::string, RuleValue>>& given) const {
-    const Counterpart* counterpart = node.domain.empty() ? find_counterpart(node.op_type, type.name) : nullptr;
-    if (counterpart == nullptr) return;
-    for (const auto& [theirs, ours] : counterpart->attributes) {
-      if (is_given(given, ours)) continue;
-      if (auto data = attribute_data(node, theirs))
-        given.emplace_back(std::string(ours), RuleValue{rule_.place, std::move(*data)});
-    }
-    if (!node.is("Conv")) return;
-    const std::string padding = node.string_or("auto_pad", "NOTSET");
-    if (padding != "NOTSET" && padding != "VALID" && !is_given(given, "pad")) {
-      fail(fmt::format("{}: its padding is `auto_pad` {}, which depends on the size of its input; give `pad`",
-                       describe(node), padding));
-    }
-    const Value* weight = node.input(1);
-    if (!is_given(given, "kernel") && weight != nullptr && weight->shape) {
-      std::vector<std::int64_t> kernel;
-      for (std::size_t axis = 2; axis < weight->shape->size(); ++axis) {
-        if (!(*weight->shape)[axis].is_constant()) return;
-        kernel.push_back((*weight->shape)[axis].value());
-      }
-      given.emplace_back("kernel", RuleValue{rule_.place, kernel});
+  /// The attributes of a single node carry over to the operator that computes the same, unless the rule gives them.
+  void add_native_attributes(const Node& node, const OperatorType& type,
+                             std::vector<std::pair<std::string, RuleValue>>& given) const {
+    const auto found =
+        std::find_if(type.native_equivalents.begin(), type.native_equivalents.end(),
+                     [&](const NativeEquivalent& native) { return node.domain.empty() && native.op == node.op_type; });
+    if (found == type.native_equivalents.end()) return;
+    for (const auto& [standard, own] : found->attributes) {
+      if (is_given(given, own)) continue;
+      auto data = attribute_data(node, standard);
+      if (!data && node.is("Conv")) data = convolution_default(node, standard, own);
+      if (data) given.emplace_back(std::string(own), RuleValue{rule_.place, std::move(*data)});
     }
   }
 
-  /// Weights of a convolution become int8, each channel with a scale of its own; everything else stays in f32.
+  /// What Conv takes from its weight or its input where an attribute is missing.
+  std::optional<RuleValue::Data> convolution_default(const Node& node, std::string_view attribute,
+                                                     std::string_view own) const {
+    if (attribute == "pads") {
+      const std::string padding = node.string_or("auto_pad", "NOTSET");
+      if (padding == "NOTSET" || padding == "VALID") return std::nullopt;
+      fail(fmt::format("{}: its padding is `auto_pad` {}, which depends on the size of its input; give `{}`",
+                       describe(node), padding, own));
+    }
+    const Value* weight = node.input(1);
+    if (attribute != "kernel_shape" || weight == nullptr || !weight->shape) return std::nullopt;
+    std::vector<std::int64_t> kernel;
+    for (std::size_t axis = 2; axis < weight->shape->size(); ++axis) {
+      if (!(*weight->shape)[axis].is_constant()) return std::nullopt;
+      kernel.push_back((*weight->shape)[axis].value());
+    }
+    return kernel;
+  }
+
+  /// The operator's weight becomes int8, each channel with a scale of its own; everything else stays in f32.
   void prepare_int8(const Region& region, Plan& plan, std::vector<std::pair<std::string, RuleValue>>& given) const {
     const Value* x = plan.inputs.empty() ? nullptr : region.graph->find(plan.inputs[0].name);
     if (x == nullptr || x->type != ElementType::f32) {
@@ -472,8 +455,9 @@ class RuleRun {
     }
     given.emplace_back("x_scale", RuleValue{rule_.place, plan.int8->x_scale});
     given.emplace_back("y_scale", RuleValue{rule_.place, plan.int8->y_scale});
-    if (plan.with.graft->name != "Convolution" || plan.inputs.size() < 2) return;
-    PlannedInput& weight = plan.inputs[1];
+    const std::optional<Int8Weight>& stored = plan.with.graft->int8_weight;
+    if (!stored || plan.inputs.size() <= stored->input) return;
+    PlannedInput& weight = plan.inputs[stored->input];
     const auto numbers = weight.constant ? weight.constant->numbers() : std::nullopt;
     if (!numbers || weight.constant->dims.empty() || weight.constant->dims[0] == 0) {
       fail(fmt::format("{}: its weights '{}' are no constant, so they cannot be turned into int8", region.name,
@@ -496,7 +480,7 @@ class RuleRun {
     weight.constant = TensorData::from_numbers(ElementType::i8, weight.constant->dims, steps);
     weight.name += "_int8";
     weight.is_new = true;
-    given.emplace_back("weight_scale", RuleValue{rule_.place, scales});
+    given.emplace_back(std::string(stored->scales), RuleValue{rule_.place, scales});
   }
 
   // ---- Removing and setting
@@ -640,7 +624,7 @@ class RuleRun {
     if (rewriter_.apply(proposal)) {
       ++outcome_.applied;
     } else {
-      outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, rewriter_.last_undone().proof));
+      outcome_.notes.push_back(fmt::format("{}: not done: {}", region.name, rewriter_.last_rejected().proof));
     }
   }
 

@@ -239,7 +239,7 @@ class InterfaceRule {
     check_shapes(before);
   }
 
-  /// The network goes on computing in the type it had, behind a Cast.
+  /// The network goes on computing in the type it had, after a Cast.
   void set_type(Value& input, ElementType type) {
     const std::string name = input.name;
     if (!input.type) {
@@ -269,7 +269,7 @@ class InterfaceRule {
       cast->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(before))));
     }
     done(fmt::format("input '{}', {}", name, to_string(before)),
-         fmt::format("{}, with a Cast to {} behind it", to_string(type), to_string(before)));
+         fmt::format("{}, with a Cast to {} after it", to_string(type), to_string(before)));
   }
 
   // ---- Dimensions
@@ -371,7 +371,7 @@ class InterfaceRule {
       return;
     }
     model = std::move(before);
-    rewriter_.record_undone({what}, replacement, reason(), why_not);
+    rewriter_.record_rejected({what}, replacement, reason(), why_not);
     outcome_.notes.push_back(fmt::format("not done: {}", why_not));
   }
 

@@ -80,7 +80,7 @@ class InputStatistics {
     const Eigen::VectorXf mean = (sums_[group] / static_cast<double>(count_)).cast<float>();
     Eigen::MatrixXf result = covariance_[group].selfadjointView<Eigen::Lower>();
     result = result / count - mean * mean.transpose();
-    // What the rows do not tell apart shall not be rounded at will.
+    // What the rows do not tell apart must not be rounded at will.
     constexpr float damping = 0.01F;
     result.diagonal().array() += damping * result.diagonal().mean();
     return result;
@@ -145,7 +145,7 @@ class InputStatistics {
 std::optional<Window> window_of(const WeightedLayer& layer) {
   const Node& node = *layer.node;
   if (!node.is("Conv")) return Window{};
-  const std::size_t axes = layer.axes_behind_channels();
+  const std::size_t axes = layer.axes_after_channels();
   if (node.string_or("auto_pad", "NOTSET") != "NOTSET") return std::nullopt;
   return Window{.kernel = Sizes(layer.layout.dims.begin() + 2, layer.layout.dims.end()),
                 .strides = node.ints("strides").value_or(Sizes(axes, 1)),

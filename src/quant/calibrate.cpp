@@ -291,7 +291,8 @@ Calibration calibrate(const runtime::Engine& engine, const Model& model, const s
                                                                             .threads = static_cast<int>(threads),
                                                                             .streams = static_cast<int>(worker_count)});
   std::vector<Worker> workers;
-  for (std::size_t i = 1; i < worker_count; ++i) workers.emplace_back(compiled->beside(), tensors, threads_of_each);
+  for (std::size_t i = 1; i < worker_count; ++i)
+    workers.emplace_back(compiled->new_request(), tensors, threads_of_each);
   workers.emplace_back(std::move(compiled), tensors, threads_of_each);
   // Between rounds all samples before one are counted and none behind it: only there a state can be kept.
   constexpr std::int64_t samples_of_each = 8;

@@ -172,7 +172,7 @@ namespace {
 
 /// Nothing where the node rounds no activation.
 std::optional<CalibrationCache::Entry> entry_of(const Node& node) {
-  // What an operator of Graft gives in int8 has its name behind DequantizeLinear.
+  // What an operator of Graft gives in int8 has its name after DequantizeLinear.
   const Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
   const bool from_operator = node.is("DequantizeLinear") && maker != nullptr && maker->domain == onnx_domain;
   if (!node.is("QuantizeLinear") && !from_operator) return std::nullopt;

@@ -92,8 +92,8 @@ NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<const
 
 /// The engine names the input that does not fit; which of a thousand files it came from is known here alone.
 void check_fits(const Value& input, const TensorData& tensor, const std::filesystem::path& file) {
-  const std::string misfit = input.type ? runtime::mismatch_of(tensor, *input.type, input.shape) : std::string();
-  if (!misfit.empty()) throw Error(fmt::format("{}: input '{}': {}", file.string(), input.name, misfit));
+  const std::string mismatch = input.type ? runtime::mismatch_of(tensor, *input.type, input.shape) : std::string();
+  if (!mismatch.empty()) throw Error(fmt::format("{}: input '{}': {}", file.string(), input.name, mismatch));
 }
 
 std::string identity_of(const std::filesystem::path& path) {

@@ -20,7 +20,7 @@ namespace {
 constexpr double highest_step = 127;
 /// Samples by which single layers are judged, and the types of what does not become int8.
 constexpr std::int64_t sensitivity_samples = 8;
-/// Largest numbers of channels are known well enough after so many.
+/// Largest numbers of channels are known well enough after this number of samples.
 constexpr std::int64_t samples_to_smooth = 128;
 /// Means settle after 16 to 32 samples, and what lies between two layers is held for all of them.
 constexpr std::int64_t samples_to_correct = 32;
@@ -260,9 +260,9 @@ class Int8Chooser {
       SmoothOptions options;
       options.convolutions = true;
       options.observe = observing("looking at the inputs of layers", samples_to_smooth);
-      result_.smoothed = smooth(engine_, prepared_, data_, options);
+      result_.smoothed = smooth_quant(engine_, prepared_, data_, options);
     }
-    if (options_.improve.equalize) result_.equalized = equalize(prepared_);
+    if (options_.improve.equalize) result_.equalized = equalize_across_layers(prepared_);
   }
 
   /// The model with these layers in f32, judged.
@@ -331,7 +331,7 @@ class Int8Chooser {
     return judgment;
   }
 
-  /// Against the f32 network's, for so many of its samples.
+  /// Against the f32 network's, for this number of its samples.
   [[nodiscard]] std::vector<OutputFigures> outputs_of(const Model& model, std::size_t samples) const {
     std::vector<OutputFigures> outputs;
     if (samples == 0) return outputs;

@@ -41,7 +41,7 @@ struct Int8Options {
   std::vector<std::string> only;          ///< The same: nothing else becomes int8. Empty: everything may.
   std::optional<CalibrationCache> cache;  ///< Scales from TensorRT; then data only judge.
   std::filesystem::path state = {};       ///< As in CalibrateOptions.
-  std::optional<double> limit_db;         ///< Signal to noise ratio that each output shall have.
+  std::optional<double> limit_db;         ///< Signal to noise ratio that each output has to have.
   std::optional<Precision> rest;          ///< f16 or bf16: what is not int8 computes in it where that does not break.
   /// How much the metric may fall, in its own unit.
   std::optional<double> max_drop;

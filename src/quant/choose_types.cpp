@@ -263,7 +263,7 @@ class Chooser {
           keep_makers_and_readers(*value, WhyKept::overflow, what);
         }
       } else if (found->counts_wrongly() && is_counted(*value)) {
-        keep_makers_and_readers(*value, WhyKept::whole_numbers,
+        keep_makers_and_readers(*value, WhyKept::integers,
                                 fmt::format("counts up to {:.6g}, which {} rounds", found->range.largest(), name));
       }
     }
@@ -402,7 +402,7 @@ class Chooser {
         continue;
       }
       if (works_in_any_type(*node)) continue;
-      // All of them, and not the first alone: behind it there is nothing left to lose, but it would be lost there too.
+      // All of them, and not the first alone: after it there is nothing left to lose, but it would be lost there too.
       if (has_f32_output(*node) && !node->is("Cast") && handles_what_vanishes(*node)) {
         if (!kept.contains(key_of(*node))) losses.push_back({node, perfect_db, true});
         continue;
@@ -584,7 +584,7 @@ std::string_view to_string(WhyKept why) {
     case WhyKept::form: return "form";
     case WhyKept::asked: return "asked";
     case WhyKept::overflow: return "overflow";
-    case WhyKept::whole_numbers: return "integers";
+    case WhyKept::integers: return "integers";
     case WhyKept::sum: return "sum";
     case WhyKept::loss: return "loss";
   }

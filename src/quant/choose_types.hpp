@@ -27,7 +27,7 @@ struct ChooseOptions {
   std::map<std::string, std::string, std::less<>> kept = {};  ///< More of those, by key_of, and why.
   std::vector<TensorMap> data;  ///< Inputs to decide by, run by run; without them they are made up.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< Of synthetic inputs.
-  std::optional<double> limit_db;  ///< Signal to noise ratio that each output shall have; nothing: limit_of.
+  std::optional<double> limit_db;  ///< Signal to noise ratio that each output has to have; nothing: limit_of.
   int threads = 0;
   std::int64_t memory = std::int64_t{1} << 30;  ///< As in LayerOptions.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
@@ -37,12 +37,12 @@ struct ChooseOptions {
 [[nodiscard]] double limit_of(Precision precision);
 
 enum class WhyKept : std::uint8_t {
-  form,           ///< It has no such form, or is left alone: see make_typed.
-  asked,          ///< --keep, --only.
-  overflow,       ///< A tensor that it makes or reads is beyond the range.
-  whole_numbers,  ///< A tensor that it makes or reads counts further than the type does.
-  sum,            ///< What it sums inside is beyond the range.
-  loss,           ///< Without it an output misses the limit.
+  form,      ///< It has no such form, or is left alone: see make_typed.
+  asked,     ///< --keep, --only.
+  overflow,  ///< A tensor that it makes or reads is beyond the range.
+  integers,  ///< A tensor that it makes or reads counts further than the type does.
+  sum,       ///< What it sums inside is beyond the range.
+  loss,      ///< Without it an output misses the limit.
 };
 /// "form", "asked", "overflow", "integers", "sum", "loss".
 [[nodiscard]] std::string_view to_string(WhyKept why);
@@ -59,7 +59,7 @@ struct ChosenNode {
 struct ChosenTypes {
   TypedModel typed;
   std::vector<ChosenNode> nodes;
-  std::size_t runs = 0;                ///< So many decided.
+  std::size_t runs = 0;                ///< That decided.
   std::vector<OutputFigures> outputs;  ///< Of the model as it was written, in the worst of the runs.
   std::vector<OutputFigures> plain;    ///< Of the model with nothing kept but what has no such form or was asked for.
   std::vector<std::string> notes;

@@ -20,9 +20,9 @@ namespace graft {
 namespace {
 
 /// How many elements of a channel lie beside each other.
-std::size_t plane_of(const TensorData& tensor, std::size_t axes_behind) {
+std::size_t plane_of(const TensorData& tensor, std::size_t axes_after) {
   std::size_t plane = 1;
-  for (std::size_t i = tensor.dims.size() - axes_behind; i < tensor.dims.size(); ++i) {
+  for (std::size_t i = tensor.dims.size() - axes_after; i < tensor.dims.size(); ++i) {
     plane *= static_cast<std::size_t>(tensor.dims[i]);
   }
   return plane;
@@ -31,11 +31,11 @@ std::size_t plane_of(const TensorData& tensor, std::size_t axes_behind) {
 /// Sums over all elements of a channel.
 class ChannelSums {
  public:
-  ChannelSums(std::size_t channels, std::size_t axes_behind)
-      : axes_behind_(axes_behind), sums_(channels), squares_(channels) {}
+  ChannelSums(std::size_t channels, std::size_t axes_after)
+      : axes_after_(axes_after), sums_(channels), squares_(channels) {}
 
   void add(const TensorData& tensor) {
-    const std::size_t plane = plane_of(tensor, axes_behind_);
+    const std::size_t plane = plane_of(tensor, axes_after_);
     const auto* numbers = reinterpret_cast<const float*>(tensor.bytes.data());
     const auto planes = static_cast<std::size_t>(tensor.element_count()) / std::max<std::size_t>(plane, 1);
     for (std::size_t i = 0; i < planes; ++i) add_plane(i % sums_.size(), numbers + i * plane, plane);
@@ -65,7 +65,7 @@ class ChannelSums {
     squares_[channel] += squares;
   }
 
-  std::size_t axes_behind_;
+  std::size_t axes_after_;
   std::vector<double> sums_;
   std::vector<double> squares_;
   std::size_t elements_ = 0;
@@ -76,7 +76,7 @@ using Sums = std::map<std::string, ChannelSums, std::less<>>;
 Sums sums_of(const std::vector<WeightedLayer>& layers) {
   Sums sums;
   for (const WeightedLayer& layer : layers) {
-    sums.emplace(layer.output().name, ChannelSums(layer.layout.outputs(), layer.axes_behind_channels()));
+    sums.emplace(layer.output().name, ChannelSums(layer.layout.outputs(), layer.axes_after_channels()));
   }
   return sums;
 }
@@ -172,8 +172,8 @@ Steps in_steps(const Model& model, const std::vector<WeightedLayer>& layers) {
 }
 
 /// Takes from each channel what is too much.
-void shift_channels(TensorData& tensor, const std::vector<double>& shift, std::size_t axes_behind) {
-  const std::size_t plane = plane_of(tensor, axes_behind);
+void shift_channels(TensorData& tensor, const std::vector<double>& shift, std::size_t axes_after) {
+  const std::size_t plane = plane_of(tensor, axes_after);
   std::string bytes(tensor.bytes.view());
   auto* numbers = reinterpret_cast<float*>(bytes.data());
   const auto elements = static_cast<std::size_t>(tensor.element_count());
@@ -252,7 +252,7 @@ class StepByStep {
   void take(const WeightedLayer& layer, const std::vector<double>& errors) {
     for (TensorMap& sample : held_) {
       const auto found = sample.find(layer.output().name);
-      if (found != sample.end()) shift_channels(found->second, errors, layer.axes_behind_channels());
+      if (found != sample.end()) shift_channels(found->second, errors, layer.axes_after_channels());
     }
   }
 

@@ -23,7 +23,7 @@ struct Layer {
 struct Pair {
   std::size_t first = 0;
   std::size_t second = 0;
-  std::size_t columns = 1;  ///< Input channels of the second for each output channel of the first: behind a Flatten.
+  std::size_t columns = 1;  ///< Input channels of the second for each output channel of the first: after a Flatten.
 };
 
 Layer make_layer(const WeightedLayer& layer) {
@@ -172,7 +172,7 @@ class Equalizer {
 
 }  // namespace
 
-std::vector<Equalized> equalize(Model& model) {
+std::vector<Equalized> equalize_across_layers(Model& model) {
   infer_shapes(model);
   return Equalizer(model).run();
 }

@@ -1,4 +1,4 @@
-// Each node behind a layer, as long as there is one, is a factor and a summand for each channel.
+// Each node after a layer, as long as there is one, is a factor and a summand for each channel.
 #include "quant/fold_scales.hpp"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ std::optional<Scale> scale_of(const Node& node, const WeightedLayer& layer) {
   return scale;
 }
 
-/// Makes the node behind the layer part of it, where that is possible.
+/// Makes the node after the layer part of it, where that is possible.
 bool fold_next(WeightedLayer& layer) {
   Node* node = only_reader(layer.output());
   if (node == nullptr || !layer.owns_weights() || layer.dequantize != nullptr) return false;

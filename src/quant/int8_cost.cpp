@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "graph/operator_node.hpp"
+
 namespace graft {
 namespace {
 
@@ -14,8 +16,8 @@ double elements_of(const Value& value) {
 }
 
 /// Per element of the result: as many as the weights that meet in it.
-double products_per_element(const Node& node, std::size_t axis) {
-  const auto weight = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
+double products_per_element(const Node& node, std::size_t axis, std::size_t input = 1) {
+  const auto weight = node.input(input) == nullptr ? std::nullopt : node.input(input)->constant();
   if (!weight || axis >= weight->dims.size()) return 0;
   return static_cast<double>(weight->element_count()) /
          static_cast<double>(std::max<std::int64_t>(1, weight->dims[axis]));
@@ -26,7 +28,8 @@ double products_of(const Node& node) {
   if (node.is("ConvTranspose")) return products_per_element(node, 1);
   if (node.is("Gemm")) return products_per_element(node, node.int_or("transB", 0) != 0 ? 0 : 1);
   if (node.is("MatMul") && node.input(1) != nullptr && node.input(1)->constant()) return products_per_element(node, 1);
-  return node.op_type.starts_with("Convolution") ? products_per_element(node, 0) : 0;
+  const OperatorType* type = find_operator_for(node).type;
+  return type != nullptr && type->int8_weight ? products_per_element(node, 0, type->int8_weight->input) : 0;
 }
 
 }  // namespace

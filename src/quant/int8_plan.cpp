@@ -1,4 +1,4 @@
-// Backwards from what wants int8; then forwards for what is fused behind it.
+// Backwards from what wants int8; then forwards for what is fused after it.
 #include "quant/int8_plan.hpp"
 
 #include <fmt/format.h>
@@ -73,18 +73,6 @@ bool is_data_movement(const Node& node) {
   // TensorRT has these as layers that no int8 of ours was tried with.
   const bool untried = is_any_of(node, {"Compress", "GatherElements", "GatherND", "ReverseSequence"});
   return has_trait(node, trait::moves_data) && !untried;
-}
-
-/// Operators of Graft whose results are elements of what they read, so that one scale is right for both.
-bool is_data_movement(const Operator& op) {
-  const std::string_view name = op.type().name;
-  const auto has = [&](std::string_view attribute, std::string_view value) {
-    const auto found = op.get(attribute);
-    return found && *found == AttributeValue(std::string(value));
-  };
-  if (name == "Padding") return !has("mode", "constant") || op.get("value") == AttributeValue(0.F);
-  if (name == "Upsampling") return has("mode", "nearest");
-  return name == "SpatialPyramidPooling" && has("mode", "max");
 }
 
 std::vector<int> ranks_of(const Node& node) {
@@ -189,7 +177,7 @@ class Planner {
            node.input(0)->output_count == 0;
   }
 
-  /// Behind what gives int8 itself an activation function has no sums to be part of.
+  /// After what gives int8 itself an activation function has no sums to be part of.
   [[nodiscard]] bool is_between_int8(const Node& node) const {
     const Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
     if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;
@@ -225,9 +213,10 @@ class Planner {
     const std::string_view name = op->type().name;
     if (!is_activation(node.input(0))) return refused("it reads no f32 tensor");
     if (!has_int8_row(node, *op)) return refused(fmt::format("{} has no int8 form", name));
-    Form form{What::graft, {}, std::nullopt, is_data_movement(*op)};
-    if (name == "Convolution" && node.inputs.size() > 1) {
-      const auto weight = node.input(1)->constant();
+    Form form{What::graft, {}, std::nullopt, op->is_data_movement()};
+    const std::optional<Int8Weight>& stored = op->type().int8_weight;
+    if (stored && node.input(stored->input) != nullptr) {
+      const auto weight = node.input(stored->input)->constant();
       if (!weight || !is_finite(*weight)) return refused("its weight is computed, or is not finite");
       form.axis = 0;
     }
@@ -248,7 +237,7 @@ class Planner {
            std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return takes_int8(use); });
   }
 
-  /// The same, perhaps behind an activation function. (What somebody reads in f32 as well, as the residual stream of a
+  /// The same, perhaps after an activation function. (What somebody reads in f32 as well, as the residual stream of a
   /// transformer, is stored in f32 anyway, and loses nothing on its way.)
   [[nodiscard]] bool ends_in_int8(const Value& value) const {
     if (is_only_wanted_in_int8(value)) return true;
@@ -257,7 +246,7 @@ class Planner {
     return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
   }
 
-  /// The node behind whose sums nothing but constants was added, where only `reader` gets them.
+  /// The node after whose sums nothing but constants was added, where only `reader` gets them.
   [[nodiscard]] const Node* sums_for(const Value& value) const {
     const Node* maker = value.producer;
     if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;

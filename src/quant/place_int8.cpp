@@ -94,7 +94,7 @@ class Placing {
     return rounded_.emplace(x.name, Rounded{quantize->output(), back->output()}).first->second;
   }
 
-  /// The node gives int8; what it gave keeps its name behind DequantizeLinear.
+  /// The node gives int8; what it gave keeps its name after DequantizeLinear.
   void split_output(Node& node) {
     Value& y = *node.output();
     Node* own = graph().add_node(node.op_type, node.inputs, {y.name + "/int8"}, &node, node.domain);
@@ -125,19 +125,20 @@ class Placing {
   /// The weights that an operator of Graft has as an input or as an attribute.
   void quantize_operator(Node& node) {
     const auto op = make_operator(node);
-    if (op->type().find_attribute("weight_scale") == nullptr) return;
+    const std::optional<Int8Weight>& stored = op->type().int8_weight;
+    if (!stored) return;
     std::optional<QuantizedWeight> quantized;
-    if (node.inputs.size() > 1) {
-      quantized = quantize_weight(*node.inputs[1]->constant(), 0);
-      graph().set_input(node, 1, graph().add_constant(node.inputs[1]->name + "/int8", quantized->steps));
+    if (const Value* weight = node.input(stored->input); weight != nullptr) {
+      quantized = quantize_weight(*weight->constant(), 0);
+      graph().set_input(node, stored->input, graph().add_constant(weight->name + "/int8", quantized->steps));
     } else {
-      const auto numbers = std::get<std::vector<float>>(*op->get("kernel_weights"));
-      const std::int64_t channels = std::get<std::int64_t>(*op->get("num_output"));
+      const auto numbers = std::get<std::vector<float>>(*op->get(stored->numbers));
+      const std::int64_t channels = std::get<std::int64_t>(*op->get(stored->slices));
       TensorData weights = TensorData::from_floats(numbers);
       weights.dims = {channels, static_cast<std::int64_t>(numbers.size()) / channels};
       quantized = quantize_weight(weights, 0);
     }
-    node.attributes.insert_or_assign("weight_scale", NodeAttribute(AttributeData(quantized->scales)));
+    node.attributes.insert_or_assign(std::string(stored->scales), NodeAttribute(AttributeData(quantized->scales)));
   }
 
   const Int8Plan& plan_;

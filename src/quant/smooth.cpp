@@ -19,19 +19,19 @@ using Divisors = std::vector<double>;
 
 /// Where the channels of a tensor are, and how many.
 struct ChannelAxis {
-  std::size_t behind = 0;  ///< Axes that come after it.
+  std::size_t trailing = 0;  ///< Axes that come after it.
   std::size_t size = 0;
 };
 
 bool has_channels(const Value& value, const ChannelAxis& axis) {
-  if (!value.shape || value.shape->size() <= axis.behind) return false;
-  const Dim& dim = (*value.shape)[value.shape->size() - 1 - axis.behind];
+  if (!value.shape || value.shape->size() <= axis.trailing) return false;
+  const Dim& dim = (*value.shape)[value.shape->size() - 1 - axis.trailing];
   return dim.is_constant() && dim.value() == static_cast<std::int64_t>(axis.size);
 }
 
 bool holds_channels(const TensorData& data, const ChannelAxis& axis) {
   const std::size_t rank = data.dims.size();
-  return rank > axis.behind && data.dims[rank - 1 - axis.behind] == static_cast<std::int64_t>(axis.size);
+  return rank > axis.trailing && data.dims[rank - 1 - axis.trailing] == static_cast<std::int64_t>(axis.size);
 }
 
 /// The constant has the channels, or is one number for all.
@@ -40,17 +40,17 @@ void divide_constant(Node& node, std::size_t input, const ChannelAxis& axis, con
   std::vector<std::int64_t> dims = data.dims;
   std::vector<double> numbers = *data.numbers();
   if (!holds_channels(data, axis)) {
-    dims.assign(std::max(dims.size(), axis.behind + 1), 1);
-    dims[dims.size() - 1 - axis.behind] = static_cast<std::int64_t>(axis.size);
+    dims.assign(std::max(dims.size(), axis.trailing + 1), 1);
+    dims[dims.size() - 1 - axis.trailing] = static_cast<std::int64_t>(axis.size);
     numbers.assign(axis.size, numbers[0]);
   }
   std::size_t plane = 1;
-  for (std::size_t i = dims.size() - axis.behind; i < dims.size(); ++i) plane *= static_cast<std::size_t>(dims[i]);
+  for (std::size_t i = dims.size() - axis.trailing; i < dims.size(); ++i) plane *= static_cast<std::size_t>(dims[i]);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] /= by[i / plane % axis.size];
   replace_constant(node, input, dims, numbers);
 }
 
-/// Divides what a layer gives, without what an Add behind it adds.
+/// Divides what a layer gives, without what an Add after it adds.
 void divide_layer(Node& node, const Divisors& by) {
   WeightedLayer layer = *find_weighted_layer(node);
   std::vector<double> weights = *layer.weights->constant()->numbers();
@@ -68,7 +68,7 @@ class Division {
   explicit Division(ChannelAxis axis) : axis_(axis) {}
 
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
-  /// So many neighboring channels of the tensor have to be divided by the same number: behind a Flatten, a plane.
+  /// So many neighboring channels of the tensor have to be divided by the same number: after a Flatten, a plane.
   [[nodiscard]] std::size_t columns() const { return columns_; }
 
   /// One number for each `columns` channels.
@@ -84,12 +84,12 @@ class Division {
     if (node->is("BatchNormalization")) return divide_batch_normalization(*node, value);
     if (node->is("Mul")) return divide_product(*node);
     if (node->is("Add")) return divide_sum(*node);
-    if (lets_factors_through(*node, axis_.behind != 0)) return divide_input(*node, 0);
+    if (lets_factors_through(*node, axis_.trailing != 0)) return divide_input(*node, 0);
     if (node->is("Flatten")) return divide_planes(*node);
-    if (node->is("Reshape") && axis_.behind == 0 && has_channels(value, axis_)) return divide_input(*node, 0);
+    if (node->is("Reshape") && axis_.trailing == 0 && has_channels(value, axis_)) return divide_input(*node, 0);
     const auto layer = find_weighted_layer(*node);
     const bool is_own = layer && layer->dequantize == nullptr && layer->owns_weights() && bias_of(*layer);
-    const bool fits = is_own && layer->axes_behind_channels() == axis_.behind && layer->layout.outputs() == axis_.size;
+    const bool fits = is_own && layer->axes_after_channels() == axis_.trailing && layer->layout.outputs() == axis_.size;
     if (!fits) return fail(fmt::format("{} cannot take it", describe(*node)));
     steps_.emplace_back([node](const Divisors& by) { divide_layer(*node, by); });
     return true;
@@ -121,7 +121,7 @@ class Division {
 
   /// A scale, and perhaps a bias, of one axis.
   bool add_scale_and_bias(Node& node) {
-    const ChannelAxis axis{.behind = 0, .size = axis_.size};
+    const ChannelAxis axis{.trailing = 0, .size = axis_.size};
     for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
       const Value* value = node.input(i);
       if (i == 2 && value == nullptr) return true;
@@ -134,12 +134,12 @@ class Division {
   }
 
   bool divide_normalization(Node& node) {
-    if (axis_.behind != 0) return fail(fmt::format("{} has its channels on another axis", describe(node)));
+    if (axis_.trailing != 0) return fail(fmt::format("{} has its channels on another axis", describe(node)));
     return add_scale_and_bias(node);
   }
 
   bool divide_batch_normalization(Node& node, const Value& value) {
-    const bool has_axis = value.rank() == static_cast<std::int64_t>(axis_.behind + 2);
+    const bool has_axis = value.rank() == static_cast<std::int64_t>(axis_.trailing + 2);
     if (!has_axis || node.int_or("training_mode", 0) != 0) {
       return fail(fmt::format("{} has its channels on another axis", describe(node)));
     }
@@ -148,14 +148,14 @@ class Division {
 
   bool divide_planes(const Node& node) {
     const Value* value = node.input(0);
-    const bool is_whole = node.int_or("axis", 1) == 1 && axis_.behind == 0 && value != nullptr && value->shape &&
+    const bool is_whole = node.int_or("axis", 1) == 1 && axis_.trailing == 0 && value != nullptr && value->shape &&
                           value->shape->size() >= 2 && (*value->shape)[1].is_constant();
     const std::int64_t channels = is_whole ? (*value->shape)[1].value() : 0;
     if (channels <= 0 || axis_.size % static_cast<std::size_t>(channels) != 0) {
       return fail(fmt::format("{} has other channels before it", describe(node)));
     }
     columns_ = axis_.size / static_cast<std::size_t>(channels);
-    axis_ = {.behind = value->shape->size() - 2, .size = static_cast<std::size_t>(channels)};
+    axis_ = {.trailing = value->shape->size() - 2, .size = static_cast<std::size_t>(channels)};
     return divide_input(node, 0);
   }
 
@@ -202,7 +202,7 @@ std::vector<Readers> find_readers(Model& model, bool convolutions) {
     if (found == all.end()) {
       found = all.emplace(all.end());
       found->x = x;
-      found->axis = {.behind = layer.axes_behind_channels(), .size = layer.layout.inputs()};
+      found->axis = {.trailing = layer.axes_after_channels(), .size = layer.layout.inputs()};
     }
     found->layers.push_back(std::move(layer));
   }
@@ -215,7 +215,7 @@ void plan(Readers& readers) {
   const bool own = std::all_of(readers.layers.begin(), readers.layers.end(),
                                [](const WeightedLayer& layer) { return layer.owns_weights(); });
   const bool is_alike = std::all_of(readers.layers.begin(), readers.layers.end(), [&](const WeightedLayer& layer) {
-    return layer.axes_behind_channels() == readers.axis.behind && layer.layout.inputs() == readers.axis.size;
+    return layer.axes_after_channels() == readers.axis.trailing && layer.layout.inputs() == readers.axis.size;
   });
   if (!is_only_theirs || !is_alike) {
     readers.why_not = fmt::format("others read '{}'", readers.x->name);
@@ -234,7 +234,7 @@ void plan(Readers& readers) {
 void measure(Readers& readers, const TensorData& tensor) {
   readers.largest.resize(readers.axis.size);
   std::size_t plane = 1;
-  for (std::size_t i = tensor.dims.size() - readers.axis.behind; i < tensor.dims.size(); ++i) {
+  for (std::size_t i = tensor.dims.size() - readers.axis.trailing; i < tensor.dims.size(); ++i) {
     plane *= static_cast<std::size_t>(tensor.dims[i]);
   }
   const auto* numbers = reinterpret_cast<const float*>(tensor.bytes.data());
@@ -257,7 +257,7 @@ Divisors divisors_of(const Readers& readers, double alpha) {
     sizes[c / columns] = std::max(sizes[c / columns], readers.largest[c]);
   }
   for (const WeightedLayer& layer : readers.layers) {
-    // What is behind this tensor may have been divided meanwhile.
+    // What is after this tensor may have been divided meanwhile.
     const std::vector<double> numbers = *layer.node->input(1)->constant()->numbers();
     layer.layout.for_each([&](std::size_t i, std::size_t input, std::size_t) {
       double& largest = weights[input / columns];
@@ -280,8 +280,8 @@ void multiply_weights(const WeightedLayer& layer, const Divisors& factors, std::
 
 }  // namespace
 
-std::vector<Smoothed> smooth(const runtime::Engine& engine, Model& model, const CalibrationData& data,
-                             const SmoothOptions& options) {
+std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, Model& model, const CalibrationData& data,
+                                   const SmoothOptions& options) {
   infer_shapes(model);
   std::vector<Readers> all = find_readers(model, options.convolutions);
   std::vector<std::string> tensors;

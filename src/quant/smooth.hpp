@@ -33,7 +33,7 @@ struct Smoothed {
 /// and Add with constants, another layer; also through Relu and its like, Flatten, and one side of a Mul. Layers that
 /// read the same tensor share the numbers; where others read it too, or nothing takes the division, it is left as it
 /// is.
-std::vector<Smoothed> smooth(const runtime::Engine& engine, Model& model, const CalibrationData& data,
-                             const SmoothOptions& options = {});
+std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, Model& model, const CalibrationData& data,
+                                   const SmoothOptions& options = {});
 
 }  // namespace graft

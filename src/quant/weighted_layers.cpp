@@ -36,7 +36,7 @@ std::optional<std::size_t> rank_of_output(const WeightedLayer& layer) {
   return product.shape ? std::optional(product.shape->size()) : std::nullopt;
 }
 
-/// The Add behind a MatMul that holds its bias.
+/// The Add after a MatMul that holds its bias.
 Node* find_add(const WeightedLayer& layer) {
   const Value& product = *layer.node->output();
   Node* add = only_reader(product);
@@ -74,7 +74,7 @@ std::size_t WeightLayout::outputs() const {
   return static_cast<std::size_t>(outputs_first ? dims[0] : dims[1] * groups);
 }
 
-std::size_t WeightedLayer::axes_behind_channels() const {
+std::size_t WeightedLayer::axes_after_channels() const {
   return node->is("Conv") || node->is("ConvTranspose") ? layout.dims.size() - 2 : 0;
 }
 
@@ -136,13 +136,13 @@ bool lets_factors_through(const Node& node, bool has_planes) {
 std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer, const Value* constant) {
   const auto data = constant == nullptr ? std::nullopt : constant->constant();
   if (!data || data->type != ElementType::f32) return std::nullopt;
-  const std::size_t behind = layer.axes_behind_channels();
-  if (data->dims.size() > rank_of_output(layer).value_or(behind + 1)) return std::nullopt;
+  const std::size_t after = layer.axes_after_channels();
+  if (data->dims.size() > rank_of_output(layer).value_or(after + 1)) return std::nullopt;
   const std::size_t channels = layer.layout.outputs();
   const std::vector<double> numbers = *data->numbers();
   if (numbers.size() == 1) return std::vector<double>(channels, numbers[0]);
-  const bool has_axis = data->dims.size() > behind && numbers.size() == channels &&
-                        data->dims[data->dims.size() - 1 - behind] == static_cast<std::int64_t>(channels);
+  const bool has_axis = data->dims.size() > after && numbers.size() == channels &&
+                        data->dims[data->dims.size() - 1 - after] == static_cast<std::int64_t>(channels);
   return has_axis ? std::optional(numbers) : std::nullopt;
 }
 

@@ -29,7 +29,7 @@ struct WeightLayout {
 /// DequantizeLinear.
 struct WeightedLayer {
   Node* node = nullptr;
-  Node* add = nullptr;  ///< Behind a MatMul: the Add of one number for each channel, its bias.
+  Node* add = nullptr;  ///< After a MatMul: the Add of one number for each channel, its bias.
   Value* weights = nullptr;
   Node* dequantize = nullptr;  ///< Between the weights and the node; null in f32.
   WeightLayout layout;
@@ -37,8 +37,8 @@ struct WeightedLayer {
   [[nodiscard]] Node& last() const { return add != nullptr ? *add : *node; }
   [[nodiscard]] Value& output() const { return *last().output(); }  ///< With the bias.
   /// How many axes of the output come after that of the channels.
-  [[nodiscard]] std::size_t axes_behind_channels() const;
-  /// Nobody else reads them.
+  [[nodiscard]] std::size_t axes_after_channels() const;
+  /// Nothing else reads them.
   [[nodiscard]] bool owns_weights() const;
 };
 
@@ -63,7 +63,7 @@ struct WeightedLayer {
 /// The layer's output keeps its name: a MatMul without an Add gets one before it.
 void set_bias(WeightedLayer& layer, const std::vector<double>& bias);
 
-/// Puts a constant of f32 in an input's place; the name stays where nobody else reads the old one.
+/// Puts a constant of f32 in an input's place; the name stays where nothing else reads the old one.
 void replace_constant(Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
                       const std::vector<double>& numbers);
 

@@ -53,7 +53,7 @@ class CompiledModel {
   /// The same compiled model with room for a run of its own, at the same time, in another thread; the weights are
   /// shared. As many runs go side by side as CompileOptions::streams says, each with its share of the threads; more
   /// wait for each other.
-  [[nodiscard]] virtual std::unique_ptr<CompiledModel> beside() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<CompiledModel> new_request() const = 0;
 
   /// Takes every input by name and shows every output and extra output by name, in its declared type, where the engine
   /// left it: they are gone when `look` returns. Throws Error for a missing or unknown input and for one of another

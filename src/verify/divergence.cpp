@@ -201,7 +201,7 @@ class DivergenceSearch {
     for (const Value* input : row.candidate_region.inputs) {
       const Value* partner = state_.matcher.reference_of(*input);
       if (partner == nullptr) {
-        throw Error(fmt::format("{}: input '{}' has no counterpart", state_.candidate.model().source, input->name));
+        throw Error(fmt::format("{}: input '{}' is unmatched", state_.candidate.model().source, input->name));
       }
       feeds.emplace(input->name, as_in_candidate(*input, expected.at(partner->name), order));
     }

@@ -1,4 +1,4 @@
-// Rounding nodes behind each tensor; rounded weights.
+// Rounding nodes after each tensor; rounded weights.
 #include "verify/emulate.hpp"
 
 #include <fmt/format.h>

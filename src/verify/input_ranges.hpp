@@ -16,7 +16,7 @@ struct InputRange {
 
 using InputRanges = std::map<std::string, InputRange, std::less<>>;
 
-/// Inputs that are images of 0 to 255: behind casts and movements alone they are divided by 255, 127.5 or the like,
+/// Inputs that are images of 0 to 255: after casts and movements alone they are divided by 255, 127.5 or the like,
 /// means of about that half are subtracted, or they are cast to 8 bits. And those of 0 to 1, which are multiplied by
 /// 255. And those that are rounded to 8 bits with one scale, which holds the range. And integers that are the indices
 /// of a table, from its first row to its last. Others are not in it.

@@ -123,7 +123,7 @@ void TensorMatcher::match_origins() {
     for (const std::string& name : origin_of(*tensor->producer)) {
       const Value* other = reference_.graph().find_local(name);
       if (other == nullptr || !is_computed(*other) || !can_match(*other, *tensor)) continue;
-      if (other->producer->op_type != tensor->producer->op_type) continue;  // what it was a step of has no counterpart
+      if (other->producer->op_type != tensor->producer->op_type) continue;  // what it was a step of is unmatched
       add(*other, *tensor, MatchedBy::origin);
       break;
     }

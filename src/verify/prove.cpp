@@ -193,7 +193,7 @@ std::string too_large(const Model& model, std::int64_t max_elements) {
   return "";
 }
 
-/// Whether a size that follows from others, behind layers that shrink, is `lowest` to 2. What is normalized over two
+/// Whether a size that follows from others, after layers that shrink, is `lowest` to 2. What is normalized over two
 /// numbers is rounding and little else wherever the two are close.
 bool has_tiny_derived_size(const Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
   for (const Value* input : model.graph().inputs()) {

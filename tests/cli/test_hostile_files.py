@@ -105,7 +105,7 @@ def npy_header(shape):
 
 def archive_of_zeros(path, name, start, megabytes):
     """One array that inflates to `start` and so many MiB of zeros. The stream repeats one compressed piece, which takes
-    no time to make; its checksum is left out, since nobody shall read so far."""
+    no time to make; its checksum is left out, since a reader must not get so far."""
     compress = zlib.compressobj(9, zlib.DEFLATED, -15)
     stream = compress.compress(start) + compress.flush(zlib.Z_FULL_FLUSH)
     piece = compress.compress(bytes(MEGABYTE)) + compress.flush(zlib.Z_FULL_FLUSH)

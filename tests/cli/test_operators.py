@@ -300,7 +300,7 @@ def test_help_says_that_code_runs(graft):
 
 
 def wrong_gate(path):
-    return save(path, [helper.make_node("Gate", ["x"], ["y"], "lonely", domain="my")], [("x", SHAPE)], [("y", None)])
+    return save(path, [helper.make_node("Gate", ["x"], ["y"], "unwired", domain="my")], [("x", SHAPE)], [("y", None)])
 
 
 def wrong_factor(path):
@@ -316,7 +316,7 @@ def wrong_axis(path):
 @pytest.mark.parametrize(
     ("write", "named"),
     [
-        (wrong_gate, "node 'lonely' (my::Gate): Gate takes 2 inputs, found 1"),
+        (wrong_gate, "node 'unwired' (my::Gate): Gate takes 2 inputs, found 1"),
         (wrong_factor, "node 'it' (my::PixelUnshuffle): "),
         (wrong_axis, "node 'y' (graft::L2Normalize): attribute `axes`: found 7, allowed is -4 to 3 for rank 4"),
     ],

@@ -457,7 +457,7 @@ def test_keep_and_only(graft, tmp_path):
     assert {n["node"] for n in result["nodes"] if n["why"] == "asked"} == {"/conv2/Conv", "/ReduceL2"}
     check_casts(out)
     result = quantize(graft, DIGITS, out, "--only", "Conv", "--only", "LeakyRelu")
-    # Flatten works in any type: behind a LeakyRelu in f16 it is f16 too.
+    # Flatten works in any type: after a LeakyRelu in f16 it is f16 too.
     assert {n["operator"] for n in result["nodes"] if n["type"] == "f16"} == {"Conv", "LeakyRelu", "Flatten"}
     check_casts(out)
 
@@ -623,7 +623,7 @@ def test_a_limit_that_cannot_be_met(graft, tmp_path):
 
 
 def test_a_chain_of_numbers_that_vanish_in_f16_is_kept_whole(graft, tmp_path):
-    """In f16 the first of them is 0, and behind it there is nothing left to lose; each of them needs f32."""
+    """In f16 the first of them is 0, and after it there is nothing left to lose; each of them needs f32."""
     nodes = [node("MatMul", "x w", "m"), node("Mul", "m small", "t0"), node("Mul", "t0 small", "t1")]
     nodes += [node("Tanh", f"t{i}", f"t{i + 1}") for i in range(1, 6)]
     nodes += [node("Mul", "t6 large", "u"), node("Mul", "u large", "v"), node("MatMul", "v w", "y")]

@@ -295,8 +295,8 @@ def test_an_operator_of_graft_takes_and_gives_int8(graft, quantize, tmp_path, na
     makers = {o: n for n in written.graph.node for o in n.output}
     readers = {i: n for n in written.graph.node for i in n.input}
     assert makers[own.input[0]].op_type == "QuantizeLinear"
-    behind = readers[own.output[0]]
-    assert (behind.op_type, list(behind.output)) == ("DequantizeLinear", ["g"])
+    after = readers[own.output[0]]
+    assert (after.op_type, list(after.output)) == ("DequantizeLinear", ["g"])
     reported = {t["name"]: t["scale"] for t in result["tensors"]}
     assert attributes["x_scale"] == pytest.approx(reported["c"], rel=1e-6)
     assert attributes["y_scale"] == pytest.approx(reported["g"], rel=1e-6)

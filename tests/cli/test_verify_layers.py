@@ -101,7 +101,7 @@ def sixty(tmp_path_factory):
 
 
 def seeded(model, position, name_stays):
-    """A copy with an error of 1 % behind a node. Its output keeps its name, or the name is that of what is right."""
+    """A copy with an error of 1 % after a node. Its output keeps its name, or the name is that of what is right."""
     changed = copy.deepcopy(model)
     node = changed.graph.node[position]
     name = node.output[0]
@@ -132,7 +132,7 @@ def test_the_converted_network_has_five_operators_and_agrees(graft, sixty):
         result = answer.json
         assert result["equal"] and result["first_divergence"] is None
         assert all(layer["equal"] for layer in result["layers"])
-        # Every node of the reference lies behind some row.
+        # Every node of the reference lies after some row.
         covered = {node for layer in result["layers"] for node in layer["reference_nodes"]}
         assert len(covered) == 60
 

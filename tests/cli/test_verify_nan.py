@@ -77,7 +77,7 @@ def test_nan_of_the_users_own_is_counted(graft, data, tmp_path):
 
 
 def behind(first, last, **constants):
-    """Some nodes, and a layer and an activation behind them."""
+    """Some nodes, and a layer and an activation after them."""
     random = np.random.default_rng(5)
     return (
         [*first, node("MatMul", f"{last} w", "layer"), node("Relu", "layer", "y")],

@@ -37,6 +37,26 @@ struct Definition : graft::Elementwise {
 #else
   [[nodiscard]] std::string native_form(const graft::FunctionInputs&) const { return {}; }
 #endif
+#ifdef WRONG_IS_DATA_MOVEMENT
+  [[nodiscard]] int is_data_movement() const { return 0; }
+#else
+  [[nodiscard]] bool is_data_movement() const { return false; }
+#endif
+#ifdef WRONG_WHY_PLUGIN_FOR_FLOATS
+  static constexpr int why_plugin_for_floats = 1;
+#else
+  static constexpr auto why_plugin_for_floats = "a test";
+#endif
+#ifdef WRONG_INT8_WEIGHT
+  static constexpr std::size_t int8_weight = 1;
+#else
+  static constexpr graft::Int8Weight int8_weight{.input = 1, .numbers = "w", .slices = "n", .scales = "s"};
+#endif
+#ifdef WRONG_NATIVE_EQUIVALENTS
+  [[nodiscard]] std::vector<graft::NativeEquivalent> native_equivalents() const { return {}; }  // not static
+#else
+  static std::vector<graft::NativeEquivalent> native_equivalents() { return {}; }
+#endif
 #ifdef WRONG_DROP_INS
   [[nodiscard]] std::vector<graft::DropIn> drop_ins() const { return {}; }  // not static
 #else

@@ -44,7 +44,7 @@ class ZeroModel final : public runtime::CompiledModel {
  public:
   explicit ZeroModel(Model model) : model_(std::move(model)) {}
 
-  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> beside() const override {
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
     return std::make_unique<ZeroModel>(model_.clone());
   }
 

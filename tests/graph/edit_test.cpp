@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "build.hpp"
 #include "graph/extract.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/shape_inference.hpp"
 #include "graph/text.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::test {
 namespace {
@@ -21,7 +21,7 @@ std::vector<std::string> op_types(const Graph& graph) {
 /// An If whose branches use the outer value `a`; one of them returns it.
 Model model_with_branches() {
   Model model =
-      make_model({{"x", ElementType::f32, Shape{2}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
+      text_model({{"x", ElementType::f32, Shape{2}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
   Graph& graph = model.graph();
   Node* node = graph.add_node("If", {graph.find("c")}, {"y"});
   for (const char* branch : {"then_branch", "else_branch"}) {
@@ -35,7 +35,7 @@ Model model_with_branches() {
 }
 
 TEST(Edit, UsesFollowTheInputs) {
-  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Add(a, a)", {"y"});
+  Model model = text_model({{"x"}}, "a = Relu(x)\ny = Add(a, a)", {"y"});
   Value& a = *model.graph().find("a");
   Node& add = producer(model, "y");
   EXPECT_EQ(a.uses.size(), 2U);
@@ -46,14 +46,14 @@ TEST(Edit, UsesFollowTheInputs) {
 }
 
 TEST(Edit, ANodeWhoseOutputIsUsedIsNotRemoved) {
-  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
+  Model model = text_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
   EXPECT_NE(error_of([&] { model.graph().remove_node(producer(model, "a")); }), "");
   EXPECT_NE(error_of([&] { model.graph().remove_node(producer(model, "y")); }), "");
   model.graph().check();
 }
 
 TEST(Edit, AGraphOutputKeepsItsNameWhenReplaced) {
-  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Neg(a)\nb = Abs(x)", {"y"});
+  Model model = text_model({{"x"}}, "a = Relu(x)\ny = Neg(a)\nb = Abs(x)", {"y"});
   Value& b = *model.graph().find("b");
   model.graph().replace_all_uses(*model.graph().find("y"), b);
   EXPECT_EQ(b.name, "y");
@@ -64,7 +64,7 @@ TEST(Edit, AGraphOutputKeepsItsNameWhenReplaced) {
 }
 
 TEST(Edit, AnOutputReplacedByAnInputGetsAnIdentity) {
-  Model model = make_model({{"x"}}, "y = Relu(x)\nz = Neg(y)", {"y", "z"});
+  Model model = text_model({{"x"}}, "y = Relu(x)\nz = Neg(y)", {"y", "z"});
   model.graph().replace_all_uses(*model.graph().find("y"), *model.graph().find("x"));
   model.graph().remove_dead();
   EXPECT_EQ(op_types(model.graph()), (std::vector<std::string>{"Identity", "Neg"}));
@@ -74,7 +74,7 @@ TEST(Edit, AnOutputReplacedByAnInputGetsAnIdentity) {
 }
 
 TEST(Edit, ReplacingCanSpareTheNodeThatMakesTheReplacement) {
-  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
+  Model model = text_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
   Value& a = *model.graph().find("a");
   Node* cast = model.graph().add_node("Cast", {&a}, {"c"}, &producer(model, "y"));
   model.graph().replace_all_uses(a, *cast->output(), cast);
@@ -105,7 +105,7 @@ TEST(Edit, RemovingANodeWithSubGraphsFreesWhatTheyUsed) {
 }
 
 TEST(Edit, WhatAnEditAddsAndLeavesIsTold) {
-  Model model = make_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
+  Model model = text_model({{"x"}}, "a = Relu(x)\ny = Neg(a)", {"y"});
   Graph& graph = model.graph();
   std::vector<Node*> inner;
   Node* kept = nullptr;
@@ -131,7 +131,7 @@ TEST(Edit, NamesAreUniqueAcrossSubGraphs) {
 }
 
 TEST(Edit, SortingMovesOnlyWhatHasTo) {
-  Model model = make_model({{"x"}}, "a = Relu(x)\nb = Neg(x)\ny = Add(a, b)", {"y"});
+  Model model = text_model({{"x"}}, "a = Relu(x)\nb = Neg(x)\ny = Add(a, b)", {"y"});
   Node* late = model.graph().add_node("Abs", {model.graph().find("x")}, {"c"});
   model.graph().set_input(producer(model, "a"), 0, late->output());
   model.graph().topological_sort();
@@ -140,7 +140,7 @@ TEST(Edit, SortingMovesOnlyWhatHasTo) {
 }
 
 TEST(Edit, ACycleIsNamed) {
-  Model model = make_model({{"x"}}, "a = Relu(x)\nb = Neg(a)\ny = Abs(b)", {"y"});
+  Model model = text_model({{"x"}}, "a = Relu(x)\nb = Neg(a)\ny = Abs(b)", {"y"});
   model.graph().set_input(producer(model, "a"), 0, model.graph().find("b"));
   const std::string error = error_of([&] { model.graph().topological_sort(); });
   EXPECT_TRUE(error.find("'a' (Relu)") != std::string::npos || error.find("'b' (Neg)") != std::string::npos) << error;
@@ -159,7 +159,7 @@ TEST(Edit, ACopyIsIndependent) {
 }
 
 TEST(Extract, NodesBecomeAModelOfTheirOwn) {
-  Model model = make_model({{"x", ElementType::f32, Shape{Dim::symbol("n"), 4}}},
+  Model model = text_model({{"x", ElementType::f32, Shape{Dim::symbol("n"), 4}}},
                            "two = Constant<value=float(2)>()\na = Relu(x)\nb = Pow(a, two)\nc = Add(b, a)\ny = Neg(c)",
                            {"y", "b"});
   infer_shapes(model);
@@ -175,7 +175,7 @@ TEST(Extract, NodesBecomeAModelOfTheirOwn) {
 }
 
 TEST(Extract, ANodeKeepsItsUnusedOutputsUnused) {
-  Model model = make_model({{"x", ElementType::f32, Shape{1, 1, 4, 4}}},
+  Model model = text_model({{"x", ElementType::f32, Shape{1, 1, 4, 4}}},
                            "v, i = MaxPool<kernel_shape=[2, 2]>(x)\na, b = MaxPool<kernel_shape=[2, 2]>(v)", {});
   infer_shapes(model);
   const Graph& graph = model.graph();
@@ -196,7 +196,7 @@ TEST(Extract, WhatASubGraphReadsBecomesAnInput) {
 
 TEST(Extract, TakesWhatTheOutputsNeed) {
   Model model =
-      make_model({{"x", ElementType::f32, Shape{Dim::symbol("n"), 4}}},
+      text_model({{"x", ElementType::f32, Shape{Dim::symbol("n"), 4}}},
                  "two = Constant<value=float(2)>()\na = Relu(x)\nb = Pow(a, two)\nc = Sqrt(b)\ny = Neg(c)\nz = Abs(a)",
                  {"y", "z"});
   infer_shapes(model);

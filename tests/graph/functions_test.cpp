@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "build.hpp"
 #include "graft/registry.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/operator_node.hpp"
 #include "graph/opset.hpp"
 #include "graph/text.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::test {
 namespace {
@@ -35,7 +35,7 @@ std::vector<std::string> op_types(const Model& model) {
 }
 
 TEST(Functions, NestedCallsAndReferences) {
-  Model model = make_model({{"x"}}, "a = local::Outer<alpha=0.25>(x)\nb = local::Outer<alpha=0.5>(a)", {"b"});
+  Model model = text_model({{"x"}}, "a = local::Outer<alpha=0.25>(x)\nb = local::Outer<alpha=0.5>(a)", {"b"});
   add_function(model, "Inner", {"x"}, "y = LeakyRelu<alpha=@slope>(x)", {"slope"});
   add_function(model, "Outer", {"x"}, "t = local::Inner<slope=@alpha>(x)\ny = Neg(t)", {"alpha"});
   add_function(model, "Unused", {"x"}, "y = Abs(x)");
@@ -50,7 +50,7 @@ TEST(Functions, NestedCallsAndReferences) {
 }
 
 TEST(Functions, EachNodeHasItsOwnName) {
-  Model model = make_model({{"x"}}, "y = local::F(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
   model.graph().nodes()[0]->name = "call";
   add_function(model, "F", {"x"}, "s = Neg(x)\nt = Neg(s)\ny = Neg(t)");
   inline_functions(model);
@@ -60,7 +60,7 @@ TEST(Functions, EachNodeHasItsOwnName) {
 }
 
 TEST(Functions, DefaultsOfAttributesAndAbsentOnes) {
-  Model model = make_model({{"x"}}, "y = local::F(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
   add_function(model, "F", {"x"}, "t = LeakyRelu<alpha=@with>(x)\ny = Elu<alpha=@without>(t)", {"without"});
   model.functions.begin()->second.attribute_defaults["with"] = NodeAttribute(AttributeData(0.75F));
   inline_functions(model);
@@ -69,7 +69,7 @@ TEST(Functions, DefaultsOfAttributesAndAbsentOnes) {
 }
 
 TEST(Functions, OnlyTheChosenOnes) {
-  Model model = make_model({{"x"}}, "a = local::F(x)\ny = local::G(a)", {"y"});
+  Model model = text_model({{"x"}}, "a = local::F(x)\ny = local::G(a)", {"y"});
   add_function(model, "F", {"x"}, "y = Abs(x)");
   add_function(model, "G", {"x"}, "t = local::F(x)\ny = Neg(t)");
   InlineOptions options;
@@ -82,7 +82,7 @@ TEST(Functions, OnlyTheChosenOnes) {
 }
 
 TEST(Functions, ABodyThatPassesAnInputOn) {
-  Model model = make_model({{"x"}}, "y = local::F(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
   FunctionDefinition function;
   function.key = {"local", "F", ""};
   function.body->opset_imports[""] = 17;
@@ -94,7 +94,7 @@ TEST(Functions, ABodyThatPassesAnInputOn) {
 }
 
 TEST(Functions, AnAbsentInputIsAbsentInTheBody) {
-  Model model = make_model({{"x"}}, "y = local::F(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
   add_function(model, "F", {"x", "low", "high"}, "y = Clip(x, low, high)");
   inline_functions(model);
   EXPECT_EQ(model.graph().nodes()[0]->inputs.size(), 1U);
@@ -102,14 +102,14 @@ TEST(Functions, AnAbsentInputIsAbsentInTheBody) {
 }
 
 TEST(Functions, RecursionIsRefused) {
-  Model model = make_model({{"x"}}, "y = local::F(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
   add_function(model, "F", {"x"}, "y = local::G(x)");
   add_function(model, "G", {"x"}, "y = local::F(x)");
   EXPECT_NE(error_of([&] { inline_functions(model); }).find("calls itself"), std::string::npos);
 }
 
 TEST(Functions, GrowthIsBounded) {
-  Model model = make_model({{"x"}}, "y = local::F30(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = local::F30(x)", {"y"});
   add_function(model, "F0", {"x"}, "y = Neg(x)");
   for (int i = 1; i <= 30; ++i) {
     const std::string inner = "local::F" + std::to_string(i - 1);
@@ -122,14 +122,14 @@ TEST(Functions, GrowthIsBounded) {
 
 TEST(Functions, OperatorSetsAreBroughtTogether) {
   Model model =
-      make_model({{"x", ElementType::f32, Shape{2, 3}}}, "a = ReduceSum<axes=[1]>(x)\ny = local::F(a)", {"y"}, 11);
+      text_model({{"x", ElementType::f32, Shape{2, 3}}}, "a = ReduceSum<axes=[1]>(x)\ny = local::F(a)", {"y"}, 11);
   add_function(model, "F", {"x"}, "t = LayerNormalization(x, x)\ny = CastLike(t, x)", {}, 17);
   inline_functions(model);
   EXPECT_EQ(model.graph().opset(), 17);
   EXPECT_EQ(producer(model, "a").inputs.size(), 2U);
   EXPECT_EQ(producer(model, "a").attribute("axes"), nullptr);
 
-  Model older = make_model({{"x"}}, "y = local::F(x)", {"y"}, 18);
+  Model older = text_model({{"x"}}, "y = local::F(x)", {"y"}, 18);
   add_function(older, "F", {"x"}, "y = ReduceMax<axes=[1]>(x)", {}, 17);
   inline_functions(older);
   EXPECT_EQ(older.graph().opset(), 18);
@@ -137,7 +137,7 @@ TEST(Functions, OperatorSetsAreBroughtTogether) {
 }
 
 TEST(NodeText, ReadsEveryForm) {
-  Model model = make_model({{"x"}, {"s"}},
+  Model model = text_model({{"x"}, {"s"}},
                            "a, b = Split<axis=-1>(x, s)  # a comment\n"
                            "r = Resize<mode=\"linear\", cubic_coeff_a=-0.5>(a, _, s)\n"
                            "z = Constant<value=int8(0)>(); l = Constant<value=int64([1, -2])>()\n"
@@ -157,7 +157,7 @@ TEST(NodeText, ReadsEveryForm) {
 }
 
 TEST(NodeText, ErrorsNameTheirPlace) {
-  const auto error = [](const std::string& text) { return error_of([&] { make_model({{"x"}}, text, {}); }); };
+  const auto error = [](const std::string& text) { return error_of([&] { text_model({{"x"}}, text, {}); }); };
   EXPECT_NE(error("y = Relu(z)").find("line 1, column 10: no line above defines this input"), std::string::npos);
   EXPECT_NE(error("x = Relu(x)").find("line 1, column 1: the name is defined twice"), std::string::npos);
   EXPECT_NE(error("y = Relu(x)\nz = Relu<alpha=@a>(x)").find("line 2, column 17: the operator has no attribute"),
@@ -165,7 +165,7 @@ TEST(NodeText, ErrorsNameTheirPlace) {
   EXPECT_NE(error("y = Relu").find("`(` is missing"), std::string::npos);
   EXPECT_NE(error("y = Relu<a=1, a=2>(x)").find("given twice"), std::string::npos);
   EXPECT_NE(error("y = Relu<a=99999999999999999999>(x)").find("exceeds 64 bits"), std::string::npos);
-  EXPECT_NE(error_of([] { make_model({{"x"}}, "a = Relu(x)", {"y"}); }).find("'y'"), std::string::npos);
+  EXPECT_NE(error_of([] { text_model({{"x"}}, "a = Relu(x)", {"y"}); }).find("'y'"), std::string::npos);
 }
 
 class EveryOperator : public ::testing::TestWithParam<const OperatorType*> {};
@@ -221,13 +221,13 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryOperator, ::testing::ValuesIn(operators(
 
 TEST(OperatorFunctions, ADifferentBodyUnderTheSameNameIsADefect) {
   // Two operators' functions may share a name only with the same body; here: the same operator twice, which is fine.
-  Model model = make_model({{"x"}}, "a = graft::LeakyReLU<alpha=0.5>(x)\ny = graft::LeakyReLU<alpha=0.25>(a)", {"y"});
+  Model model = text_model({{"x"}}, "a = graft::LeakyReLU<alpha=0.5>(x)\ny = graft::LeakyReLU<alpha=0.25>(a)", {"y"});
   EXPECT_TRUE(attach_functions(model).empty());
   EXPECT_EQ(model.functions.size(), 1U);
 }
 
 TEST(OperatorFunctions, IntegersHaveTheirOwnFunction) {
-  Model model = make_model({{"x", ElementType::i8, Shape{2}}, {"z", ElementType::f32, Shape{2}}},
+  Model model = text_model({{"x", ElementType::i8, Shape{2}}, {"z", ElementType::f32, Shape{2}}},
                            "a = graft::LeakyReLU<x_scale=0.5>(x)\nb = graft::LeakyReLU(z)", {"a", "b"});
   attach_functions(model);
   EXPECT_EQ(model.functions.size(), 2U);
@@ -240,7 +240,7 @@ TEST(OperatorFunctions, IntegersHaveTheirOwnFunction) {
 }
 
 TEST(OperatorFunctions, NativeFormOnlyWhereThereIsOne) {
-  Model model = make_model({{"x", ElementType::f32, Shape{2, 3}}},
+  Model model = text_model({{"x", ElementType::f32, Shape{2, 3}}},
                            "a = graft::LeakyReLU<alpha=0.5>(x)\ny = graft::L2Normalize(a)", {"y"});
   EXPECT_TRUE(replace_with_native_form(producer(model, "a")));
   EXPECT_FALSE(replace_with_native_form(producer(model, "y")));

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <functional>
 
-#include "build.hpp"
 #include "graph/onnx_io.hpp"
 #include "onnx/onnx-ml.pb.h"
+#include "tests/support/text_model.hpp"
 
 namespace graft::test {
 namespace {

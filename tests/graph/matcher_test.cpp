@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "build.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/shape_inference.hpp"
 #include "tests/support/folders.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::test {
 namespace {
@@ -45,7 +45,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 TEST(Matcher, BindsValuesConstantsAndNodes) {
-  Model model = make_model({{"x"}}, l2_nodes, {"y"});
+  Model model = text_model({{"x"}}, l2_nodes, {"y"});
   const auto found = match_output(model, l2);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->value("x").name, "x");
@@ -58,22 +58,22 @@ TEST(Matcher, BindsValuesConstantsAndNodes) {
 }
 
 TEST(Matcher, TriesBothOrdersOfCommutativeOperators) {
-  Model model = make_model({{"x"}}, replaced(l2_nodes, "Max(sum, eps)", "Max(eps, sum)"), {"y"});
+  Model model = text_model({{"x"}}, replaced(l2_nodes, "Max(sum, eps)", "Max(eps, sum)"), {"y"});
   EXPECT_TRUE(match_output(model, l2));
-  Model fixed = make_model({{"x"}}, replaced(l2_nodes, "Div(x, root)", "Div(root, x)"), {"y"});
+  Model fixed = text_model({{"x"}}, replaced(l2_nodes, "Div(x, root)", "Div(root, x)"), {"y"});
   EXPECT_NE(reason(fixed, l2), "");
 }
 
 TEST(Matcher, TriesBothOrdersOfMeanAndOfBits) {
-  Model mean = make_model({{"a"}, {"b"}}, "p = Relu(a)\ny = Mean(b, p)", {"y"});
+  Model mean = text_model({{"a"}, {"b"}}, "p = Relu(a)\ny = Mean(b, p)", {"y"});
   EXPECT_TRUE(match_output(mean, "y = Mean(Relu(u), v)"));
   Model bits =
-      make_model({{"a", ElementType::i32}, {"b", ElementType::i32}}, "p = BitwiseNot(a)\ny = BitwiseXor(b, p)", {"y"});
+      text_model({{"a", ElementType::i32}, {"b", ElementType::i32}}, "p = BitwiseNot(a)\ny = BitwiseXor(b, p)", {"y"});
   EXPECT_TRUE(match_output(bits, "y = BitwiseXor(BitwiseNot(u), v)"));
 }
 
 TEST(Matcher, BacktracksThroughNestedCommutativeOperators) {
-  Model model = make_model({{"a"}, {"b"}}, "p = Add(a, b)\nq = Mul(b, p)\ny = Add(q, a)", {"y"});
+  Model model = text_model({{"a"}, {"b"}}, "p = Add(a, b)\nq = Mul(b, p)\ny = Add(q, a)", {"y"});
   const auto found = match_output(model, "y = Add(u, Mul(Add(u, v), v))");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->value("u").name, "a");
@@ -81,11 +81,11 @@ TEST(Matcher, BacktracksThroughNestedCommutativeOperators) {
 }
 
 TEST(Matcher, TriesAlternatives) {
-  Model pow = make_model(
+  Model pow = text_model(
       {{"x"}}, replaced(l2_nodes, "square = Mul(x, x)", "two = Constant<value=float([2])>()\nsquare = Pow(x, two)"),
       {"y"});
   EXPECT_TRUE(match_output(pow, l2));
-  Model expand = make_model(
+  Model expand = text_model(
       {{"x"}}, replaced(l2_nodes, "y = Div(x, root)", "s = Shape(x)\ne = Expand(root, s)\ny = Div(x, e)"), {"y"});
   const auto found = match_output(expand, l2);
   ASSERT_TRUE(found);
@@ -93,12 +93,12 @@ TEST(Matcher, TriesAlternatives) {
 }
 
 TEST(Matcher, SameNameMeansSameValue) {
-  Model model = make_model({{"x"}, {"z"}}, replaced(l2_nodes, "Div(x, root)", "Div(z, root)"), {"y"});
+  Model model = text_model({{"x"}, {"z"}}, replaced(l2_nodes, "Div(x, root)", "Div(z, root)"), {"y"});
   EXPECT_NE(reason(model, l2).find("'x'"), std::string::npos);
 }
 
 TEST(Matcher, ReadsAttributesAndInputsAlike) {
-  Model model = make_model({{"x"}},
+  Model model = text_model({{"x"}},
                            replaced(replaced(l2_nodes, "axes = Constant<value_ints=[1]>()\n", ""),
                                     "ReduceSum<keepdims=1>(square, axes)", "ReduceSum<axes=[1]>(square)"),
                            {"y"}, 11);
@@ -107,28 +107,28 @@ TEST(Matcher, ReadsAttributesAndInputsAlike) {
   EXPECT_EQ(found->ints("axes"), std::vector<std::int64_t>{1});
   EXPECT_TRUE(
       match_output(model, replaced(l2, "ReduceSum(square, @axes){keepdims=1}", "ReduceSum(square){axes=[1]}").c_str()));
-  Model newer = make_model({{"x"}}, l2_nodes, {"y"});
+  Model newer = text_model({{"x"}}, l2_nodes, {"y"});
   EXPECT_TRUE(
       match_output(newer, replaced(l2, "ReduceSum(square, @axes){keepdims=1}", "ReduceSum(square){axes=[1]}").c_str()));
-  Model clip = make_model({{"x"}}, "y = Clip<min=0.5>(x)", {"y"}, 10);
+  Model clip = text_model({{"x"}}, "y = Clip<min=0.5>(x)", {"y"}, 10);
   EXPECT_EQ(match_output(clip, "y = Clip(x, @low, @high?)")->scalar("low"), 0.5);
 }
 
 TEST(Matcher, ConditionsKnowDefaults) {
-  Model model = make_model({{"x"}}, "y = ReduceMean(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = ReduceMean(x)", {"y"});
   EXPECT_TRUE(match_output(model, "y = ReduceMean(x){keepdims=1}"));
   EXPECT_EQ(reason(model, "y = ReduceMean(x){keepdims=0}"),
             "node 'y' (ReduceMean): attribute `keepdims` is 1, the pattern wants 0");
-  Model leaky = make_model({{"x"}}, "y = LeakyRelu(x)", {"y"});
+  Model leaky = text_model({{"x"}}, "y = LeakyRelu(x)", {"y"});
   EXPECT_FLOAT_EQ(static_cast<float>(match_output(leaky, "y = LeakyRelu(x){alpha=@a}")->scalar("a").value()), 0.01F);
-  Model pad = make_model({{"x"}}, "y = Pad<mode=\"reflect\", pads=[1, 1]>(x)", {"y"}, 10);
+  Model pad = text_model({{"x"}}, "y = Pad<mode=\"reflect\", pads=[1, 1]>(x)", {"y"}, 10);
   EXPECT_TRUE(match_output(pad, "y = Pad(x, @pads){mode=\"reflect\"}"));
   EXPECT_EQ(match_output(pad, "y = Pad(x, *){mode=@mode}")->text("mode"), "reflect");
   EXPECT_NE(reason(pad, "y = Pad(x, @pads){mode=\"edge\"}"), "");
 }
 
 TEST(Matcher, LooksThroughNodesThatDoNothing) {
-  Model model = make_model({{"x", ElementType::f32, Shape{2, 3}}},
+  Model model = text_model({{"x", ElementType::f32, Shape{2, 3}}},
                            "x1 = Identity(x)\naxes = Constant<value_ints=[1]>()\neps = Constant<value=float(1e-12)>()\n"
                            "square = Mul(x1, x)\nsquare1 = Cast<to=float>(square)\nsum = ReduceSum(square1, axes)\n"
                            "bounded = Max(sum, eps)\ndrop = Dropout(bounded)\nroot = Sqrt(drop)\ny = Div(x, root)",
@@ -141,24 +141,24 @@ TEST(Matcher, LooksThroughNodesThatDoNothing) {
 }
 
 TEST(Matcher, ACastThatChangesTheTypeStops) {
-  Model model = make_model({{"x", ElementType::f16, Shape{2, 3}}}, "c = Cast<to=float>(x)\ny = Sqrt(c)", {"y"});
+  Model model = text_model({{"x", ElementType::f16, Shape{2, 3}}}, "c = Cast<to=float>(x)\ny = Sqrt(c)", {"y"});
   infer_shapes(model);
   EXPECT_FALSE(match_output(model, "y = Sqrt(Relu(x))"));
   EXPECT_EQ(match_output(model, "y = Sqrt(x)")->value("x").name, "c");
 }
 
 TEST(Matcher, AnInnerValueUsedElsewhereStops) {
-  Model used = make_model({{"x"}}, std::string(l2_nodes) + "\nz = Neg(sum)", {"y", "z"});
+  Model used = text_model({{"x"}}, std::string(l2_nodes) + "\nz = Neg(sum)", {"y", "z"});
   EXPECT_EQ(reason(used, l2), "'sum' inside the match is used by node 'z' (Neg) too");
-  Model output = make_model({{"x"}}, l2_nodes, {"y", "root"});
+  Model output = text_model({{"x"}}, l2_nodes, {"y", "root"});
   EXPECT_EQ(reason(output, l2), "'root' inside the match is an output of the graph");
-  Model looked_through = make_model(
+  Model looked_through = text_model(
       {{"x"}}, replaced(l2_nodes, "y = Div(x, root)", "same = Identity(root)\ny = Div(x, same)"), {"y", "same"});
   EXPECT_NE(reason(looked_through, l2), "");
 }
 
 TEST(Matcher, AUseInASubGraphStops) {
-  Model model = make_model({{"x"}, {"c", ElementType::boolean, Shape{}}}, l2_nodes, {"y"});
+  Model model = text_model({{"x"}, {"c", ElementType::boolean, Shape{}}}, l2_nodes, {"y"});
   Graph& graph = model.graph();
   Node* node = graph.add_node("If", {graph.find("c")}, {"z"});
   for (const char* branch : {"then_branch", "else_branch"}) {
@@ -171,7 +171,7 @@ TEST(Matcher, AUseInASubGraphStops) {
 }
 
 TEST(Matcher, SaysHowFarItCame) {
-  Model model = make_model(
+  Model model = text_model(
       {{"x"}}, replaced(l2_nodes, "square = Mul(x, x)", "three = Constant<value=float(3)>()\nsquare = Pow(x, three)"),
       {"y"});
   NearMiss near;
@@ -185,29 +185,29 @@ TEST(Matcher, SaysHowFarItCame) {
 }
 
 TEST(Matcher, UnlistedInputsHaveToBeAbsent) {
-  Model model = make_model({{"x"}, {"w"}, {"b"}}, "y = Conv(x, w, b)", {"y"});
+  Model model = text_model({{"x"}, {"w"}, {"b"}}, "y = Conv(x, w, b)", {"y"});
   EXPECT_FALSE(match_output(model, "y = Conv(x, w)"));
   EXPECT_TRUE(match_output(model, "y = Conv(x, w, *)"));
   EXPECT_TRUE(match_output(model, "y = Conv(x, _, b)"));
   EXPECT_TRUE(match_output(model, "y = Conv(x, w, b?)")->has("b"));
-  Model without = make_model({{"x"}, {"w"}}, "y = Conv(x, w)", {"y"});
+  Model without = text_model({{"x"}, {"w"}}, "y = Conv(x, w)", {"y"});
   EXPECT_FALSE(match_output(without, "y = Conv(x, w, b?)")->has("b"));
   EXPECT_FALSE(match_output(without, "y = Conv(x, w, b)"));
 }
 
 TEST(Matcher, SeveralOutputsAndDomains) {
-  Model model = make_model({{"x"}}, "a, b = Split<axis=1>(x)\ns = Sigmoid(b)\ny = Mul(a, s)", {"y"});
+  Model model = text_model({{"x"}}, "a, b = Split<axis=1>(x)\ns = Sigmoid(b)\ny = Mul(a, s)", {"y"});
   const char* pattern = "a, b = Split(x)\ny = Mul(a, Sigmoid(b))";
   EXPECT_TRUE(match_output(model, pattern));
-  Model swapped = make_model({{"x"}}, "a, b = Split<axis=1>(x)\ns = Sigmoid(a)\ny = Mul(b, s)", {"y"});
+  Model swapped = text_model({{"x"}}, "a, b = Split<axis=1>(x)\ns = Sigmoid(a)\ny = Mul(b, s)", {"y"});
   EXPECT_FALSE(match_output(swapped, pattern));
-  Model custom = make_model({{"x"}}, "y = my.domain::Relu(x)", {"y"});
+  Model custom = text_model({{"x"}}, "y = my.domain::Relu(x)", {"y"});
   EXPECT_TRUE(match_output(custom, "y = my.domain::Relu(x)"));
   EXPECT_FALSE(match_output(custom, "y = Relu(x)"));
 }
 
 TEST(Matcher, MatchesDoNotShareNodes) {
-  Model model = make_model({{"x"}}, "a = Relu(x)\nb = Relu(a)\ny = Relu(b)", {"y"});
+  Model model = text_model({{"x"}}, "a = Relu(x)\nb = Relu(a)\ny = Relu(b)", {"y"});
   EXPECT_EQ(find_matches(Pattern("y = Relu(Relu(x))"), model.graph()).matches.size(), 1U);
   EXPECT_EQ(find_matches(Pattern("y = Relu(x)"), model.graph()).matches.size(), 3U);
 }
@@ -219,7 +219,7 @@ TEST(Matcher, ManyAlternativesEnd) {
     nodes += "v" + std::to_string(i) + " = Add(v" + std::to_string(i - 1) + ", v" + std::to_string(i - 1) + ")\n";
     pattern += "p" + std::to_string(i) + " = Add(p" + std::to_string(i - 1) + ", p" + std::to_string(i - 1) + ")\n";
   }
-  Model model = make_model({{"x"}}, nodes + "y = Neg(v25)", {"y"});
+  Model model = text_model({{"x"}}, nodes + "y = Neg(v25)", {"y"});
   EXPECT_FALSE(match(Pattern(pattern + "y = Neg(Mul(p25, p25))"), producer(model, "y")));
 }
 

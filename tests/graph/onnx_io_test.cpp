@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "build.hpp"
 #include "graph/atomic_file.hpp"
 #include "graph/text.hpp"
 #include "onnx/onnx-ml.pb.h"
+#include "tests/support/text_model.hpp"
 
 namespace graft::test {
 namespace {
@@ -144,7 +144,7 @@ TEST(OnnxFiles, NodesInAnyOrderAreSorted) {
 
 TEST(OnnxFiles, ExternalDataBesideTheModel) {
   const Folder folder;
-  Model model = make_model({{"x"}}, "y = Relu(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
   Value* w = model.graph().add_constant("w", TensorData::from_floats({1, 2, 3}));
   Value* small = model.graph().add_constant("small", TensorData::from_floats({4}));
   Node* sum = model.graph().add_node("Sum", {model.graph().find("y"), w, small}, {"z"});
@@ -159,7 +159,7 @@ TEST(OnnxFiles, ExternalDataBesideTheModel) {
 
 TEST(OnnxFiles, AFailedWriteLeavesNothing) {
   const Folder folder;
-  Model model = make_model({{"x"}}, "y = Relu(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
   EXPECT_NE(error_of([&] { write_onnx(model, folder / "none" / "m.onnx"); }).find("No such file"), std::string::npos);
   fs::create_directory(folder / "m.onnx");
   EXPECT_NE(error_of([&] { write_onnx(model, folder / "m.onnx"); }), "");
@@ -169,7 +169,7 @@ TEST(OnnxFiles, AFailedWriteLeavesNothing) {
 // A pipe stands in for /dev/null, which this would replace where it fails.
 TEST(OnnxFiles, OnlyRegularFilesAreReplaced) {
   const Folder folder;
-  const Model model = make_model({{"x"}}, "y = Relu(x)", {"y"});
+  const Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   fs::create_symlink("pipe", folder / "to_pipe");
   for (const char* name : {"pipe", "to_pipe"}) {
@@ -184,7 +184,7 @@ TEST(OnnxFiles, OnlyRegularFilesAreReplaced) {
 
 TEST(OnnxFiles, LinksStay) {
   const Folder folder;
-  const Model model = make_model({{"x"}}, "y = Relu(x)", {"y"});
+  const Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
   fs::create_directory(folder / "inner");
   fs::create_symlink("inner/second", folder / "first");
   fs::create_symlink("m.onnx", folder / "inner" / "second");
@@ -201,7 +201,7 @@ TEST(OnnxFiles, LinksStay) {
 // A limit on the size of files stands in for a full disk: write fails half-way with an error either way.
 TEST(OnnxFiles, AFullDiskLeavesTheOldFile) {
   const Folder folder;
-  Model model = make_model({{"x"}}, "y = Relu(x)", {"y"});
+  Model model = text_model({{"x"}}, "y = Relu(x)", {"y"});
   write_onnx(model, folder / "m.onnx");
   const auto size = fs::file_size(folder / "m.onnx");
   model.graph().add_output(*model.graph().add_constant("w", TensorData::from_floats(std::vector<float>(100'000, 1.F))));

@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "build.hpp"
 #include "graft/registry.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::test {
 namespace {
 
 Node& node_of(Model& model, const std::string& text) {
-  model = make_model({{"x"}}, text, {"y"});
+  model = text_model({{"x"}}, text, {"y"});
   return producer(model, "y");
 }
 

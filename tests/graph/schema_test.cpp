@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "build.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft {
 namespace {
@@ -62,7 +62,7 @@ TEST(Traits, FitTheInputsOfTheOperators) {
 }
 
 TEST(Traits, AreThoseOfTheStandardDomain) {
-  Model model = test::make_model({{"x"}}, "a = Transpose(x)\ny = other::Transpose(a)", {"y"});
+  Model model = test::text_model({{"x"}}, "a = Transpose(x)\ny = other::Transpose(a)", {"y"});
   const std::vector<Node*> nodes = model.graph().nodes();
   EXPECT_TRUE(has_trait(*nodes[0], trait::moves_data));
   EXPECT_FALSE(has_trait(*nodes[0], trait::view));

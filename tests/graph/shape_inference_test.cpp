@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "build.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/text.hpp"
 #include "tests/support/folders.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::test {
 namespace {
@@ -17,7 +17,7 @@ const Dim h = Dim::symbol("h");
 
 /// The type of `y` for an input x of this shape.
 std::string inferred(const Shape& x, const std::string& text, std::int64_t opset = 17) {
-  Model model = make_model({{"x", ElementType::f32, x}}, text, {"y"}, opset);
+  Model model = text_model({{"x", ElementType::f32, x}}, text, {"y"}, opset);
   infer_shapes(model);
   return type_text(*model.graph().find("y"));
 }
@@ -72,14 +72,14 @@ TEST(ShapeInference, GraftOperatorsAndFunctions) {
 }
 
 TEST(ShapeInference, DeclarationsCountOnlyWhereNothingIsInferred) {
-  Model model = make_model({{"x", ElementType::f32, Shape{n, 4}}}, "y = custom::Op(x)\nz = Relu(y)", {"z"});
+  Model model = text_model({{"x", ElementType::f32, Shape{n, 4}}}, "y = custom::Op(x)\nz = Relu(y)", {"z"});
   model.graph().find("y")->type = ElementType::f16;
   model.graph().find("y")->shape = Shape{n, h};
   model.graph().find("z")->shape = Shape{unknown_dim(), 7};
   infer_shapes(model);
   EXPECT_EQ(type_text(*model.graph().find("z")), "f16[n, h]");
 
-  Model open = make_model({{"x", ElementType::f32, Shape{n, h}}}, "a = NonZero(x)\ny = Transpose(a)", {"y"});
+  Model open = text_model({{"x", ElementType::f32, Shape{n, h}}}, "a = NonZero(x)\ny = Transpose(a)", {"y"});
   open.graph().find("y")->shape = Shape{7, 2};
   infer_shapes(open);
   EXPECT_EQ(type_text(*open.graph().find("y")), "i64[7, 2]");
@@ -88,7 +88,7 @@ TEST(ShapeInference, DeclarationsCountOnlyWhereNothingIsInferred) {
 // A model that was exported for one image, and whose inputs alone were then made dynamic.
 TEST(ShapeInference, StaleDeclarationsGiveWay) {
   Model model =
-      make_model({{"x", ElementType::f32, Shape{n, 8}}},
+      text_model({{"x", ElementType::f32, Shape{n, 8}}},
                  "a = Relu(x)\nflat = Constant<value=int64([-1])>()\nb = Neg(a)\ny = Reshape(b, flat)", {"y"});
   model.graph().find("a")->shape = Shape{1, 8};
   model.graph().find("b")->shape = Shape{1, 9};
@@ -100,7 +100,7 @@ TEST(ShapeInference, StaleDeclarationsGiveWay) {
 }
 
 TEST(ShapeInference, GivenInputShapes) {
-  Model model = make_model({{"x", ElementType::f32, Shape{n, 4}}, {"z", ElementType::f32, Shape{n}}},
+  Model model = text_model({{"x", ElementType::f32, Shape{n, 4}}, {"z", ElementType::f32, Shape{n}}},
                            "y = Neg(x)\nw = Neg(z)", {"y", "w"});
   infer_shapes(model);
   infer_shapes(model, {{"x", Shape{5, 4}}});
@@ -139,7 +139,7 @@ TEST(ShapeInference, ExpressionsDoNotGrowWithoutBound) {
 
 TEST(ShapeInference, Branches) {
   Model model =
-      make_model({{"x", ElementType::f32, Shape{n, 4}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
+      text_model({{"x", ElementType::f32, Shape{n, 4}}, {"c", ElementType::boolean, Shape{}}}, "a = Relu(x)", {});
   Graph& graph = model.graph();
   Node* node = graph.add_node("If", {graph.find("c")}, {"y"});
   for (const char* text : {"r = Neg(a)", "r = Concat<axis=0>(a, a)"}) {

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <limits>
 
-#include "build.hpp"
 #include "graph/elements.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::test {
 namespace {

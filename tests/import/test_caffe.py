@@ -1,5 +1,5 @@
-# Caffe's layers: each in a small network with seeded weights, beside OpenCV's results (tools/make_caffe_cases.py), and
-# what is said about files that are wrong.
+# Caffe's layers: each in a small network with seeded weights, beside OpenCV's results
+# (tests/golden/generators/make_caffe_cases.py), and what is said about files that are wrong.
 import json
 import os
 import pathlib
@@ -61,7 +61,7 @@ def test_converted_network_in_onnxruntime(files, tmp_path):
             result, expected = by_score(result), by_score(expected)
             assert len(expected) > 5
         if case.startswith("ordered_detection"):
-            # In the order of Caffe; behind the last box Graft's table has rows of -1, Caffe's ends.
+            # In the order of Caffe; after the last box Graft's table has rows of -1, Caffe's ends.
             rows = result[0, 0]
             is_box = rows[:, 1] >= 0
             assert (rows[~is_box] == -1).all()

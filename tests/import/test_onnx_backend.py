@@ -14,7 +14,7 @@ HALF = os.environ.get("GRAFT_NODE_TESTS", "a-{")
 # what we write had become strange to it.
 LEAST_IN_ONNXRUNTIME = {"a-l": 638, "l-{": 834, "a-{": 1472}
 
-# What nobody can judge: beginnings of names, and why.
+# What cannot be judged: beginnings of names, and why.
 NO_JUDGE = {
     "test_bernoulli": "random numbers",
     "test_image_decoder": "decoding images needs Pillow, which is not a part of the tests",

@@ -1,4 +1,5 @@
-# TensorFlow's graphs: each operator in a small frozen graph, beside TensorFlow's own results (tools/make_tensorflow_cases.py).
+# TensorFlow's graphs: each operator in a small frozen graph, beside TensorFlow's own results
+# (tests/golden/generators/make_tensorflow_cases.py).
 import collections
 import json
 import os

@@ -1,4 +1,5 @@
-# Whole TensorFlow networks, reduced (tools/make_tensorflow_networks.py --small): beside TensorFlow's results, and built.
+# Whole TensorFlow networks, reduced (tests/golden/generators/make_tensorflow_networks.py --small): beside TensorFlow's
+# results, and built.
 import collections
 import json
 import os
@@ -18,7 +19,7 @@ GOLDEN = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", SOURCE / "tests" / "gol
 NETWORKS = ("box3d", "dropout", "recurrent", "style", "unet")
 RELATIVE = 1e-5  # of the largest number of a tensor: both runtimes add up in f32, each in its own order
 # The input and each output that is an image stay in TensorFlow's order. box3d's features are flattened in the order in
-# which the weights behind them were trained: those are permuted instead (fold_transposes), as long as they are small.
+# which the weights after them were trained: those are permuted instead (fold_transposes), as long as they are small.
 TRANSPOSES = {"box3d": 1, "style": 2, "unet": 2}
 
 

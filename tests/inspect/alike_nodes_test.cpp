@@ -5,13 +5,13 @@
 
 #include "graph/shape_inference.hpp"
 #include "inspect/model_parts.hpp"
-#include "tests/graph/build.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::inspect {
 namespace {
 
 TEST(AlikeNodes, kind_leaves_out_sizes_and_exact_does_not) {
-  Model model = test::make_model({{"x", ElementType::f32, Shape{2, 4}},
+  Model model = test::text_model({{"x", ElementType::f32, Shape{2, 4}},
                                   {"y", ElementType::f32, Shape{2, 4}},
                                   {"z", ElementType::f32, Shape{8, 8}}},
                                  "a = Relu(x)\nb = Relu(y)\nc = Relu(z)\nd = Neg(x)", {"a", "b", "c", "d"});
@@ -24,7 +24,7 @@ TEST(AlikeNodes, kind_leaves_out_sizes_and_exact_does_not) {
 }
 
 TEST(AlikeNodes, attributes_are_compared_with_their_types) {
-  Model model = test::make_model({{"x", ElementType::f32, Shape{2, 4}}}, "a = Relu(x)\nb = Relu(x)", {"a", "b"});
+  Model model = test::text_model({{"x", ElementType::f32, Shape{2, 4}}}, "a = Relu(x)\nb = Relu(x)", {"a", "b"});
   infer_shapes(model);
   test::producer(model, "a").attributes["n"] = NodeAttribute(AttributeData(std::int64_t{2}));
   test::producer(model, "b").attributes["n"] = NodeAttribute(AttributeData(2.0F));

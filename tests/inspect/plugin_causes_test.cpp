@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "graph/model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -24,15 +24,10 @@ json creator(const std::string& version, const std::string& space, const std::st
 
 class PluginCauses : public testing::Test {
  protected:
-  PluginCauses() {
-    Value* input = model_.graph().add_input("x");
-    input->type = ElementType::f32;
-    node_ = model_.graph().add_node("Clamp", {input}, {"y"});
-  }
   void set(const std::string& name, AttributeData value) { node_->attributes[name] = NodeAttribute(std::move(value)); }
 
-  Model model_;
-  Node* node_ = nullptr;
+  Model model_ = test::text_model({{"x"}}, "y = Clamp(x)", {"y"});
+  Node* node_ = &test::producer(model_, "y");
 };
 
 TEST_F(PluginCauses, a_registered_plugin_has_no_cause) {

@@ -9,14 +9,14 @@
 
 #include "graph/shape_inference.hpp"
 #include "stand_in_trials.hpp"
-#include "tests/graph/build.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::inspect {
 namespace {
 
 /// A chain of f32 nodes in which each is named after its output.
 Model named_model(const std::string& text, const std::vector<std::string>& outputs) {
-  Model model = test::make_model({{"x", ElementType::f32, Shape{2, 4}}}, text, outputs);
+  Model model = test::text_model({{"x", ElementType::f32, Shape{2, 4}}}, text, outputs);
   infer_shapes(model);
   model.graph().for_each_node([](Node& node) { node.name = node.output()->name; });
   return model;

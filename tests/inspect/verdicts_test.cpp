@@ -7,21 +7,14 @@
 #include <vector>
 
 #include "inspect/verdict_groups.hpp"
-#include "tests/graph/build.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::inspect {
 namespace {
 
 Model model_with(const std::string& op_type, const std::string& domain = "") {
-  Model model;
-  model.graph().opset_imports[""] = 17;
-  Value* input = model.graph().add_input("x");
-  input->type = ElementType::f32;
-  input->shape = Shape{2, 4};
-  Node* node = model.graph().add_node(op_type, {input}, {"y"});
-  node->domain = domain;
-  model.graph().add_output(*node->output());
-  return model;
+  const std::string prefix = domain.empty() ? "" : domain + "::";
+  return test::text_model({{"x", ElementType::f32, {2, 4}}}, "y = " + prefix + op_type + "(x)", {"y"});
 }
 
 TEST(Verdicts, a_native_operator_needs_no_reason) {
@@ -81,7 +74,7 @@ TEST(VerdictGroups, problems_go_by_operator_and_the_rest_by_reason) {
   EXPECT_EQ(groups.problems[0].first().op, "Unique") << "the worst first";
   EXPECT_EQ(groups.problems[1].nodes.size(), 2U);
   EXPECT_EQ(count_reasons(groups.problems[1]), 2U);
-  EXPECT_EQ(groups.problems[2].nodes.size(), 2U) << "whatever the operators behind a node that does not run";
+  EXPECT_EQ(groups.problems[2].nodes.size(), 2U) << "whatever the operators after a node that does not run";
   ASSERT_EQ(groups.others.size(), 1U);
   ASSERT_EQ(groups.plain.size(), 1U);
   const auto counts = count_operators(groups.plain[0]);

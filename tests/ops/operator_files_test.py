@@ -1,9 +1,11 @@
-# What Python finds in the operators' folders: golden generators and PyTorch peers, with stand-ins for the frameworks.
+# What Python finds in the operators' folders: golden generators, networks of exporters, near misses and PyTorch peers, with
+# stand-ins for the frameworks.
 import importlib
 import json
 import math
 import os
 import pathlib
+import re
 import sys
 import types
 
@@ -11,7 +13,9 @@ import pytest
 
 SOURCE = pathlib.Path(os.environ["GRAFT_SOURCE_DIR"])
 GOLDEN = pathlib.Path(os.environ["GRAFT_GOLDEN_DIR"])
-FRAMEWORKS = ["numpy", "onnx", "onnxruntime", "tensorflow", "torch", "torch.nn", "torch.nn.functional"]
+FRAMEWORKS = ["keras", "numpy", "onnx", "onnxruntime", "paddle", "paddle.nn", "paddle.nn.functional", "tensorflow"]
+FRAMEWORKS += ["torch", "torch.nn", "torch.nn.functional"]
+GENERATORS = ["export_cases", "golden_cases", "make_exports", "make_goldens", "near_miss_cases", "operator_files"]
 
 
 class Anything(types.ModuleType):
@@ -47,6 +51,9 @@ class Anything(types.ModuleType):
 
     __index__ = __int__
 
+    def __mro_entries__(self, _):
+        return (Layer,)  # where a class is derived from it
+
     def __len__(self):
         return 1
 
@@ -58,6 +65,16 @@ class Anything(types.ModuleType):
 
     def __exit__(self, *_):
         return None
+
+
+class Layer:
+    """In place of the frameworks' classes of layers."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __getattr__(self, name):
+        return Anything(name)
 
 
 class RecordedGolden:
@@ -83,26 +100,69 @@ def stand_ins(monkeypatch):
     for name in FRAMEWORKS:
         monkeypatch.setitem(sys.modules, name, Anything(name))
     sys.modules["numpy"].prod = math.prod  # which decides on cases
-    monkeypatch.syspath_prepend(str(SOURCE / "tools"))
-    for name in ["golden_cases", "make_goldens"]:
+    monkeypatch.syspath_prepend(str(GOLDEN / "generators"))
+    for name in GENERATORS:
         monkeypatch.delitem(sys.modules, name, raising=False)
     importlib.import_module("golden_cases")
     monkeypatch.setattr("golden_cases.Golden", RecordedGolden)
     monkeypatch.setattr("golden_cases.quantized", lambda *_: (Anything(), 1.0))
     yield
-    for name in ["golden_cases", "make_goldens"]:
+    for name in GENERATORS:
         sys.modules.pop(name, None)
 
 
 def test_every_operator_generates_the_golden_cases_that_are_stored(stand_ins, tmp_path):
-    make_goldens = importlib.import_module("make_goldens")
-    folders = make_goldens.operator_folders()
+    files = importlib.import_module("operator_files")
+    folders = files.operator_folders()
     assert sorted(folders) == sorted(path.stem for path in (GOLDEN / "ops").glob("*.json"))
     for folder in folders:
-        make_goldens.generator(folder).make(tmp_path)
+        files.load(folder, "golden").make(tmp_path)
         stored = json.loads((GOLDEN / "ops" / f"{folder}.json").read_text())
         expected = (stored["operator"], [case["name"] for case in stored["cases"]])
         assert RecordedGolden.made[folder] == expected, folder
+
+
+def test_the_exported_networks_that_are_stored_are_those_of_the_operators_folders(stand_ins):
+    files = importlib.import_module("operator_files")
+    listed = {"torch": {}, "tensorflow": {}, "paddle": {}}
+    described = []
+    for folder, cases in files.load_all("exports").items():
+        described.append({"operator": cases.OPERATOR, "pass": f"fuse_{folder}", "kinds": cases.KINDS})
+        for framework, entries in listed.items():
+
+            def case(
+                name, _, expected, expression, *__, without=(None, None), frozen_graph=None, entries=entries, **___
+            ):
+                allowed = [expected, without[1], expected | (frozen_graph or {})]
+                assert entries.setdefault(name, (expression, allowed)) == (expression, allowed), name
+
+            getattr(cases, f"{framework}_cases")(case)
+    manifest = json.loads((GOLDEN / "exports" / "manifest.json").read_text())
+    assert manifest["operators"] == described
+    found = {framework: set() for framework in listed}
+    for entry in manifest["exports"]:
+        framework = {"torch": "torch", "paddl": "paddle"}.get(entry["file"][:5], "tensorflow")
+        stem = entry["file"].partition("_")[2].rpartition(".")[0]
+        stem = re.sub(r"^((script|dynamo)_)?(opset\d+_)?", "", stem)
+        name = stem if stem in listed[framework] else stem.removesuffix("_static")
+        expression, allowed = listed[framework][name]
+        found[framework].add(name)
+        assert entry["expression"] == expression
+        defaults = {"native": 0, "required": True}
+        told = {key: entry[key] for key in entry.keys() - {"file", "exporter", "opset", "expression", "nodes"}}
+        assert told in [defaults | each for each in allowed if each is not None], entry["file"]
+    assert found == {framework: set(entries) for framework, entries in listed.items()}
+
+
+def test_the_near_misses_that_are_stored_are_those_of_the_operators_folders(stand_ins):
+    manifest = json.loads((GOLDEN / "near_misses" / "manifest.json").read_text())
+    misses, controls = [], []
+    for cases in importlib.import_module("operator_files").load_all("near_misses").values():
+        names = [name for name, *_ in cases.MISSES]
+        misses += [(f"{cases.PREFIX}_{name}.onnx", cases.EXPLAINED.get(name)) for name in names]
+        controls += [f"control_{name}.onnx" for name, *_ in cases.CONTROLS]
+    assert [(entry["file"], entry.get("words")) for entry in manifest["near_misses"]] == misses
+    assert [entry["file"] for entry in manifest["controls"]] == controls
 
 
 def test_the_peer_of_every_operator_is_found_by_its_name(stand_ins, monkeypatch):

@@ -10,6 +10,8 @@ namespace graft {
 namespace {
 
 using runtime::default_engine;
+using test::count_of;
+using test::inferred_text_model;
 
 /// One normalization, one leaky ReLU in pieces, one of ONNX itself.
 constexpr auto network = R"(
@@ -26,7 +28,7 @@ bounded = Max(norm, epsilon)
 y = Div(b, bounded)
 )";
 
-Model make_network() { return make_model({{"x", ElementType::f32, image_shape()}}, network, {"y"}); }
+Model make_network() { return inferred_text_model({{"x", ElementType::f32, image_shape()}}, network, {"y"}); }
 
 ConvertReport convert_and_verify(Model& model, PluginMode mode) {
   const Model original = model.clone();
@@ -108,7 +110,7 @@ TEST(ChoosePlugins, EveryPluginCarriesItsFunction) {
 }
 
 TEST(ChoosePlugins, DropInsOfOtherLibrariesBecomeOperators) {
-  Model model = make_model({{"x", ElementType::f32, image_shape()}}, "", {});
+  Model model = inferred_text_model({{"x", ElementType::f32, image_shape()}}, "", {});
   Graph& graph = model.graph();
   graph.opset_imports["trt.plugins"] = 1;
   Node* node = graph.add_node("LReLU_TRT", {graph.find("x")}, {"y"}, nullptr, "trt.plugins");

@@ -17,10 +17,14 @@ namespace graft {
 namespace {
 
 using runtime::default_engine;
+using test::count_of;
+using test::inferred_text_model;
+using test::op_types;
+using test::TextInput;
 
 using testing::ElementsAre;
 
-const std::vector<InputSpec> image = {{"x", ElementType::f32, image_shape()}};
+const std::vector<TextInput> image = {{"x", ElementType::f32, image_shape()}};
 
 ConvertReport convert_and_verify(Model& model, const ConvertOptions& options = {}) {
   const Model original = model.clone();
@@ -33,7 +37,7 @@ ConvertReport convert_and_verify(Model& model, const ConvertOptions& options = {
 }
 
 TEST(RemoveDead, NodesThatNoOutputNeeds) {
-  Model model = make_model(image, "y = Exp(x)\nlost = Log(x)\nlost_too = Abs(lost)\n", {"y"});
+  Model model = inferred_text_model(image, "y = Exp(x)\nlost = Log(x)\nlost_too = Abs(lost)\n", {"y"});
   const ConvertReport report = convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp"));
   EXPECT_EQ(report.count("remove_dead"), 1U);
@@ -41,11 +45,11 @@ TEST(RemoveDead, NodesThatNoOutputNeeds) {
 
 TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
   // 2^53 + 1 is lost in f64, 2^31 in i32.
-  Model model = make_model({{"x", ElementType::i64, {3}}, {"a", ElementType::i64, {3}}},
-                           "b = Constant<value=int64([2, 2, 2])>()\n"
-                           "c = Mul(a, b)\n"
-                           "y = Max(x, c)\n",
-                           {"y"});
+  Model model = inferred_text_model({{"x", ElementType::i64, {3}}, {"a", ElementType::i64, {3}}},
+                                    "b = Constant<value=int64([2, 2, 2])>()\n"
+                                    "c = Mul(a, b)\n"
+                                    "y = Max(x, c)\n",
+                                    {"y"});
   Value& a = *model.graph().find("a");
   model.graph().set_is_input(a, false);
   model.graph().set_initializer(a, TensorData::from_ints({9007199254740993, 2147483648, -5}));
@@ -59,7 +63,8 @@ TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
 }
 
 TEST(FoldConstants, KeepsNamesOfTensors) {
-  Model model = make_model(image, "a = Constant<value=float(2.0)>()\nslope = Exp(a)\ny = Mul(x, slope)\n", {"y"});
+  Model model =
+      inferred_text_model(image, "a = Constant<value=float(2.0)>()\nslope = Exp(a)\ny = Mul(x, slope)\n", {"y"});
   convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Mul"));
   EXPECT_EQ(model.graph().nodes()[0]->input(1)->name, "slope");
@@ -67,16 +72,16 @@ TEST(FoldConstants, KeepsNamesOfTensors) {
 }
 
 TEST(FoldConstants, ShapeOfFixedDimensionsOnly) {
-  Model model = make_model(image,
-                           "fixed = Shape<start=1>(x)\n"
-                           "open = Shape(x)\n"
-                           "sizes = Cast<to=float>(fixed)\n"
-                           "all = Cast<to=float>(open)\n"
-                           "a = ReduceSum<keepdims=0>(sizes)\n"
-                           "b = ReduceSum<keepdims=0>(all)\n"
-                           "c = Add(a, b)\n"
-                           "y = Add(x, c)\n",
-                           {"y"});
+  Model model = inferred_text_model(image,
+                                    "fixed = Shape<start=1>(x)\n"
+                                    "open = Shape(x)\n"
+                                    "sizes = Cast<to=float>(fixed)\n"
+                                    "all = Cast<to=float>(open)\n"
+                                    "a = ReduceSum<keepdims=0>(sizes)\n"
+                                    "b = ReduceSum<keepdims=0>(all)\n"
+                                    "c = Add(a, b)\n"
+                                    "y = Add(x, c)\n",
+                                    {"y"});
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
   EXPECT_EQ(count_of(model, "ReduceSum"), 1U);
@@ -85,15 +90,15 @@ TEST(FoldConstants, ShapeOfFixedDimensionsOnly) {
 
 // Exported for one image, then made dynamic at its inputs alone: what the file says of inner values is out of date.
 TEST(FoldConstants, ShapesAreNotTakenFromStaleDeclarations) {
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
-                           "a = Exp(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
+                                    "a = Exp(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
   model.graph().find("a")->shape = Shape{1, 8};
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
 
   // Nothing but the declaration knows this shape.
-  Model custom = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
-                            "a = custom::Op(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
+  Model custom = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
+                                     "a = custom::Op(x)\ns = Shape(a)\nf = Cast<to=float>(s)\ny = Exp(f)\n", {"y"});
   custom.graph().find("a")->type = ElementType::f32;
   custom.graph().find("a")->shape = Shape{1, 8};
   convert(default_engine(), custom);
@@ -101,36 +106,36 @@ TEST(FoldConstants, ShapesAreNotTakenFromStaleDeclarations) {
 }
 
 TEST(FoldConstants, LeavesRandomNumbersAndQuantizedWeights) {
-  Model random = make_model(image,
-                            "shape = Constant<value=int64([3, 5])>()\n"
-                            "zeros = ConstantOfShape(shape)\n"
-                            "noise = RandomNormalLike<scale=0.0>(zeros)\n"
-                            "y = Add(x, noise)\n",
-                            {"y"});
+  Model random = inferred_text_model(image,
+                                     "shape = Constant<value=int64([3, 5])>()\n"
+                                     "zeros = ConstantOfShape(shape)\n"
+                                     "noise = RandomNormalLike<scale=0.0>(zeros)\n"
+                                     "y = Add(x, noise)\n",
+                                     {"y"});
   convert(default_engine(), random);
   EXPECT_EQ(count_of(random, "RandomNormalLike"), 1U);
   EXPECT_EQ(count_of(random, "ConstantOfShape"), 0U);
 
-  Model quantized = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
-                               "numbers = Constant<value=int8([1, 2, 3, 4])>()\n"
-                               "square = Constant<value=int64([2, 2])>()\n"
-                               "stored = Reshape(numbers, square)\n"
-                               "scale = Constant<value=float(0.5)>()\n"
-                               "w = DequantizeLinear(stored, scale)\n"
-                               "y = MatMul(x, w)\n",
-                               {"y"});
+  Model quantized = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
+                                        "numbers = Constant<value=int8([1, 2, 3, 4])>()\n"
+                                        "square = Constant<value=int64([2, 2])>()\n"
+                                        "stored = Reshape(numbers, square)\n"
+                                        "scale = Constant<value=float(0.5)>()\n"
+                                        "w = DequantizeLinear(stored, scale)\n"
+                                        "y = MatMul(x, w)\n",
+                                        {"y"});
   convert_and_verify(quantized);
   EXPECT_EQ(count_of(quantized, "DequantizeLinear"), 1U);
 }
 
 // TensorRT refuses DequantizeLinear of them: "input has type Int32".
 TEST(FoldConstants, BiasesOf32BitsBecomeReal) {
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
-                           "stored = Constant<value=int32([-100, 7])>()\n"
-                           "scale = Constant<value=float([0.5, 2.0])>()\n"
-                           "b = DequantizeLinear<axis=0>(stored, scale)\n"
-                           "y = Add(x, b)\n",
-                           {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 2}}},
+                                    "stored = Constant<value=int32([-100, 7])>()\n"
+                                    "scale = Constant<value=float([0.5, 2.0])>()\n"
+                                    "b = DequantizeLinear<axis=0>(stored, scale)\n"
+                                    "y = Add(x, b)\n",
+                                    {"y"});
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "DequantizeLinear"), 0U);
   const auto constant = model.graph().nodes().front()->input(1)->constant();
@@ -140,11 +145,12 @@ TEST(FoldConstants, BiasesOf32BitsBecomeReal) {
 
 // The size of a Range is not known before its limit is.
 TEST(FoldConstants, WhatBecomesKnownIsFoldedToo) {
-  Model model = make_model(image,
-                           "s = Shape<start=3>(x)\nn = Identity(s)\n"
-                           "zero = Constant<value=int64(0)>()\none = Constant<value=int64(1)>()\n"
-                           "five = Squeeze(n)\nr = Range(zero, five, one)\nf = Cast<to=float>(r)\ny = Add(x, f)\n",
-                           {"y"});
+  Model model =
+      inferred_text_model(image,
+                          "s = Shape<start=3>(x)\nn = Identity(s)\n"
+                          "zero = Constant<value=int64(0)>()\none = Constant<value=int64(1)>()\n"
+                          "five = Squeeze(n)\nr = Range(zero, five, one)\nf = Cast<to=float>(r)\ny = Add(x, f)\n",
+                          {"y"});
   convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Add"));
 }
@@ -157,7 +163,8 @@ TEST(FoldConstants, AChainOfMany) {
     nodes += fmt::format("c{} = Neg(c{})\n", i, i - 1);
     sum += fmt::format("s{} = Add(s{}, c{})\n", i, i - 1, i);
   }
-  Model model = make_model({{"x", ElementType::f32, {3}}}, nodes + sum + fmt::format("y = Exp(s{})", many), {"y"});
+  Model model =
+      inferred_text_model({{"x", ElementType::f32, {3}}}, nodes + sum + fmt::format("y = Exp(s{})", many), {"y"});
   ConvertReport report;
   const ConvertOptions options;
   Rewriter rewriter(default_engine(), model, options, report);
@@ -172,11 +179,12 @@ TEST(FoldConstants, AChainOfMany) {
 
 TEST(FoldConstants, OneThatIsRefusedDoesNotKeepTheOthers) {
   // The engine knows no Det.
-  Model model = make_model({{"x", ElementType::f32, {2, 2}}},
-                           "k = Constant<value=float([1.0, 2.0, 3.0, 4.0])>()\ns = Constant<value=int64([2, 2])>()\n"
-                           "m = Reshape(k, s)\na = Neg(k)\nb = Reshape(a, s)\nd = Det(m)\ne = Exp(b)\nf = Abs(b)\n"
-                           "t = Add(x, d)\nu = Add(t, e)\ny = Add(u, f)",
-                           {"y"});
+  Model model =
+      inferred_text_model({{"x", ElementType::f32, {2, 2}}},
+                          "k = Constant<value=float([1.0, 2.0, 3.0, 4.0])>()\ns = Constant<value=int64([2, 2])>()\n"
+                          "m = Reshape(k, s)\na = Neg(k)\nb = Reshape(a, s)\nd = Det(m)\ne = Exp(b)\nf = Abs(b)\n"
+                          "t = Add(x, d)\nu = Add(t, e)\ny = Add(u, f)",
+                          {"y"});
   convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Det"), 1U);
   EXPECT_EQ(count_of(model, "Exp") + count_of(model, "Abs") + count_of(model, "Neg"), 0U);
@@ -184,11 +192,11 @@ TEST(FoldConstants, OneThatIsRefusedDoesNotKeepTheOthers) {
 
 TEST(FoldConstants, NotWhereTheEngineLosesNaN) {
   for (const std::string op : {"Max", "Min", "Clip"}) {
-    Model model = make_model({{"x", ElementType::f32, {2}}},
-                             "z = Constant<value=float([0.0, 4.0])>()\nn = Sqrt(z)\nd = Div(z, z)\n"
-                             "k = Constant<value=float(1.5)>()\na = " +
-                                 op + "(d, k)\nb = " + op + "(n, k)\nt = Add(x, a)\ny = Add(t, b)",
-                             {"y"});
+    Model model = inferred_text_model({{"x", ElementType::f32, {2}}},
+                                      "z = Constant<value=float([0.0, 4.0])>()\nn = Sqrt(z)\nd = Div(z, z)\n"
+                                      "k = Constant<value=float(1.5)>()\na = " +
+                                          op + "(d, k)\nb = " + op + "(n, k)\nt = Add(x, a)\ny = Add(t, b)",
+                                      {"y"});
     convert(default_engine(), model);
     EXPECT_EQ(count_of(model, op), 1U) << "0 / 0 stays, the numbers are folded";
     EXPECT_EQ(count_of(model, "Sqrt"), 0U);
@@ -196,50 +204,51 @@ TEST(FoldConstants, NotWhereTheEngineLosesNaN) {
 }
 
 TEST(FoldConstants, DoesNotBlowUpTheFile) {
-  Model model = make_model({{"x", ElementType::f32, {1024, 1024}}},
-                           "shape = Constant<value=int64([1024, 1024])>()\n"
-                           "many = ConstantOfShape(shape)\n"
-                           "y = Add(x, many)\n",
-                           {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {1024, 1024}}},
+                                    "shape = Constant<value=int64([1024, 1024])>()\n"
+                                    "many = ConstantOfShape(shape)\n"
+                                    "y = Add(x, many)\n",
+                                    {"y"});
   convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "ConstantOfShape"), 1U);
 }
 
 TEST(FoldConstants, LeavesWhatIsOfUnknownOrImpossibleSize) {
-  Model unknown = make_model({{"x", ElementType::f32, {2}}},
-                             "zero = Constant<value=float(0.0)>()\none = Constant<value=float(1.0)>()\n"
-                             "thousand = Constant<value=float(1000.0)>()\nlimit = Mul(thousand, thousand)\n"
-                             "many = Range(zero, limit, one)\nsum = ReduceSum<keepdims=0>(many)\ny = Add(x, sum)\n",
-                             {"y"});
+  Model unknown =
+      inferred_text_model({{"x", ElementType::f32, {2}}},
+                          "zero = Constant<value=float(0.0)>()\none = Constant<value=float(1.0)>()\n"
+                          "thousand = Constant<value=float(1000.0)>()\nlimit = Mul(thousand, thousand)\n"
+                          "many = Range(zero, limit, one)\nsum = ReduceSum<keepdims=0>(many)\ny = Add(x, sum)\n",
+                          {"y"});
   convert(default_engine(), unknown);
   EXPECT_EQ(count_of(unknown, "Range"), 1U);
 
   // 2^60 elements can be counted in 64 bits, their bits cannot.
-  Model impossible = make_model({{"x", ElementType::f32, {1}}},
-                                "shape = Constant<value=int64([1152921504606846976])>()\n"
-                                "many = ConstantOfShape(shape)\nsum = ReduceSum(many)\ny = Add(x, sum)\n",
-                                {"y"});
+  Model impossible = inferred_text_model({{"x", ElementType::f32, {1}}},
+                                         "shape = Constant<value=int64([1152921504606846976])>()\n"
+                                         "many = ConstantOfShape(shape)\nsum = ReduceSum(many)\ny = Add(x, sum)\n",
+                                         {"y"});
   convert(default_engine(), impossible);
   EXPECT_EQ(count_of(impossible, "ConstantOfShape"), 1U);
 }
 
 TEST(RemoveIdentities, WhatCopiesItsInput) {
-  Model model = make_model(image,
-                           "a = Exp(x)\n"
-                           "b = Identity(a)\n"
-                           "c, mask = Dropout(b)\n"
-                           "d = Cast<to=float>(c)\n"
-                           "one = Constant<value=float(1.0)>()\n"
-                           "e = Mul(one, d)\n"
-                           "f = Div(e, one)\n"
-                           "zero = Constant<value=float(0.0)>()\n"
-                           "g = Sub(f, zero)\n"
-                           "h = Transpose<perm=[0, 2, 3, 1]>(g)\n"
-                           "i = Transpose<perm=[0, 3, 1, 2]>(h)\n"
-                           "j = Transpose<perm=[0, 1, 2, 3]>(i)\n"
-                           "k = Concat<axis=1>(j)\n"
-                           "y = Log(k)\n",
-                           {"y"});
+  Model model = inferred_text_model(image,
+                                    "a = Exp(x)\n"
+                                    "b = Identity(a)\n"
+                                    "c, mask = Dropout(b)\n"
+                                    "d = Cast<to=float>(c)\n"
+                                    "one = Constant<value=float(1.0)>()\n"
+                                    "e = Mul(one, d)\n"
+                                    "f = Div(e, one)\n"
+                                    "zero = Constant<value=float(0.0)>()\n"
+                                    "g = Sub(f, zero)\n"
+                                    "h = Transpose<perm=[0, 2, 3, 1]>(g)\n"
+                                    "i = Transpose<perm=[0, 3, 1, 2]>(h)\n"
+                                    "j = Transpose<perm=[0, 1, 2, 3]>(i)\n"
+                                    "k = Concat<axis=1>(j)\n"
+                                    "y = Log(k)\n",
+                                    {"y"});
   const ConvertReport report = convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Log"));
   EXPECT_EQ(report.count("remove_identities"), 9U);
@@ -247,34 +256,37 @@ TEST(RemoveIdentities, WhatCopiesItsInput) {
 
 TEST(RemoveIdentities, NotWhatChangesAZerosSign) {
   // -0 + 0 is +0, so 1 / (x + 0) differs from 1 / x where x is -0. Adding -0 changes nothing.
-  Model plus = make_model(image, "zero = Constant<value=float(0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
+  Model plus =
+      inferred_text_model(image, "zero = Constant<value=float(0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
   convert(default_engine(), plus);
   EXPECT_EQ(count_of(plus, "Add"), 1U);
 
-  Model minus = make_model(image, "zero = Constant<value=float(-0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
+  Model minus =
+      inferred_text_model(image, "zero = Constant<value=float(-0.0)>()\na = Add(x, zero)\ny = Reciprocal(a)\n", {"y"});
   convert(default_engine(), minus);
   EXPECT_EQ(count_of(minus, "Add"), 0U);
 }
 
 TEST(RemoveIdentities, NotWhatBroadcasts) {
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 4}}},
-                           "numbers = Constant<value=float([1.0, 1.0])>()\nshape = Constant<value=int64([2, 1, 1])>()\n"
-                           "ones = Reshape(numbers, shape)\na = Mul(x, ones)\ny = Exp(a)\n",
-                           {"y"});
+  Model model =
+      inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 4}}},
+                          "numbers = Constant<value=float([1.0, 1.0])>()\nshape = Constant<value=int64([2, 1, 1])>()\n"
+                          "ones = Reshape(numbers, shape)\na = Mul(x, ones)\ny = Exp(a)\n",
+                          {"y"});
   convert_and_verify(model);
   EXPECT_EQ(count_of(model, "Mul"), 1U);
 }
 
 TEST(RemoveIdentities, ReshapeToTheShapeThatIsThere) {
-  Model model =
-      make_model({{"x", ElementType::f32, {2, 8}}},
-                 "a = Exp(x)\nshape = Constant<value=int64([2, 8])>()\nb = Reshape(a, shape)\ny = Log(b)\n", {"y"});
+  Model model = inferred_text_model(
+      {{"x", ElementType::f32, {2, 8}}},
+      "a = Exp(x)\nshape = Constant<value=int64([2, 8])>()\nb = Reshape(a, shape)\ny = Log(b)\n", {"y"});
   convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Log"));
 }
 
 TEST(RemoveIdentities, OutputsKeepTheirNames) {
-  Model model = make_model(image, "a = Exp(x)\ny = Identity(a)\nz = Identity(x)\n", {"y", "z"});
+  Model model = inferred_text_model(image, "a = Exp(x)\ny = Identity(a)\nz = Identity(x)\n", {"y", "z"});
   convert_and_verify(model);
   EXPECT_EQ(model.graph().outputs()[0]->name, "y");
   EXPECT_EQ(model.graph().outputs()[1]->name, "z");
@@ -286,32 +298,33 @@ TEST(MoveTransposes, PassRareOperators) {
   for (const std::string node : {"Mish(t)", "Asinh(t)", "Celu(t)", "Mod<fmod=1>(t, c)",
                                  "ReduceL1<axes=[1], keepdims=1>(t)", "ReduceLogSumExp<axes=[1], keepdims=1>(t)"}) {
     SCOPED_TRACE(node);
-    Model model = make_model(image,
-                             "a = Exp(x)\nc = Constant<value=float(2.5)>()\n"
-                             "t = Transpose<perm=[0, 2, 3, 1]>(a)\nr = " +
-                                 node + "\ny = Transpose<perm=[0, 3, 1, 2]>(r)\n",
-                             {"y"});
+    Model model = inferred_text_model(image,
+                                      "a = Exp(x)\nc = Constant<value=float(2.5)>()\n"
+                                      "t = Transpose<perm=[0, 2, 3, 1]>(a)\nr = " +
+                                          node + "\ny = Transpose<perm=[0, 3, 1, 2]>(r)\n",
+                                      {"y"});
     convert_and_verify(model);
     EXPECT_EQ(count_of(model, "Transpose"), 0U);
   }
 }
 
 TEST(MoveTransposes, TwoInARowBecomeOneAndTheNextNodePassesIt) {
-  Model model = make_model(image,
-                           "a = Exp(x)\n"
-                           "t = Transpose<perm=[0, 2, 3, 1]>(a)\n"
-                           "u = Transpose<perm=[0, 2, 3, 1]>(t)\n"
-                           "r = Relu(u)\n"
-                           "v = Transpose<perm=[0, 2, 3, 1]>(r)\n"
-                           "w = Sigmoid(v)\n"
-                           "y = Log(w)\n",
-                           {"y"});
+  Model model = inferred_text_model(image,
+                                    "a = Exp(x)\n"
+                                    "t = Transpose<perm=[0, 2, 3, 1]>(a)\n"
+                                    "u = Transpose<perm=[0, 2, 3, 1]>(t)\n"
+                                    "r = Relu(u)\n"
+                                    "v = Transpose<perm=[0, 2, 3, 1]>(r)\n"
+                                    "w = Sigmoid(v)\n"
+                                    "y = Log(w)\n",
+                                    {"y"});
   convert_and_verify(model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Relu", "Sigmoid", "Log"));
 }
 
 TEST(SubGraphs, AreConvertedWithWhatTheySee) {
-  Model model = make_model({{"x", ElementType::f32, {2, 8}}, {"choice", ElementType::boolean, {}}}, "a = Exp(x)\n", {});
+  Model model =
+      inferred_text_model({{"x", ElementType::f32, {2, 8}}, {"choice", ElementType::boolean, {}}}, "a = Exp(x)\n", {});
   Graph& main = model.graph();
   const auto branch = [&](const char* text) {
     auto graph = std::make_unique<Graph>(&main);

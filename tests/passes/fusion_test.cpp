@@ -14,20 +14,23 @@ namespace graft {
 namespace {
 
 using runtime::default_engine;
+using test::count_of;
+using test::inferred_text_model;
+using test::TextInput;
 
 using testing::HasSubstr;
 
-InputSpec image() { return {"x", ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}; }
+TextInput image() { return {"x", ElementType::f32, {Dim::symbol("N"), 4, 6, 8}}; }
 
 struct Converted {
   Model model;
   ConvertReport report;
 };
 
-/// Converts and checks that nothing was undone and the whole model still agrees.
+/// Converts and checks that nothing was rejected and the whole model still agrees.
 Converted converted(const std::string& nodes, PluginMode plugins = PluginMode::automatic, std::int64_t opset = 17,
-                    const std::vector<InputSpec>& inputs = {image()}) {
-  const Model original = make_model(inputs, nodes, {"y"}, opset);
+                    const std::vector<TextInput>& inputs = {image()}) {
+  const Model original = inferred_text_model(inputs, nodes, {"y"}, opset);
   Converted result{original.clone(), {}};
   ConvertOptions options;
   options.plugins = plugins;
@@ -59,10 +62,10 @@ TEST(FuseUpsampling, AntialiasChangesNothingWhereNothingShrinks) {
 }
 
 TEST(FuseUpsampling, AntialiasThatShrinksStays) {
-  const Model original = make_model({image()},
-                                    "s = Constant<value=float([1.0, 1.0, 0.5, 2.0])>()\n"
-                                    "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
-                                    {"y"}, 18);
+  const Model original = inferred_text_model({image()},
+                                             "s = Constant<value=float([1.0, 1.0, 0.5, 2.0])>()\n"
+                                             "y = Resize<mode=\"linear\", antialias=1>(x, _, s)",
+                                             {"y"}, 18);
   Model model = original.clone();
   const ConvertReport report = convert(default_engine(), model);
   EXPECT_TRUE(operators_in(model).empty());
@@ -94,7 +97,7 @@ TEST(FusePadding, TakesPadWherePluginsAreAskedFor) {
       "p = Constant<value=int64([0, 0, 1, 2, 0, 0, 3, 1])>()\n"
       "y = Pad<mode=\"reflect\">(x, p)";
   EXPECT_TRUE(operators_in(converted(nodes).model).empty());
-  for (const InputSpec& x : {InputSpec{"x", ElementType::f32, {2, 4, 6, 8}}, image()}) {
+  for (const TextInput& x : {TextInput{"x", ElementType::f32, {2, 4, 6, 8}}, image()}) {
     const auto found = converted(nodes, PluginMode::always, 17, {x});
     EXPECT_EQ(text_of(only_attribute(found.model, "mode")), "reflect");
   }
@@ -223,8 +226,8 @@ Model frozen_pyramid(const std::string& flatten) {
     nodes += fmt::format("l{0} = Constant<value=int64([-1, {1}])>()\n", count, 3 * count * count);
     nodes += fmt::format(fmt::runtime(flatten), count);
   }
-  return make_model({{"x", ElementType::f32, {Dim::symbol("N"), 3, any, unknown_dim()}}},
-                    nodes + "y = Concat<axis=1>(f4, f2, f1)", {"y"});
+  return inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 3, any, unknown_dim()}}},
+                             nodes + "y = Concat<axis=1>(f4, f2, f1)", {"y"});
 }
 
 constexpr auto by_channels = "f{0} = Reshape(p{0}, l{0})\n";
@@ -257,15 +260,15 @@ TEST(FrozenPyramid, BecomesOneOfAnySize) {
 
 TEST(FrozenPyramid, OfNoSizeStays) {
   // 4 x 4 windows of 15 x 15, 2 x 2 of 14 x 14.
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 3, unknown_dim(), unknown_dim()}}},
-                           "p4 = MaxPool<kernel_shape=[3, 3], strides=[3, 3]>(x)\n"
-                           "p2 = MaxPool<kernel_shape=[7, 7], strides=[7, 7]>(x)\n"
-                           "l4 = Constant<value=int64([-1, 75])>()\n"
-                           "l2 = Constant<value=int64([-1, 12])>()\n"
-                           "f4 = Reshape(p4, l4)\n"
-                           "f2 = Reshape(p2, l2)\n"
-                           "y = Concat<axis=1>(f4, f2)",
-                           {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 3, unknown_dim(), unknown_dim()}}},
+                                    "p4 = MaxPool<kernel_shape=[3, 3], strides=[3, 3]>(x)\n"
+                                    "p2 = MaxPool<kernel_shape=[7, 7], strides=[7, 7]>(x)\n"
+                                    "l4 = Constant<value=int64([-1, 75])>()\n"
+                                    "l2 = Constant<value=int64([-1, 12])>()\n"
+                                    "f4 = Reshape(p4, l4)\n"
+                                    "f2 = Reshape(p2, l2)\n"
+                                    "y = Concat<axis=1>(f4, f2)",
+                                    {"y"});
   const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("fuse_spatial_pyramid_pooling"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);

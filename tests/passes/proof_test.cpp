@@ -17,6 +17,9 @@ namespace graft {
 namespace {
 
 using runtime::default_engine;
+using test::count_of;
+using test::inferred_text_model;
+using test::producer;
 
 constexpr auto normalize_rows = R"(
 squares = Mul(x, x)
@@ -54,7 +57,7 @@ ConvertReport convert_with(Model& model, void (*run)(Rewriter&), bool prove = tr
 }
 
 TEST(Proof, WrongEpsilonIsTakenBack) {
-  const Model original = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
+  const Model original = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
   Model model = original.clone();
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); });
   ASSERT_EQ(report.undone.size(), 1U);
@@ -67,14 +70,14 @@ TEST(Proof, WrongEpsilonIsTakenBack) {
 }
 
 TEST(Proof, WrongAxisIsTakenBack) {
-  Model model = make_model({{"x", ElementType::f32, {8, 8}}}, normalize_rows, {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {8, 8}}}, normalize_rows, {"y"});
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 0); });
   EXPECT_EQ(report.undone.size(), 1U);
   EXPECT_TRUE(operators_in(model).empty());
 }
 
 TEST(Proof, TheRightRewriteOfTheSameKindStays) {
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 1); });
   EXPECT_TRUE(report.undone.empty());
   EXPECT_EQ(report.count("mistake"), 1U);
@@ -82,7 +85,7 @@ TEST(Proof, TheRightRewriteOfTheSameKindStays) {
 }
 
 TEST(Proof, WithoutProofTheMistakeGoesThroughAndTheReportSaysSo) {
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
   const ConvertReport report = convert_with(
       model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); }, false);
   ASSERT_EQ(report.count("mistake"), 1U);
@@ -90,8 +93,8 @@ TEST(Proof, WithoutProofTheMistakeGoesThroughAndTheReportSaysSo) {
 }
 
 TEST(Proof, ASharedIntermediateIsRefused) {
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
-                           std::string(normalize_rows) + "z = Exp(sum)\n", {"y", "z"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}},
+                                    std::string(normalize_rows) + "z = Exp(sum)\n", {"y", "z"});
   const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("fuse_l2_normalize"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
@@ -101,7 +104,7 @@ TEST(Proof, ASharedIntermediateIsRefused) {
 TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
   // No region of this kind can be run by itself, since nothing is known of the rank of x; the whole model cannot
   // either.
-  Model model = make_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   for (Value* value : model.graph().values()) {
     if (!value->initializer) value->shape.reset();
   }
@@ -147,7 +150,7 @@ TEST(Proof, RandomNumbersProveNothing) {
 }
 
 TEST(Proof, UnknownPassIsRefusedByName) {
-  Model model = make_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;
   options.only = {"fuse_everything"};
   try {
@@ -160,7 +163,7 @@ TEST(Proof, UnknownPassIsRefusedByName) {
 }
 
 TEST(Proof, PassesCanBeLeftOut) {
-  Model model = make_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {2, 8}}}, normalize_rows, {"y"});
   ConvertOptions options;
   options.without = {"fuse_l2_normalize"};
   const ConvertReport report = convert(default_engine(), model, options);

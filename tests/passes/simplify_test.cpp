@@ -13,6 +13,10 @@ namespace graft {
 namespace {
 
 using runtime::default_engine;
+using test::count_of;
+using test::inferred_text_model;
+using test::op_types;
+using test::TextInput;
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -22,9 +26,9 @@ struct Converted {
   ConvertReport report;
 };
 
-Converted converted(const std::vector<InputSpec>& inputs, const std::string& nodes,
+Converted converted(const std::vector<TextInput>& inputs, const std::string& nodes,
                     const std::vector<std::string>& outputs = {"y"}) {
-  const Model original = make_model(inputs, nodes, outputs);
+  const Model original = inferred_text_model(inputs, nodes, outputs);
   Converted result{original.clone(), {}};
   result.report = convert(default_engine(), result.model);
   result.model.graph().check();
@@ -44,10 +48,10 @@ std::string reasons(const ConvertReport& report) {
   return text;
 }
 
-const std::vector<InputSpec> image = {{"x", ElementType::f32, image_shape()}};
-const std::vector<InputSpec> open_image = {
+const std::vector<TextInput> image = {{"x", ElementType::f32, image_shape()}};
+const std::vector<TextInput> open_image = {
     {"x", ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), Dim::symbol("W")}}};
-const std::vector<InputSpec> nhwc = {{"x", ElementType::f32, {Dim::symbol("N"), 3, 5, 4}}};
+const std::vector<TextInput> nhwc = {{"x", ElementType::f32, {Dim::symbol("N"), 3, 5, 4}}};
 
 std::vector<std::int64_t> shape_given_to(const Model& model, const std::string& op_type) {
   for (const Node* node : model.graph().nodes()) {
@@ -89,7 +93,7 @@ TEST(SimplifyShapes, NotWhereTwoDimensionsMove) {
 }
 
 TEST(SimplifyShapes, NotFromAShapeOfAnotherTensor) {
-  Model model = make_model(
+  Model model = inferred_text_model(
       {{"x", ElementType::f32, {Dim::symbol("N"), 8}}, {"z", ElementType::f32, {Dim::symbol("M"), Dim::symbol("K")}}},
       "s = Shape(z)\ny = Reshape(x, s)", {"y"});
   convert(default_engine(), model);
@@ -98,10 +102,10 @@ TEST(SimplifyShapes, NotFromAShapeOfAnotherTensor) {
 
 // [N, A, B] to [N, 12] holds for some A and B only, which nobody has said.
 TEST(SimplifyShapes, NotWhereTheReshapeDemandsASize) {
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), Dim::symbol("A"), Dim::symbol("B")}}},
-                           "s = Shape<end=1>(x)\nk = Constant<value=int64([12])>()\nd = Concat<axis=0>(s, k)\n"
-                           "y = Reshape(x, d)",
-                           {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), Dim::symbol("A"), Dim::symbol("B")}}},
+                                    "s = Shape<end=1>(x)\nk = Constant<value=int64([12])>()\nd = Concat<axis=0>(s, k)\n"
+                                    "y = Reshape(x, d)",
+                                    {"y"});
   const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
   EXPECT_TRUE(report.undone.empty());
@@ -203,11 +207,11 @@ TEST(FoldTransposes, NotWithAMatrixThatIsNeededElsewhere) {
 }
 
 TEST(FoldTransposes, NotWhereHeightIsOpen) {
-  Model model = make_model({{"x", ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), 5}}},
-                           matrix("a", 60, 3) +
-                               "t = Transpose<perm=[0, 2, 3, 1]>(x)\nd = Constant<value=int64([-1, 60])>()\n"
-                               "f = Reshape(t, d)\ny = MatMul(f, a)\n",
-                           {"y"});
+  Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), 5}}},
+                                    matrix("a", 60, 3) +
+                                        "t = Transpose<perm=[0, 2, 3, 1]>(x)\nd = Constant<value=int64([-1, 60])>()\n"
+                                        "f = Reshape(t, d)\ny = MatMul(f, a)\n",
+                                    {"y"});
   convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Transpose"), 1U);
 }
@@ -276,7 +280,7 @@ std::string wrapped(const std::string& pads, const std::string& pad, const std::
 const std::string border_of_columns = "0, 0, 0, 1, 2, 0, 0, 0, 1, 1";
 
 TEST(UnwrapPads, OfAnImageThatIsMadeAVolume) {
-  const std::vector<InputSpec> any_size = {
+  const std::vector<TextInput> any_size = {
       {"x", ElementType::f32, {Dim::symbol("N"), 4, Dim::symbol("H"), Dim::symbol("W")}}};
   for (const auto& inputs : {image, open_image, any_size}) {
     for (const std::string mode : {"constant", "reflect", "edge"}) {
@@ -313,30 +317,30 @@ TEST(UnwrapPads, ThenTheConvolutionPads) {
 }
 
 TEST(UnwrapPads, NotOtherAxesNorThoseThatArePadded) {
-  const auto keeps_unsqueeze = [](const std::string& nodes, const std::vector<InputSpec>& inputs = image) {
-    Model model = make_model(inputs, nodes, {"y"});
+  const auto keeps_unsqueeze = [](const std::string& nodes, const std::vector<TextInput>& inputs = image) {
+    Model model = inferred_text_model(inputs, nodes, {"y"});
     const ConvertReport report = convert(default_engine(), model);
     EXPECT_EQ(report.count("unwrap_pads"), 0U);
     EXPECT_TRUE(report.undone.empty());
     return count_of(model, "Unsqueeze") == 1U;
   };
   // Axis 0 of an image of one has one element as well.
-  const std::vector<InputSpec> one = {{"x", ElementType::f32, {1, 4, 3, 5}}};
+  const std::vector<TextInput> one = {{"x", ElementType::f32, {1, 4, 3, 5}}};
   EXPECT_TRUE(keeps_unsqueeze(wrapped(border_of_columns, "Pad(u, p, v)", "0"), one));
   // Two more, of which the crop leaves one.
   EXPECT_TRUE(keeps_unsqueeze(wrapped("0, 0, 2, 1, 2, 0, 0, -2, 1, 1", "Pad(u, p, v)")));
   // What fills, or how much, is known at run time only.
-  const std::vector<InputSpec> filled = {image[0], {"f", ElementType::f32, {}}};
+  const std::vector<TextInput> filled = {image[0], {"f", ElementType::f32, {}}};
   EXPECT_TRUE(keeps_unsqueeze(wrapped(border_of_columns, "Pad(u, p, f)"), filled));
-  const std::vector<InputSpec> sized = {image[0], {"s", ElementType::i64, {10}}};
+  const std::vector<TextInput> sized = {image[0], {"s", ElementType::i64, {10}}};
   EXPECT_TRUE(keeps_unsqueeze(wrapped(border_of_columns, "Pad(u, s, v)"), sized));
 }
 
 TEST(UnwrapPads, NotWhereTheVolumeIsNeeded) {
-  Model model = make_model(image, wrapped(border_of_columns, "Pad(u, p, v)") + "\nz = Neg(h)", {"y", "z"});
+  Model model = inferred_text_model(image, wrapped(border_of_columns, "Pad(u, p, v)") + "\nz = Neg(h)", {"y", "z"});
   const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
-  Model output = make_model(image, wrapped(border_of_columns, "Pad(u, p, v)"), {"y", "h"});
+  Model output = inferred_text_model(image, wrapped(border_of_columns, "Pad(u, p, v)"), {"y", "h"});
   EXPECT_EQ(convert(default_engine(), output).count("unwrap_pads"), 0U);
 }
 
@@ -344,7 +348,7 @@ TEST(UnwrapPads, NotThePadsOfSomeAxes) {
   const std::string nodes =
       "i = Constant<value=int64([2])>()\nb = Exp(x)\nu = Unsqueeze(b, i)\np = Constant<value=int64([1, 2, 1, 1])>()\n"
       "c = Constant<value=int64([3, 4])>()\nv = Constant<value=float(0.5)>()\nh = Pad(u, p, v, c)\ny = Squeeze(h, i)\n";
-  Model model = make_model(image, nodes, {"y"}, 18);
+  Model model = inferred_text_model(image, nodes, {"y"}, 18);
   const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
   EXPECT_TRUE(report.undone.empty());
@@ -354,7 +358,7 @@ TEST(UnwrapPads, OfOlderOperatorSets) {
   const std::string nodes =
       "b = Exp(x)\nu = Unsqueeze<axes=[2]>(b)\nh = Pad<pads=[0, 0, 0, 1, 2, 0, 0, 0, 1, 1]>(u)\n"
       "y = Squeeze<axes=[2]>(h)\n";
-  Model model = make_model(image, nodes, {"y"}, 9);
+  Model model = inferred_text_model(image, nodes, {"y"}, 9);
   convert(default_engine(), model);
   EXPECT_THAT(op_types(model.graph()), ElementsAre("Exp", "Pad"));
 }
@@ -373,7 +377,7 @@ TEST(MergeEqualNodes, OneOfTwoStays) {
 }
 
 TEST(MergeEqualNodes, NotRandomNumbersNorOutputs) {
-  Model model = make_model(
+  Model model = inferred_text_model(
       image, "a = RandomNormalLike(x)\nb = RandomNormalLike(x)\nc = Sub(a, b)\ny = Exp(c)\nz = Exp(c)\n", {"y", "z"});
   convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "RandomNormalLike"), 2U);
@@ -382,17 +386,18 @@ TEST(MergeEqualNodes, NotRandomNumbersNorOutputs) {
 
 TEST(MergeEqualNodes, NotWhatNobodyKnows) {
   // Somebody's plugins may keep a state, by a domain of their own or not.
-  Model model = make_model(image,
-                           "a = custom::Counter(x)\nb = custom::Counter(x)\nc = Counter(x)\nd = Counter(x)\n"
-                           "e = Sub(a, b)\nf = Sub(c, d)\ny = Add(e, f)\n",
-                           {"y"});
+  Model model = inferred_text_model(image,
+                                    "a = custom::Counter(x)\nb = custom::Counter(x)\nc = Counter(x)\nd = Counter(x)\n"
+                                    "e = Sub(a, b)\nf = Sub(c, d)\ny = Add(e, f)\n",
+                                    {"y"});
   convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Counter"), 4U);
 }
 
 TEST(MergeEqualNodes, FunctionsByWhatTheyAreMadeOf) {
   for (const bool random : {false, true}) {
-    Model model = make_model(image, "a = own::Outer(x)\nb = own::Outer(x)\nc = Sub(a, b)\ny = Exp(c)\n", {"y"});
+    Model model =
+        inferred_text_model(image, "a = own::Outer(x)\nb = own::Outer(x)\nc = Sub(a, b)\ny = Exp(c)\n", {"y"});
     const auto add_function = [&](const std::string& name, const std::string& nodes) {
       FunctionDefinition function;
       function.key = {"own", name, ""};
@@ -415,7 +420,7 @@ TEST(MergeEqualNodes, FunctionsByWhatTheyAreMadeOf) {
 
 TEST(MergeEqualNodes, TextInAttributesIsDelimited) {
   // Without lengths the one attribute of the first reads as the two of the second.
-  Model model = make_model(image, "a = Softmax<axis=1>(x)\nb = Softmax<axis=1>(x)\ny = Sub(a, b)\n", {"y"});
+  Model model = inferred_text_model(image, "a = Softmax<axis=1>(x)\nb = Softmax<axis=1>(x)\ny = Sub(a, b)\n", {"y"});
   const std::vector<Node*> nodes = model.graph().nodes();
   for (Node* node : {nodes[0], nodes[1]}) node->attributes.clear();
   nodes[0]->attributes.emplace("a", NodeAttribute(AttributeData(std::string("1\"|b=2:\"2"))));

@@ -14,7 +14,7 @@
 #include "graft/error.hpp"
 #include "io/npy.hpp"
 #include "runtime/default_engine.hpp"
-#include "tests/verify/text_model.hpp"
+#include "tests/support/text_model.hpp"
 #include "verify/figures.hpp"
 
 namespace graft {
@@ -222,8 +222,8 @@ TEST_F(Images, RecipesAreRefusedByLine) {
 }
 
 Model small_model() {
-  return graft_test::model_of({{"x", ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
-                              "a = Relu(x)\nb = Mul(a, x)\ny = Neg(b)\n", {"y"});
+  return test::text_model({{"x", ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
+                          "a = Relu(x)\nb = Mul(a, x)\ny = Neg(b)\n", {"y"});
 }
 
 NpyArray numbers(std::vector<std::int64_t> shape, float scale) {
@@ -294,8 +294,8 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
     return [&, names] { (void)calibrate(default_engine(), other, names, samples, options); };
   };
   EXPECT_THAT(refused(model, {"x"}, data), ThrowsMessage<Error>(HasSubstr("another choice of tensors")));
-  const Model other = graft_test::model_of({{"x", ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
-                                           "a = Relu(x)\nb = Add(a, x)\ny = Neg(b)\n", {"y"});
+  const Model other = test::text_model({{"x", ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
+                                       "a = Relu(x)\nb = Add(a, x)\ny = Neg(b)\n", {"y"});
   EXPECT_THAT(refused(other, tensors, data), ThrowsMessage<Error>(HasSubstr("another model")));
   write_npy(folder_ / "data" / "999.npy", numbers({1, 3, 8, 8}, 1));
   const CalibrationData more = open_calibration_data(folder_ / "data", model, std::nullopt);

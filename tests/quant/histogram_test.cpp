@@ -98,7 +98,7 @@ double threshold(const std::vector<float>& values, ThresholdMethod method, doubl
   return threshold_of(histogram_of(values), {.method = method, .percentile = percentile});
 }
 
-/// One number that a tenth of a tensor is: entropy alone would end right behind it, far below the others.
+/// One number that a tenth of a tensor is: entropy alone would end right after it, far below the others.
 TEST(Thresholds, EntropyDoesNotFallForASpike) {
   std::vector<float> values = normal_numbers(100000, 6, 1);
   std::fill_n(values.begin(), 40000, -0.04F);

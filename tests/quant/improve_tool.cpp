@@ -43,7 +43,7 @@ void smooth(graft::Model& model, int count, char** arguments) {
   options.alpha = std::strtod(arguments[5], nullptr);
   options.convolutions = count == 7;
   for (const graft::Smoothed& tensor :
-       graft::smooth(graft::runtime::default_engine(), model, open_data(arguments[4], model), options)) {
+       graft::smooth_quant(graft::runtime::default_engine(), model, open_data(arguments[4], model), options)) {
     std::printf("%s, %zu layers: %g to %g %s\n", tensor.tensor.c_str(), tensor.layers.size(), tensor.smallest,
                 tensor.largest, tensor.why_not.c_str());
   }
@@ -65,7 +65,7 @@ int improve(std::string_view what, int count, char** arguments) {
   if (what == "fold" && count == 4) {
     std::printf("%zu\n", graft::fold_scales(model));
   } else if (what == "equalize" && count == 4) {
-    for (const graft::Equalized& pair : graft::equalize(model)) {
+    for (const graft::Equalized& pair : graft::equalize_across_layers(model)) {
       std::printf("%s, %s: from %g to %g\n", pair.first.c_str(), pair.second.c_str(), pair.smallest, pair.largest);
     }
   } else if (what == "correct" && count == 8) {

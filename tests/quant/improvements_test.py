@@ -281,7 +281,7 @@ def test_equalization_evens_ranges_and_changes_nothing_else(tmp_path):
             unevenness.append(numpy.maximum(ranges, 1 / ranges).max())
     assert min(unevenness[0::2]) > 10
     assert max(unevenness[1::2]) < 1.05
-    # A channel of a plane is so many columns behind the Flatten.
+    # A channel of a plane is so many columns after the Flatten.
     ranges = after["w4"].reshape(3, 2, 2, 4).transpose(0, 2, 1, 3).reshape(6, -1)
     made, read = numpy.abs(ranges).max(1), numpy.abs(after["w5"]).reshape(10, 6, 64).max((0, 2))
     assert numpy.maximum(made / read, read / made).max() < 1.05

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "text_model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft {
 namespace {
@@ -174,16 +174,16 @@ TEST(Tolerance, FollowsTheType) {
 }
 
 TEST(NarrowTypes, AreThoseOfWhatAValueIsComputedFrom) {
-  const Model model = graft_test::model_of({{"x", ElementType::f32, {4}}},
-                                           "wide = Exp(x)\n"
-                                           "h = Cast<to=float16>(wide)\n"
-                                           "a = Neg(h)\n"
-                                           "b = Cast<to=bfloat16>(x)\n"
-                                           "a32 = Cast<to=float>(a)\n"
-                                           "b32 = Cast<to=float>(b)\n"
-                                           "y = Add(a32, b32)\n"
-                                           "n = ArgMax(a32)",
-                                           {"wide", "y", "n"});
+  const Model model = test::text_model({{"x", ElementType::f32, {4}}},
+                                       "wide = Exp(x)\n"
+                                       "h = Cast<to=float16>(wide)\n"
+                                       "a = Neg(h)\n"
+                                       "b = Cast<to=bfloat16>(x)\n"
+                                       "a32 = Cast<to=float>(a)\n"
+                                       "b32 = Cast<to=float>(b)\n"
+                                       "y = Add(a32, b32)\n"
+                                       "n = ArgMax(a32)",
+                                       {"wide", "y", "n"});
   const NarrowTypes narrow = narrow_types(model);
   const auto type_of = [&](const char* name, ElementType own = ElementType::f32) {
     return rounding_type(narrow, *model.graph().find_local(name), own);
@@ -198,7 +198,7 @@ TEST(NarrowTypes, AreThoseOfWhatAValueIsComputedFrom) {
 /// What was rounded to integers still is after it was moved: a tie may be off by one there too.
 TEST(IsQuantized, AfterMovements) {
   const auto after = [](const std::string& movement) {
-    const Model model = graft_test::model_of(
+    const Model model = test::text_model(
         {{"x", ElementType::f32, {1, 4, 2, 2}}},
         "s = Constant<value=float(0.1)>()\nz = Constant<value=int8(0)>()\nq = QuantizeLinear(x, s, z)\ny = " + movement,
         {"y"});

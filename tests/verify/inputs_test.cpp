@@ -8,12 +8,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "text_model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft {
 namespace {
 
-using graft_test::model_of;
+using test::text_model;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -21,13 +21,13 @@ using testing::ThrowsMessage;
 const Dim batch = Dim::symbol("batch");
 
 Model one_input(ElementType type, const Shape& shape) {
-  return model_of({{"x", type, shape}}, "y = Identity(x)", {"y"});
+  return text_model({{"x", type, shape}}, "y = Identity(x)", {"y"});
 }
 
 TEST(Inputs, SymbolsGetSizes) {
-  const Model model = model_of({{"x", ElementType::f32, {batch, 3, Dim::symbol("h"), Dim::symbol("h") * Dim(2)}},
-                                {"s", ElementType::f32, {1, batch}}},
-                               "y = Identity(x)\nz = Identity(s)", {"y", "z"});
+  const Model model = text_model({{"x", ElementType::f32, {batch, 3, Dim::symbol("h"), Dim::symbol("h") * Dim(2)}},
+                                  {"s", ElementType::f32, {1, batch}}},
+                                 "y = Identity(x)\nz = Identity(s)", {"y", "z"});
   TensorMap inputs = make_inputs(model);
   EXPECT_THAT(inputs.at("x").dims, ElementsAre(2, 3, 16, 32));
   EXPECT_THAT(inputs.at("s").dims, ElementsAre(1, 2));
@@ -90,8 +90,8 @@ TEST(Inputs, AreNormallyDistributed) {
 }
 
 TEST(Inputs, DependOnSeedAndNameAlone) {
-  const Model both = model_of({{"a", ElementType::f32, {4}}, {"b", ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
-  const Model turned = model_of({{"b", ElementType::f32, {4}}, {"a", ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
+  const Model both = text_model({{"a", ElementType::f32, {4}}, {"b", ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
+  const Model turned = text_model({{"b", ElementType::f32, {4}}, {"a", ElementType::f32, {4}}}, "y = Add(a, b)", {"y"});
   EXPECT_TRUE(make_inputs(both, {.seed = 3}).at("a").same_as(make_inputs(turned, {.seed = 3}).at("a")));
   EXPECT_FALSE(make_inputs(both, {.seed = 3}).at("a").same_as(make_inputs(both, {.seed = 4}).at("a")));
   EXPECT_FALSE(make_inputs(both).at("a").same_as(make_inputs(both).at("b")));
@@ -115,7 +115,7 @@ TEST(Inputs, StayInTheRangeOfTheirType) {
 }
 
 TEST(Inputs, LeaveOutThoseWithADefault) {
-  Model model = model_of({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
+  Model model = text_model({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
   model.graph().set_initializer(*model.graph().find("w"), TensorData::from_floats({1, 2}));
   EXPECT_EQ(make_inputs(model).size(), 1U);
 }

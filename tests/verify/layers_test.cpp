@@ -8,20 +8,20 @@
 #include <numeric>
 
 #include "runtime/default_engine.hpp"
-#include "text_model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft {
 namespace {
 
 using runtime::default_engine;
 
-using graft_test::model_of;
+using test::text_model;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 Model chain(const std::string& third) {
-  return model_of({{"x", ElementType::f32, {2, 4}}}, "a = Tanh(x)\nb = Exp(a)\n" + third + "\nd = Sqrt(c)\ny = Neg(d)",
-                  {"y"});
+  return text_model({{"x", ElementType::f32, {2, 4}}},
+                    "a = Tanh(x)\nb = Exp(a)\n" + third + "\nd = Sqrt(c)\ny = Neg(d)", {"y"});
 }
 
 TEST(Layers, FindsTheNodeWithAnyAmountOfMemory) {
@@ -46,7 +46,7 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
   options.absolute = 0.015;
   const std::string step = "s = Constant<value=float(0.01)>()\n";
   const auto sum = [&](const std::string& c, const std::string& d) {
-    return model_of({{"x", ElementType::f32, {2, 4}}}, step + c + "\n" + d, {"d"});
+    return text_model({{"x", ElementType::f32, {2, 4}}}, step + c + "\n" + d, {"d"});
   };
   const LayerReport report =
       compare_layers(default_engine(), sum("c = Tanh(x)", "d = Tanh(c)"),
@@ -60,11 +60,11 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
 /// numbers are rounding and do not show it.
 TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   const auto network = [](const std::string& nodes) {
-    return model_of({{"x", ElementType::f32, {1, 4, 5, 3}}},
-                    "three = Constant<value=float(3.0)>()\nthird = Constant<value=float(0.33333334)>()\n"
-                    "much = Constant<value=float(1e6)>()\n" +
-                        nodes,
-                    {"y"});
+    return text_model({{"x", ElementType::f32, {1, 4, 5, 3}}},
+                      "three = Constant<value=float(3.0)>()\nthird = Constant<value=float(0.33333334)>()\n"
+                      "much = Constant<value=float(1e6)>()\n" +
+                          nodes,
+                      {"y"});
   };
   const Model reference = network(
       "a = Div(x, three)\nb = Mul(x, third)\nd = Sub(a, b)\nn = Mul(d, much)\n"
@@ -85,7 +85,7 @@ TEST(Layers, MovedTranspositionsShowInTheDimensions) {
 /// Where a detector finds nothing, the indices that a moved transposition turns have no elements to show it.
 TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
   const auto network = [](const std::string& nodes) {
-    return model_of({{"x", ElementType::f32, {6}}}, "found = NonZero(x)\n" + nodes, {"y"});
+    return text_model({{"x", ElementType::f32, {6}}}, "found = NonZero(x)\n" + nodes, {"y"});
   };
   const Model reference = network("t = Transpose<perm=[1, 0]>(found)\nplaces = Neg(t)\ny = Abs(places)");
   const Model candidate = network("places = Neg(found)\nturned = Transpose<perm=[1, 0]>(places)\ny = Abs(turned)");
@@ -102,22 +102,22 @@ TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
 }
 
 TEST(Layers, NoPartnerForAnInputIsAProblem) {
-  const Model two = model_of({{"x", ElementType::f32, {2}}, {"z", ElementType::f32, {2}}}, "y = Add(x, z)", {"y"});
+  const Model two = text_model({{"x", ElementType::f32, {2}}, {"z", ElementType::f32, {2}}}, "y = Add(x, z)", {"y"});
   const LayerReport report =
-      compare_layers(default_engine(), model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);
+      compare_layers(default_engine(), text_model({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"}), two);
   EXPECT_THAT(report.problems, ElementsAre(HasSubstr("no input 'z'")));
   EXPECT_FALSE(report.equal());
 }
 
 TEST(Layers, AnF16CandidateIsRoundedInside) {
-  const Model reference = model_of({{"x", ElementType::f32, {1, 8}}},
-                                   "k = Constant<value=float(300.0)>()\na = Mul(x, k)\n"
-                                   "b = Mul(a, a)\ny = Sqrt(b)",
-                                   {"y"});
-  const Model candidate = model_of({{"x", ElementType::f32, {1, 8}}},
-                                   "k = Constant<value=float(300.0)>()\nn = Mul(x, k)\n"
-                                   "a = Cast<to=10>(n)\nb = Mul(a, a)\nroot = Sqrt(b)\ny = Cast<to=1>(root)",
-                                   {"y"});
+  const Model reference = text_model({{"x", ElementType::f32, {1, 8}}},
+                                     "k = Constant<value=float(300.0)>()\na = Mul(x, k)\n"
+                                     "b = Mul(a, a)\ny = Sqrt(b)",
+                                     {"y"});
+  const Model candidate = text_model({{"x", ElementType::f32, {1, 8}}},
+                                     "k = Constant<value=float(300.0)>()\nn = Mul(x, k)\n"
+                                     "a = Cast<to=10>(n)\nb = Mul(a, a)\nroot = Sqrt(b)\ny = Cast<to=1>(root)",
+                                     {"y"});
   LayerOptions options;
   options.data.push_back(
       {{"x", TensorData::from_numbers(ElementType::f32, {1, 8}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 3})}});

@@ -12,7 +12,7 @@
 #include <random>
 
 #include "runtime/default_engine.hpp"
-#include "text_model.hpp"
+#include "tests/support/text_model.hpp"
 #include "verify/input_ranges.hpp"
 #include "verify/layers.hpp"
 #include "verify/noisy_model.hpp"
@@ -24,13 +24,13 @@ namespace {
 
 using runtime::default_engine;
 
-using graft_test::model_of;
+using test::text_model;
 using testing::HasSubstr;
 
 constexpr std::int64_t channels = 3;
 
 Model network(const std::string& nodes) {
-  return model_of({{"x", ElementType::f32, {1, channels, 6, 6}}}, nodes, {"y"});
+  return text_model({{"x", ElementType::f32, {1, channels, 6, 6}}}, nodes, {"y"});
 }
 
 /// One network in two forms that differ in how they round and in nothing else.
@@ -279,13 +279,13 @@ TEST(NoiseFloor, IndicesAndSizesThatDependOnRounding) {
 
 /// Those of `scores` that are above a bound: how many these are depends on rounding where one of them is close to it.
 Model selection(const std::string& scores, double bound, std::int64_t rows = 8192) {
-  return model_of({{"x", ElementType::f32, {rows, 48}}},
-                  "c = Constant<value=float(10000.0)>()\naxes = Constant<value=int64([1])>()\n" + scores +
-                      fmt::format("bound = Constant<value=float({:.9g})>()\npasses = Greater(scores, bound)\n"
-                                  "found = NonZero(passes)\nplaces = Transpose<perm=[1, 0]>(found)\n"
-                                  "y = GatherND(scores, places)",
-                                  bound),
-                  {"y"});
+  return text_model({{"x", ElementType::f32, {rows, 48}}},
+                    "c = Constant<value=float(10000.0)>()\naxes = Constant<value=int64([1])>()\n" + scores +
+                        fmt::format("bound = Constant<value=float({:.9g})>()\npasses = Greater(scores, bound)\n"
+                                    "found = NonZero(passes)\nplaces = Transpose<perm=[1, 0]>(found)\n"
+                                    "y = GatherND(scores, places)",
+                                    bound),
+                    {"y"});
 }
 
 constexpr const char* sums = "large = Add(x, c)\nscores = ReduceSum<keepdims=0>(large, axes)\n";
@@ -356,7 +356,7 @@ TEST(NoiseFloor, AnotherIntegerSaysNothingOfOthersInItsSlices) {
 /// Two columns are tied for each maximum. Either is right, and the best of the others is not.
 TEST(NoiseFloor, TheThirdBestIsNoneOfTwoThatAreTied) {
   const auto index_of_largest = [](const std::string& first, const std::string& second) {
-    return model_of(
+    return text_model(
         {{"x", ElementType::f32, {8, 1}}},
         "size = Abs(x)\nthird = Constant<value=float(3.0)>()\ninverse = Constant<value=float(0.33333334)>()\n"
         "a = Div(size, third)\nb = Mul(size, inverse)\nhalf = Constant<value=float(0.5)>()\n"
@@ -392,8 +392,8 @@ TEST(NoiseFloor, AnIntegerThatADrawGaveIsExpected) {
 
 TEST(InputRanges, AreNotThoseOfAnImageWhereAMaskIsAdded) {
   const auto is_found = [](const Shape& shape, const std::string& constant) {
-    const Model model = model_of({{"x", ElementType::f32, shape}},
-                                 "c = Constant<value=float(" + constant + ")>()\ny = Add(x, c)", {"y"});
+    const Model model = text_model({{"x", ElementType::f32, shape}},
+                                   "c = Constant<value=float(" + constant + ")>()\ny = Add(x, c)", {"y"});
     return infer_input_ranges(model).contains("x");
   };
   EXPECT_TRUE(is_found({1, 3, 8, 8}, "-100.0"));
@@ -431,11 +431,11 @@ TEST(InputRanges, AreThoseOf8BitsWhereAnInputIsRounded) {
             std::pair(0.0, 0.0));
 }
 
-/// A fault far behind in a table of words.
+/// A fault far down in a table of words.
 TEST(InputRanges, AnIndexReachesTheWholeTable) {
   const auto lookup = [](const std::string& nodes) {
-    return model_of({{"ids", ElementType::i64, {2, 16}}, {"table", ElementType::f32, {30000, 4}}},
-                    "axis = Constant<value_ints=[1]>()\nmore = Unsqueeze(ids, axis)\n" + nodes, {"y"});
+    return text_model({{"ids", ElementType::i64, {2, 16}}, {"table", ElementType::f32, {30000, 4}}},
+                      "axis = Constant<value_ints=[1]>()\nmore = Unsqueeze(ids, axis)\n" + nodes, {"y"});
   };
   const Model candidate = lookup(
       "sizes = Constant<value_ints=[15000, 15000]>()\nfront, back = Split<axis=0>(table, sizes)\n"
@@ -450,18 +450,18 @@ TEST(InputRanges, AnIndexReachesTheWholeTable) {
 }
 
 TEST(InputRanges, AnIndexOfSingleElementsReachesTheWholeTable) {
-  const Model model = model_of({{"ids", ElementType::i64, {16, 4}}, {"table", ElementType::f32, {30000, 4}}},
-                               "y = GatherElements<axis=0>(table, ids)", {"y"});
+  const Model model = text_model({{"ids", ElementType::i64, {16, 4}}, {"table", ElementType::f32, {30000, 4}}},
+                                 "y = GatherElements<axis=0>(table, ids)", {"y"});
   const InputRanges ranges = infer_input_ranges(model);
   ASSERT_TRUE(ranges.contains("ids"));
   EXPECT_EQ(ranges.at("ids").highest, 29999);
 }
 
 TEST(InputRanges, OfAnIndexAreNarrowedWhereTheModelDoesNotRun) {
-  const Model model = model_of({{"ids", ElementType::i64, {4}}, {"table", ElementType::f32, {3, 2}}},
-                               "first = Gather(table, ids)\none = Constant<value_ints=[1]>()\nnext = Add(ids, one)\n"
-                               "second = Gather(table, next)\ny = Add(first, second)",
-                               {"y"});
+  const Model model = text_model({{"ids", ElementType::i64, {4}}, {"table", ElementType::f32, {3, 2}}},
+                                 "first = Gather(table, ids)\none = Constant<value_ints=[1]>()\nnext = Add(ids, one)\n"
+                                 "second = Gather(table, next)\ny = Add(first, second)",
+                                 {"y"});
   const InputRanges ranges = infer_input_ranges(model);
   EXPECT_EQ(ranges.at("ids").highest, 2);
   const VerifyReport report = verify_models(default_engine(), model, model, {.ranges = ranges});

@@ -5,19 +5,19 @@
 #include <gtest/gtest.h>
 
 #include "runtime/default_engine.hpp"
-#include "text_model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft {
 namespace {
 
 using runtime::default_engine;
 
-using graft_test::model_of;
+using test::text_model;
 using testing::HasSubstr;
 
 Model region(const std::string& nodes, const Shape& shape = {Dim::symbol("n"), 3, Dim::symbol("h"), Dim::symbol("w")},
              ElementType type = ElementType::f32) {
-  return model_of({{"x", type, shape}}, nodes, {"y"});
+  return text_model({{"x", type, shape}}, nodes, {"y"});
 }
 
 constexpr const char* normalize_max =
@@ -99,10 +99,10 @@ TEST(Proof, NeedsTheSameTypeAndShape) {
 }
 
 TEST(Proof, SkipsSizesThatDoNotFitTogether) {
-  const std::vector<graft_test::Input> inputs{{"a", ElementType::f32, {unknown_dim(), 4}},
-                                              {"b", ElementType::f32, {unknown_dim(), 4}}};
-  const ProofResult result = prove_region(default_engine(), model_of(inputs, "y = Add(a, b)", {"y"}),
-                                          model_of(inputs, "y = Add(b, a)", {"y"}));
+  const std::vector<test::TextInput> inputs{{"a", ElementType::f32, {unknown_dim(), 4}},
+                                            {"b", ElementType::f32, {unknown_dim(), 4}}};
+  const ProofResult result = prove_region(default_engine(), text_model(inputs, "y = Add(a, b)", {"y"}),
+                                          text_model(inputs, "y = Add(b, a)", {"y"}));
   EXPECT_TRUE(result.proven) << result.text;
   EXPECT_GT(result.skipped, 0U);
   EXPECT_GT(result.trials, 0U);
@@ -111,10 +111,10 @@ TEST(Proof, SkipsSizesThatDoNotFitTogether) {
 TEST(Proof, LetsNoSizeShrinkToWhatIsMostlyRounding) {
   const auto quarter = [](const char* name) { return floor_div(floor_div(Dim::symbol(name) - 1, 2), 2) + 1; };
   const auto deep = [&](const std::string& nodes) {
-    return model_of({{"x", ElementType::f32, {Dim::symbol("n"), 1024, quarter("h"), quarter("w")}},
-                     {"s", ElementType::f32, {1024}},
-                     {"b", ElementType::f32, {1024}}},
-                    nodes, {"y"});
+    return text_model({{"x", ElementType::f32, {Dim::symbol("n"), 1024, quarter("h"), quarter("w")}},
+                       {"s", ElementType::f32, {1024}},
+                       {"b", ElementType::f32, {1024}}},
+                      nodes, {"y"});
   };
   const ProofResult result = prove_region(default_engine(), deep("y = InstanceNormalization(x, s, b)"),
                                           deep("y = graft::InstanceNorm(x, s, b)"));
@@ -187,7 +187,7 @@ TEST(Proof, OfRandomNumbersThereIsNone) {
 
 TEST(Proof, NeedsTheSameNames) {
   EXPECT_THROW((void)prove_region(default_engine(), region("y = Neg(x)"),
-                                  model_of({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
+                                  text_model({{"x", ElementType::f32, {1}}}, "z = Neg(x)", {"z"})),
                Error);
 }
 

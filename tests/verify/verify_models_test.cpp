@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/default_engine.hpp"
-#include "text_model.hpp"
+#include "tests/support/text_model.hpp"
 #include "verify/layers.hpp"
 
 namespace graft {
@@ -14,7 +14,7 @@ namespace {
 
 using runtime::default_engine;
 
-using graft_test::model_of;
+using test::text_model;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -23,7 +23,7 @@ using testing::ThrowsMessage;
 const Dim batch = Dim::symbol("batch");
 
 Model with(const std::string& nodes, const std::vector<std::string>& outputs) {
-  return model_of({{"x", ElementType::f32, {batch, 4}}}, nodes, outputs);
+  return text_model({{"x", ElementType::f32, {batch, 4}}}, nodes, outputs);
 }
 
 TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
@@ -48,11 +48,11 @@ TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
 
 TEST(VerifyModels, ScoresBesideBoxesAreComparedByThemselves) {
   const auto detector = [](const std::string& factor) {
-    return model_of({{"x", ElementType::f32, {1, 4, 20}}},
-                    "pixels = Constant<value=float(640.0)>()\nboxes = Mul(x, pixels)\ns = Sigmoid(x)\n"
-                    "f = Constant<value=float(" +
-                        factor + ")>()\nscores = Mul(s, f)\ny = Concat<axis=1>(boxes, scores)",
-                    {"y"});
+    return text_model({{"x", ElementType::f32, {1, 4, 20}}},
+                      "pixels = Constant<value=float(640.0)>()\nboxes = Mul(x, pixels)\ns = Sigmoid(x)\n"
+                      "f = Constant<value=float(" +
+                          factor + ")>()\nscores = Mul(s, f)\ny = Concat<axis=1>(boxes, scores)",
+                      {"y"});
   };
   EXPECT_TRUE(verify_models(default_engine(), detector("0.01"), detector("0.01")).equal());
   const VerifyReport report = verify_models(default_engine(), detector("0.01"), detector("0.0101"));
@@ -66,7 +66,8 @@ TEST(VerifyModels, PairsByOrderWhereNamesDiffer) {
                                             with("c = Neg(x)\nd = Exp(x)", {"c", "d"}));
   EXPECT_TRUE(report.equal());
   EXPECT_EQ(report.outputs[1].candidate_name, "d");
-  const Model other = model_of({{"input", ElementType::f32, {batch, 4}}}, "a = Neg(input)\nb = Exp(input)", {"a", "b"});
+  const Model other =
+      text_model({{"input", ElementType::f32, {batch, 4}}}, "a = Neg(input)\nb = Exp(input)", {"a", "b"});
   EXPECT_TRUE(verify_models(default_engine(), with("a = Neg(x)\nb = Exp(x)", {"a", "b"}), other).equal());
 }
 
@@ -152,7 +153,7 @@ TEST(VerifyModels, SaysWhatOneModelLacks) {
 }
 
 TEST(VerifyModels, SaysThatInputsDiffer) {
-  const Model half = model_of({{"x", ElementType::f16, {batch, 4}}}, "a = Neg(x)", {"a"});
+  const Model half = text_model({{"x", ElementType::f16, {batch, 4}}}, "a = Neg(x)", {"a"});
   const VerifyReport report = verify_models(default_engine(), with("a = Neg(x)", {"a"}), half);
   EXPECT_FALSE(report.equal());
   EXPECT_EQ(report.runs, 0U);
@@ -170,8 +171,8 @@ TEST(VerifyModels, SaysThatTypesAndShapesOfOutputsDiffer) {
 }
 
 TEST(VerifyModels, FindsASizeThatTheModelRunsWith) {
-  const Model model = model_of({{"x", ElementType::f32, {batch, 1, Dim::symbol("h"), Dim::symbol("w")}}},
-                               "a = MaxPool<kernel_shape=[40, 40]>(x)", {"a"});
+  const Model model = text_model({{"x", ElementType::f32, {batch, 1, Dim::symbol("h"), Dim::symbol("w")}}},
+                                 "a = MaxPool<kernel_shape=[40, 40]>(x)", {"a"});
   const VerifyReport report = verify_models(default_engine(), model, model);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 1, 64, 64]"));
@@ -179,8 +180,8 @@ TEST(VerifyModels, FindsASizeThatTheModelRunsWith) {
 
 /// As exporters write it that trace with a batch of 1.
 TEST(VerifyModels, FindsABatchThatTheModelHoldsInside) {
-  const Model model = model_of({{"x", ElementType::f32, {batch, 8, 8}}},
-                               "s = Constant<value_ints=[1, 64]>()\ny = Reshape(x, s)", {"y"});
+  const Model model = text_model({{"x", ElementType::f32, {batch, 8, 8}}},
+                                 "s = Constant<value_ints=[1, 64]>()\ny = Reshape(x, s)", {"y"});
   const VerifyReport report = verify_models(default_engine(), model, model);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[1, 8, 8]"));
@@ -191,10 +192,10 @@ TEST(VerifyModels, FindsABatchThatTheModelHoldsInside) {
 
 /// The length stands in a shape that is joined from the batch and constants.
 TEST(VerifyModels, FindsALengthThatTheModelHoldsInside) {
-  const Model model = model_of({{"x", ElementType::f32, {batch, Dim::symbol("s"), 4}}},
-                               "zero = Constant<value_ints=[0]>()\nrest = Constant<value_ints=[9, 4]>()\n"
-                               "s = Concat<axis=0>(zero, rest)\nwhole = Reshape(x, s)\ny = Relu(whole)",
-                               {"y"});
+  const Model model = text_model({{"x", ElementType::f32, {batch, Dim::symbol("s"), 4}}},
+                                 "zero = Constant<value_ints=[0]>()\nrest = Constant<value_ints=[9, 4]>()\n"
+                                 "s = Concat<axis=0>(zero, rest)\nwhole = Reshape(x, s)\ny = Relu(whole)",
+                                 {"y"});
   const VerifyReport report = verify_models(default_engine(), model, model);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 9, 4]"));
@@ -203,8 +204,8 @@ TEST(VerifyModels, FindsALengthThatTheModelHoldsInside) {
 
 /// Another input holds the size, which no shape inside shows.
 TEST(VerifyModels, SaysWhatToGiveWhereNoSizeWorks) {
-  const Model model = model_of({{"x", ElementType::f32, {1, Dim::symbol("s")}}, {"table", ElementType::f32, {1, 37}}},
-                               "y = Add(x, table)", {"y"});
+  const Model model = text_model({{"x", ElementType::f32, {1, Dim::symbol("s")}}, {"table", ElementType::f32, {1, 37}}},
+                                 "y = Add(x, table)", {"y"});
   EXPECT_THAT([&] { (void)verify_models(default_engine(), model, model); },
               ThrowsMessage<Error>(HasSubstr("--input x:1x8: 'x' is declared")));
 }
@@ -213,12 +214,12 @@ TEST(VerifyModels, SaysWhatToGiveWhereNoSizeWorks) {
 /// largest.
 TEST(VerifyModels, AnIndexFromF16IsJudgedByTheScores) {
   const auto index = [](const char* scores, const char* type) {
-    return model_of({{"x", ElementType::f32, {batch, 4}}},
-                    fmt::format("o = Constant<value_floats=[{}]>()\nz = Constant<value=float(0.0)>()\n"
-                                "n = Mul(x, z)\ns = Add(n, o)\nt = Cast<to={}>(s)\nu = Cast<to=1>(t)\n"
-                                "i = ArgMax<axis=-1>(u)\ny = Cast<to=6>(i)",
-                                scores, type),
-                    {"y"});
+    return text_model({{"x", ElementType::f32, {batch, 4}}},
+                      fmt::format("o = Constant<value_floats=[{}]>()\nz = Constant<value=float(0.0)>()\n"
+                                  "n = Mul(x, z)\ns = Add(n, o)\nt = Cast<to={}>(s)\nu = Cast<to=1>(t)\n"
+                                  "i = ArgMax<axis=-1>(u)\ny = Cast<to=6>(i)",
+                                  scores, type),
+                      {"y"});
   };
   const VerifyOptions narrow{.may_be_narrower = true};
   const Model reference = index("1.0, 9.9999, 10.0, 8.0", "1");
@@ -237,12 +238,12 @@ TEST(VerifyModels, AnIndexFromF16IsJudgedByTheScores) {
           .equal());
 }
 
-/// A mask's sums are positions in a table, as in OPT: a mask of 0 to 3 points behind the table.
+/// A mask's sums are positions in a table, as in OPT: a mask of 0 to 3 points after the table.
 TEST(VerifyModels, FindsIntegersThatTheModelRunsWith) {
-  const Model model = model_of({{"mask", ElementType::i64, {batch, 12}}, {"table", ElementType::f32, {13, 4}}},
-                               "axis = Constant<value_int=1>()\nsums = CumSum(mask, axis)\nplaces = Mul(sums, mask)\n"
-                               "y = Gather(table, places)",
-                               {"y"});
+  const Model model = text_model({{"mask", ElementType::i64, {batch, 12}}, {"table", ElementType::f32, {13, 4}}},
+                                 "axis = Constant<value_int=1>()\nsums = CumSum(mask, axis)\nplaces = Mul(sums, mask)\n"
+                                 "y = Gather(table, places)",
+                                 {"y"});
   const VerifyReport report = verify_models(default_engine(), model, model);
   EXPECT_TRUE(report.equal());
   ASSERT_TRUE(report.narrowed.contains("mask"));

@@ -5,7 +5,7 @@
 
 #include "graph/shape_inference.hpp"
 #include "runtime/default_engine.hpp"
-#include "text_model.hpp"
+#include "tests/support/text_model.hpp"
 #include "verify/prove.hpp"
 
 namespace graft {
@@ -13,12 +13,12 @@ namespace {
 
 using runtime::default_engine;
 
-using graft_test::Input;
-using graft_test::model_of;
+using test::text_model;
+using test::TextInput;
 
 struct Case {
   std::string name;
-  std::vector<Input> inputs;
+  std::vector<TextInput> inputs;
   std::string before;
   std::string right;  ///< Empty where only the wrong ones matter.
   std::vector<std::string> wrong;
@@ -27,7 +27,7 @@ struct Case {
 Dim n() { return Dim::symbol("n"); }
 Shape image() { return {n(), 4, Dim::symbol("h"), Dim::symbol("w")}; }
 
-std::vector<Input> x_of(ElementType type, Shape shape) { return {{"x", type, std::move(shape)}}; }
+std::vector<TextInput> x_of(ElementType type, Shape shape) { return {{"x", type, std::move(shape)}}; }
 
 std::vector<Case> cases() {
   using enum ElementType;
@@ -220,15 +220,15 @@ class WrongRewrites : public testing::TestWithParam<Case> {};
 
 TEST_P(WrongRewrites, AreFound) {
   const Case& test = GetParam();
-  Model before = model_of(test.inputs, test.before, {"y"});
+  Model before = text_model(test.inputs, test.before, {"y"});
   infer_shapes(before);
   if (!test.right.empty()) {
-    const ProofResult right = prove_region(default_engine(), before, model_of(test.inputs, test.right, {"y"}));
+    const ProofResult right = prove_region(default_engine(), before, text_model(test.inputs, test.right, {"y"}));
     EXPECT_TRUE(right.proven) << right.text;
   }
   for (const std::string& wrong : test.wrong) {
     // As in a region that a pass edits, the output is declared to be what it was.
-    Model after = model_of(test.inputs, wrong, {"y"});
+    Model after = text_model(test.inputs, wrong, {"y"});
     after.graph().outputs()[0]->type = before.graph().outputs()[0]->type;
     const ProofResult result = prove_region(default_engine(), before, after);
     EXPECT_FALSE(result.proven) << wrong << ": " << result.text;

@@ -1,5 +1,5 @@
 # Times cases on the CPU: the reference kernels beside PyTorch and ONNX Runtime, where those are installed.
-"""f32 only, which is what Graft calculates in on the CPU, and small cases only: the reference kernels are made to be
+"""f32 only, which is what Graft computes in on the CPU, and small cases only: the reference kernels are made to be
 right. An ONNX Runtime model of a case, `<its number among the timed cases>.onnx`, comes from `graft bench`."""
 
 from __future__ import annotations

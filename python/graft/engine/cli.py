@@ -344,7 +344,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         events.write(error.event())
         return error.exit_code
     except BrokenPipeError:
-        return 128 + signal.SIGPIPE  # nobody reads any more
+        return 128 + signal.SIGPIPE  # there is no reader any more
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return EXIT_DONE

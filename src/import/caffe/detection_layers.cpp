@@ -217,7 +217,7 @@ Best best_of(LayerConverter& layer, Value* scores, Value* boxes, std::int64_t co
 }
 
 /// Rows of [image, class, score, x1, y1, x2, y2], class by class, best first. Caffe gives as many as there are;
-/// TensorRT (RTX 1.7) has nothing whose size depends on numbers, so each image has `keep_top_k` rows here, of -1 behind
+/// TensorRT (RTX 1.7) has nothing whose size depends on numbers, so each image has `keep_top_k` rows here, of -1 after
 /// the last.
 void detection_output(LayerConverter& layer) {
   const DetectionOutputParameter& p = layer.layer().detection_output_param();
@@ -497,7 +497,7 @@ void region(LayerConverter& layer) {
 
 constexpr std::array entries = {
     LayerEntry{"DetectionOutput", detection_output, 0, "detection_output_param",
-               "`eta` other than 1 is refused. Each image has `keep_top_k` rows, of -1 behind the last box. With "
+               "`eta` other than 1 is refused. Each image has `keep_top_k` rows, of -1 after the last box. With "
                "`top_k` up to 3840 it builds in TensorRT, which has no "
                "NonMaxSuppression; above, and without a `top_k`, it does not."},
     LayerEntry{"PSROIPooling", psroi_pooling, 0, "psroi_pooling_param", "Of one image."},

@@ -618,7 +618,7 @@ class Importer {
         for (const std::uint32_t dim : {p.batch_size(), p.channels(), p.height(), p.width()}) dims.add_dim(dim);
         shape = shape_of(dims);
       }
-      // Labels are for the layers that are left out; nobody has to give their shape.
+      // Labels are for the layers that are left out; their shape need not be given.
       if (!shape && !options_.input_shapes.contains(layer.top(i)) && !needed_.contains(layer.top(i))) continue;
       add_input(layer.top(i), shape, data_shape(layer));
     }

@@ -45,7 +45,7 @@ class LayerConverter : public NodeBuilder {
   void give(std::size_t i, Value* value);
   void give(Value* value) { give(0, value); }
   [[nodiscard]] const std::vector<Value*>& results() const { return results_; }
-  /// The first bottom that nobody asked for; null where there is none.
+  /// The first bottom that was not asked for; null where there is none.
   [[nodiscard]] const Value* unread_input() const;
   [[nodiscard]] std::size_t unread_blobs() const {
     return static_cast<std::size_t>(layer_.blobs_size()) - read_.size();

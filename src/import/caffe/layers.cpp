@@ -219,7 +219,7 @@ void pooling(LayerConverter& layer) {
     layer.give(layer.add("MaxPool", {x}, with_pads(pad, {pad[0] + more[0], pad[1] + more[1]})));
     return;
   }
-  // An average counts the border, but not what rounding up adds behind it.
+  // An average counts the border, but not what rounding up adds after it.
   if (more[0] <= 0 && more[1] <= 0) {
     Attributes attributes = with_pads(pad, {pad[0] + more[0], pad[1] + more[1]});
     if (is_padded) attributes.emplace_back("count_include_pad", std::int64_t{1});

@@ -42,8 +42,8 @@ class Dropouts {
     return found == by_name_.end() ? nullptr : found->second;
   }
 
-  /// The node behind copies and conversions.
-  [[nodiscard]] const NodeDef* behind(TensorName name) const {
+  /// The node whose result passes copies and conversions.
+  [[nodiscard]] const NodeDef* source_of(TensorName name) const {
     constexpr std::array<std::string_view, 3> copies = {"Identity", "Cast", "StopGradient"};
     const NodeDef* node = find(name);
     for (int step = 0; step < most_steps && node != nullptr && is_one_of(*node, copies); ++step) {
@@ -60,7 +60,7 @@ class Dropouts {
     constexpr std::array<std::string_view, 4> uniform = {"RandomUniform", "StatelessRandomUniform",
                                                          "StatelessRandomUniformV2", "RandomUniformInt"};
     constexpr std::array<std::string_view, 4> moving = {"Add", "AddV2", "Mul", "Sub"};
-    const NodeDef* node = behind(name);
+    const NodeDef* node = source_of(name);
     if (node == nullptr || steps == 0) return false;
     if (is_one_of(*node, uniform)) return true;
     if (!is_one_of(*node, moving)) return false;
@@ -72,7 +72,7 @@ class Dropouts {
 
   [[nodiscard]] bool is_mask(const TensorName& name) const {
     constexpr std::array<std::string_view, 4> comparisons = {"Greater", "GreaterEqual", "Less", "LessEqual"};
-    const NodeDef* node = behind(name);
+    const NodeDef* node = source_of(name);
     if (node == nullptr) return false;
     const auto inputs = data_inputs(*node);
     if (node->op() == "Floor") return inputs.size() == 1 && is_uniform(inputs[0]);

@@ -63,7 +63,7 @@ void fused_product(NodeConverter& node) {
     x = multiplied(node);
   }
   std::size_t next = 2;
-  for (const std::string& name : node.texts("fused_ops")) {
+  for (const std::string& name : node.strings("fused_ops")) {
     if (name == "BiasAdd") {
       x = node.add("Add", {x, along_channels(node, node.input(next++), x)});
     } else if (name == "Add") {
@@ -86,7 +86,7 @@ void fused_product(NodeConverter& node) {
   node.give(x);
 }
 
-/// FusedBatchNorm with an activation behind it, and a tensor added between them.
+/// FusedBatchNorm with an activation after it, and a tensor added between them.
 void fused_norm(NodeConverter& node) {
   Value* x = normalized(node);
   if (node.int_or("num_side_inputs", 0) > 0) x = node.add("Add", {x, node.input(5)});

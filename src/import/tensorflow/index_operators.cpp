@@ -42,7 +42,7 @@ void gather(NodeConverter& node) {
   if (batch < 0 || batch > axis || batch > of_indices) {
     node.fail(fmt::format("attribute `batch_dims` is {}; allowed are 0 to the axis, {}", batch, axis));
   }
-  // The axis comes behind the batches, and what stood between them goes back in its place at the end.
+  // The axis comes after the batches, and what stood between them goes back in its place at the end.
   if (axis != batch) {
     Ints order = iota(rank);
     order.erase(order.begin() + axis);

@@ -38,7 +38,7 @@ void empty_list(NodeConverter& node) {
 
 void array(NodeConverter& node) {
   give_zeros(node, 1, node.input(0), node.shape_or("element_shape"), node.type_or("dtype", ElementType::f32));
-  node.give(0, node.input(0));  // the handle, which nobody looks at
+  node.give(0, node.input(0));  // the handle, which is not looked at
 }
 
 /// A number as a list of one.

@@ -104,7 +104,7 @@ std::string NodeConverter::text_or(const std::string& attribute, std::string_vie
   return value != nullptr && value->value_case() == AttrValue::kS ? value->s() : std::string(otherwise);
 }
 
-std::vector<std::string> NodeConverter::texts(const std::string& attribute) const {
+std::vector<std::string> NodeConverter::strings(const std::string& attribute) const {
   const AttrValue* value = find_attribute(node_, attribute);
   if (value == nullptr || value->value_case() != AttrValue::kList) return {};
   return {value->list().s().begin(), value->list().s().end()};

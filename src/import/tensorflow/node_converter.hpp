@@ -39,8 +39,8 @@ class NodeConverter : public NodeBuilder {
   [[nodiscard]] bool flag_or(const std::string& attribute, bool otherwise) const;
   [[nodiscard]] float float_or(const std::string& attribute, float otherwise) const;
   [[nodiscard]] std::string text_or(const std::string& attribute, std::string_view otherwise) const;
-  [[nodiscard]] std::vector<std::string> texts(const std::string& attribute) const;  ///< Empty without it.
-  [[nodiscard]] std::vector<float> floats(const std::string& attribute) const;       ///< The same.
+  [[nodiscard]] std::vector<std::string> strings(const std::string& attribute) const;  ///< Empty without it.
+  [[nodiscard]] std::vector<float> floats(const std::string& attribute) const;         ///< The same.
   [[nodiscard]] Ints ints_or(const std::string& attribute, Ints otherwise) const;
   /// A shape, -1 where a size is open; nothing where not even the rank is given.
   [[nodiscard]] std::optional<Ints> shape_or(const std::string& attribute) const;

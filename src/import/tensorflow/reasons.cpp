@@ -30,7 +30,7 @@ constexpr std::array reasons = {
     Reason{"LookupTable", no_text},
     Reason{"Multinomial", is_random},
     Reason{"NextIteration",
-           "it belongs to a loop of TensorFlow 1 and is read without an Exit; name outputs behind the "
+           "it belongs to a loop of TensorFlow 1 and is read without an Exit; name outputs after the "
            "loop with --keep-output"},
     Reason{"ParseExample", is_input_pipeline},
     Reason{"PyFunc", "a function of Python, of which the file holds only the name"},

@@ -193,7 +193,7 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
     if (node != nullptr && (node->op() == "Enter" || node->op() == "NextIteration")) {
       throw Error(
           fmt::format("node '{}' (Merge) belongs to a loop of TensorFlow 1 and is read without an Exit: name "
-                      "outputs behind the loop with --keep-output",
+                      "outputs after the loop with --keep-output",
                       merge.name()));
     }
   }
@@ -403,7 +403,7 @@ void Scope::sort() {
   }
 }
 
-/// All unknown operators are collected, so that nobody learns of them one by one.
+/// All unknown operators are collected, so that they are not reported one by one.
 void Scope::check_known() {
   constexpr std::array<std::string_view, 13> here = {
       "Const", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "Switch", "Merge", "Enter", "Exit", "LoopCond",

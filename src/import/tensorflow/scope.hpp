@@ -82,10 +82,10 @@ class Scope {
   /// Tensors of the scope around that a frame reads without changing them.
   [[nodiscard]] const std::vector<TensorName>& captures() const { return captures_; }
   [[nodiscard]] const NodeDef* node_of(const TensorName& name) const;
-  /// The tensor behind Identities.
+  /// The tensor after Identities.
   [[nodiscard]] TensorName source_of(TensorName name) const;
   [[nodiscard]] std::optional<std::size_t> argument(const TensorName& name) const;
-  /// The nodes that read an argument, behind Identities.
+  /// The nodes that read an argument, after Identities.
   [[nodiscard]] std::vector<const NodeDef*> readers_of_argument(std::size_t index) const;
   /// Null where there is no such tensor, or none that Graft keeps.
   [[nodiscard]] Value* try_value(const TensorName& name) const;

@@ -27,10 +27,15 @@ struct Convolution {
   static constexpr auto why_plugin =
       "int8 input and output with scales per channel, weights that a plugin's fields carry, or the plugin CONVOLUTION "
       "of older networks";
+  static constexpr auto why_plugin_for_floats =
+      "its weights are fields of the plugin, or its activation is applied to the sums before they are "
+      "stored, which one layer of TensorRT does not do; or an older network names the plugin CONVOLUTION";
   static constexpr bool timed_variants = true;
 
   /// Ports.
   enum : std::size_t { x, weight, bias, scale };
+  static constexpr Int8Weight int8_weight{
+      .input = weight, .numbers = "kernel_weights", .slices = "num_output", .scales = "weight_scale"};
 
   std::int64_t num_output = 0;
   std::vector<std::int64_t> kernel;
@@ -103,6 +108,14 @@ struct Convolution {
   [[nodiscard]] std::size_t workspace(const Problem& problem) const;
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
   [[nodiscard]] std::optional<std::string> native_form(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<NativeEquivalent> native_equivalents() {
+    return {{.op = "Conv",
+             .attributes = {{"kernel_shape", "kernel"},
+                            {"strides", "stride"},
+                            {"pads", "pad"},
+                            {"dilations", "dilation"},
+                            {"group", "group"}}}};
+  }
   [[nodiscard]] static std::vector<DropIn> drop_ins();
 
   [[nodiscard]] std::int64_t stride_of(std::size_t axis) const { return stride.empty() ? 1 : stride[axis]; }

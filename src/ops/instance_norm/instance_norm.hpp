@@ -30,6 +30,9 @@ struct InstanceNorm {
       "TensorRT's own InstanceNormalization has no int8 input and output and runs the activation as a layer of its "
       "own; "
       "the plugin reads the tensor once and keeps the statistics in f32";
+  static constexpr auto why_plugin_for_floats =
+      "TensorRT's own InstanceNormalization runs the activation as a layer of its own; the plugin reads the "
+      "tensor once and keeps the statistics in f32";
 
   float epsilon = 1e-5F;
   InstanceNormActivation activation = InstanceNormActivation::none;
@@ -69,6 +72,9 @@ struct InstanceNorm {
   static constexpr std::size_t split_workspace = 65536;
   [[nodiscard]] static std::size_t workspace(const Problem& /*problem*/) { return split_workspace; }
   [[nodiscard]] std::optional<Function> function(const FunctionInputs& inputs) const;
+  [[nodiscard]] static std::vector<NativeEquivalent> native_equivalents() {
+    return {{.op = "InstanceNormalization", .attributes = {{"epsilon", "epsilon"}}}};
+  }
   [[nodiscard]] static std::vector<DropIn> drop_ins();
 
   /// What a negative result is multiplied by.

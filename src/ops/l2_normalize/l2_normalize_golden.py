@@ -1,4 +1,4 @@
-# Golden values of L2Normalize, see tools/make_goldens.py.
+# Golden values of L2Normalize, see tests/golden/generators/make_goldens.py.
 import numpy as np
 import tensorflow as tf
 import torch

@@ -1,4 +1,4 @@
-# Golden values of L2NormHelper, see tools/make_goldens.py.
+# Golden values of L2NormHelper, see tests/golden/generators/make_goldens.py.
 import torch
 from golden_cases import FLOAT_TYPES, INF, NAN, Golden, as_f32, random_values, rounded
 

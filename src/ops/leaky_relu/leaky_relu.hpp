@@ -13,6 +13,7 @@ struct LeakyReLU : Elementwise {
       "Maas et al. 2013, Rectifier Nonlinearities Improve Neural Network Acoustic Models; torch.nn.LeakyReLU";
   static constexpr auto why_plugin =
       "TensorRT's own LeakyRelu has no int8 input and output, and plugins named LReLU_TRT left TensorRT in 11.0";
+  static constexpr auto why_plugin_for_floats = "plugins named LReLU_TRT left TensorRT in 11.0";
 
   float alpha = 0.01F;
 
@@ -29,6 +30,9 @@ struct LeakyReLU : Elementwise {
   static std::optional<std::string> native_form(const FunctionInputs& inputs) {
     if (!is_floating_point(inputs.dtype)) return std::nullopt;
     return "y = LeakyRelu<alpha=@alpha>(x)";
+  }
+  static std::vector<NativeEquivalent> native_equivalents() {
+    return {{.op = "LeakyRelu", .attributes = {{"alpha", "alpha"}}}};
   }
   static std::vector<DropIn> drop_ins() {
     return {{"LReLU_TRT",

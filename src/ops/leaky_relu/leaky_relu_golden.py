@@ -1,4 +1,4 @@
-# Golden values of LeakyReLU, see tools/make_goldens.py.
+# Golden values of LeakyReLU, see tests/golden/generators/make_goldens.py.
 import torch
 import torch.nn.functional as F
 from golden_cases import FLOAT_TYPES, INF, NAN, TORCH_TYPES, Golden, as_f32, random_values, rounded

@@ -1,4 +1,4 @@
-# Golden values of Normalize, see tools/make_goldens.py.
+# Golden values of Normalize, see tests/golden/generators/make_goldens.py.
 import numpy as np
 import torch
 from golden_cases import FLOAT_TYPES, INF, NAN, TIE_MARGIN, Golden, as_f32, quantized, random_values, rounded

@@ -14,7 +14,7 @@ std::string mode_name(PaddingMode mode) {
   return {};
 }
 
-/// The text with the axis for each #, and where the pads behind it stand for each @.
+/// The text with the axis for each #, and where the pads after it stand for each @.
 std::string for_axis(std::string_view text, int axis, int rank) {
   std::string result;
   for (const char c : text) {
@@ -182,7 +182,7 @@ std::optional<std::string> Padding::native_form(const FunctionInputs& inputs) co
     case PaddingMode::reflect: return pads_line + "y = Pad<mode=\"reflect\">(x, pads)";
     case PaddingMode::edge: return pads_line + "y = Pad<mode=\"edge\">(x, pads)";
     case PaddingMode::symmetric:  // not in ONNX
-    case PaddingMode::wrap:       // in ONNX from operator set 19 on, and these texts are in 17
+    case PaddingMode::wrap:       // in ONNX from operator set 19 on, and these bodies are in 17
       return std::nullopt;
   }
   return std::nullopt;

@@ -34,6 +34,8 @@ struct Padding {
   static constexpr auto why_plugin =
       "TensorRT's padding has no symmetric mode and no int8 input and output; plugins named ReflectPad did not come "
       "with TensorRT";
+  static constexpr auto why_plugin_for_floats =
+      "TensorRT's padding has no symmetric mode; plugins named ReflectPad did not come with TensorRT";
 
   PaddingMode mode = PaddingMode::constant;
   std::vector<std::int64_t> pads;
@@ -57,6 +59,7 @@ struct Padding {
   static constexpr auto type_rows() { return one_type_rows; }
   /// The channel-vector layouts do not pad channels.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
+  [[nodiscard]] bool is_data_movement() const { return mode != PaddingMode::constant || value == 0; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;

@@ -1,4 +1,4 @@
-# Golden values of Padding, see tools/make_goldens.py.
+# Golden values of Padding, see tests/golden/generators/make_goldens.py.
 import numpy as np
 import torch
 import torch.nn.functional as F

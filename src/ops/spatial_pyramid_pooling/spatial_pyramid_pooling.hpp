@@ -57,6 +57,7 @@ struct SpatialPyramidPooling {
   [[nodiscard]] static bool accepts(const TypeRow& /*row*/, std::span<const int> input_ranks) {
     return input_ranks[0] == 4;
   }
+  [[nodiscard]] bool is_data_movement() const { return mode == PoolingMode::max; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;

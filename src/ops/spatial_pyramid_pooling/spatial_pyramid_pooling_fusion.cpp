@@ -452,6 +452,7 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
 extern const OperatorFusion spatial_pyramid_pooling_fusion{
     .pass = {"fuse_spatial_pyramid_pooling", "pools of one image, while they are still nodes of ONNX",
              fuse_spatial_pyramid_pooling},
-    .after = "fuse_padding"};
+    .after = "fuse_padding",
+    .lifts_frozen_sizes = true};
 
 }  // namespace graft

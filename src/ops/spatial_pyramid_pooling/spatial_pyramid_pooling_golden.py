@@ -1,4 +1,4 @@
-# Golden values of SpatialPyramidPooling, see tools/make_goldens.py.
+# Golden values of SpatialPyramidPooling, see tests/golden/generators/make_goldens.py.
 import torch
 import torch.nn.functional as F
 from golden_cases import FLOAT_TYPES, INF, NAN, TIE_MARGIN, Golden, as_f32, quantized, random_values, rounded

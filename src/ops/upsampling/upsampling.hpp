@@ -49,6 +49,9 @@ struct Upsampling {
   static constexpr auto why_plugin =
       "TensorRT's Resize has no int8 input and output and rounds coordinates to float; UpsamplePlugin is no part of "
       "TensorRT";
+  static constexpr auto why_plugin_for_floats =
+      "TensorRT's Resize rounds coordinates to float; plugins named UpsamplePlugin and ResizeNearest_TRT are "
+      "no part of TensorRT 11";
   static constexpr int max_spatial = 3;
   static constexpr std::int64_t largest_size = std::int64_t{1} << 30;  ///< Products of two stay within 64 bits.
 
@@ -79,6 +82,7 @@ struct Upsampling {
                       output("y", "N,C and the new spatial sizes", "of the type of x")};
   }
   static constexpr auto type_rows() { return one_type_rows; }
+  [[nodiscard]] bool is_data_movement() const { return mode == Interpolation::nearest; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;

@@ -113,7 +113,7 @@ MovementFusion read_movement(const Rewriter& rewriter, const Movement& movement,
                        std::all_of(factors.begin() + 1, factors.end() - 1, [](std::int64_t f) { return f > 1; });
   if (!is_first && !is_last) {
     return MovementFusion::none(
-        fmt::format("the axes are repeated [{}] times; upsampling is of the axes behind batch and channels",
+        fmt::format("the axes are repeated [{}] times; upsampling is of the axes after batch and channels",
                     fmt::join(factors, ", ")));
   }
   std::vector<float> scales;

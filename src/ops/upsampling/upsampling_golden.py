@@ -1,4 +1,4 @@
-# Golden values of Upsampling, see tools/make_goldens.py.
+# Golden values of Upsampling, see tests/golden/generators/make_goldens.py.
 import onnx
 import onnxruntime
 import torch

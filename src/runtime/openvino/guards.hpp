@@ -12,7 +12,7 @@ namespace graft {
 void refuse_known_faults(const Model& model);
 
 /// GatherND and ScatterElements of the plugin read and write wherever an index points. Quotients, remainders, powers,
-/// matrix products and reductions of integers are computed in f32. Puts a node before each of the first and behind
+/// matrix products and reductions of integers are computed in f32. Puts a node before each of the first and after
 /// each of the others in the main graph, whose evaluation throws ov::Exception, naming the operator, where an index
 /// lies outside or an integer is too large. Throws Error naming a recurrence whose lengths the plugin ignores.
 void add_guards(ov::Model& model, const std::string& source);

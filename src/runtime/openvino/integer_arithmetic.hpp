@@ -10,7 +10,7 @@ namespace graft {
 /// Rounds x / scale (f32) to the nearest integer, ties to even, adds the zero point, saturates to the type whose ONNX
 /// code is its attribute `to`. NaN gives the zero point, as it does on a device. Inputs: x, scale, zero point; all f32.
 inline constexpr std::string_view engine_quantize = "Quantize";
-/// A constant that no optimization moves into the node before it or behind it.
+/// A constant that no optimization moves into the node before it or after it.
 inline constexpr std::string_view engine_fixed = "Fixed";
 
 /// OpenVINO 2026.4 would compute QuantizeLinear and DequantizeLinear by its low precision transformations. Measured

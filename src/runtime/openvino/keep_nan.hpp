@@ -12,7 +12,7 @@ inline constexpr const char* without_nan = "graft.without_nan";
 
 /// The vector instructions behind the plugin's Relu, Clamp, Exp, HardSigmoid, Maximum, Minimum and pooling take a
 /// number where the other one is NaN: an overflow that ends in NaN would look like 0 from there on. Puts a selection
-/// behind each, also in sub-graphs; one pass over the tensor in place of the fusion with the convolution before it.
+/// after each, also in sub-graphs; one pass over the tensor in place of the fusion with the convolution before it.
 void keep_nan(ov::Model& model);
 
 }  // namespace graft

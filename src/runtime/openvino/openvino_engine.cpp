@@ -256,7 +256,7 @@ class OpenvinoModel final : public CompiledModel {
  public:
   explicit OpenvinoModel(State state) : state_(std::move(state)) {}
 
-  [[nodiscard]] std::unique_ptr<CompiledModel> beside() const override;
+  [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override;
   void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override;
 
  private:
@@ -319,7 +319,7 @@ State compile_parts(const Model& model, const CompileOptions& options) {
   return own;
 }
 
-std::unique_ptr<CompiledModel> OpenvinoModel::beside() const {
+std::unique_ptr<CompiledModel> OpenvinoModel::new_request() const {
   State own = state_;
   try {
     for (Part& part : own.parts) part.request = part.compiled.create_infer_request();
@@ -350,8 +350,8 @@ void OpenvinoModel::infer(const TensorMap& inputs) {
       throw Error(where + " (" + to_text(input.type, input.shape) + ") is missing; its inputs are " +
                   joined(own.inputs));
     const TensorData& tensor = found->second;
-    const std::string misfit = mismatch_of(tensor, input.type, input.shape);
-    if (!misfit.empty()) throw Error(fmt::format("{}: {}", where, misfit));
+    const std::string mismatch = mismatch_of(tensor, input.type, input.shape);
+    if (!mismatch.empty()) throw Error(fmt::format("{}: {}", where, mismatch));
     check_integers(where, tensor);
   }
   try {

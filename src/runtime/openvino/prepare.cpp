@@ -77,7 +77,7 @@ void raise_what_is_misread(Model& model) {
   if (opset != model.graph().opset()) upgrade_opset(model, opset);
 }
 
-/// The plugin holds f16 and bf16 as f32, so a node of our own rounds behind each that makes one.
+/// The plugin holds f16 and bf16 as f32, so a node of our own rounds after each that makes one.
 void round_narrow_types(Model& model) {
   infer_shapes(model);
   std::set<Graph*> changed;

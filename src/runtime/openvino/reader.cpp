@@ -72,7 +72,7 @@ ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
 }
 
 /// The plugin has no i64 and no booleans inside, and narrows only what its own operations make: an operator shows the
-/// narrower type, with a conversion to the declared one behind it.
+/// narrower type, with a conversion to the declared one after it.
 DType shown_type(DType declared) {
   if (declared == DType::i64) return DType::i32;
   return declared == DType::boolean ? DType::u8 : declared;

@@ -1,4 +1,4 @@
-// The noise is a node behind each operation that rounds; the number of the draw is shared by all of them.
+// The noise is a node after each operation that rounds; the number of the draw is shared by all of them.
 #include "runtime/openvino/rounding_noise.hpp"
 
 #include <tbb/parallel_for.h>

@@ -44,7 +44,7 @@ bool may_be_cut_after(const ov::Node& node) {
          });
 }
 
-/// The places in the order behind which the model is cut.
+/// The places in the order after which the model is cut.
 std::vector<std::size_t> find_cuts(const std::vector<std::shared_ptr<ov::Node>>& operations) {
   std::unordered_map<const ov::Node*, std::size_t> last_use;
   for (std::size_t place = 0; place < operations.size(); ++place) {

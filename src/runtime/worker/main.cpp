@@ -16,6 +16,6 @@ int main() {
     return 2;
   }
   graft::runtime::serve(graft::runtime::openvino_engine(), graft::Descriptor(STDIN_FILENO));
-  // A thread that still computes has nobody to compute for.
+  // A thread that still computes computes for no one.
   std::_Exit(0);
 }

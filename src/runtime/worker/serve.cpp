@@ -41,7 +41,7 @@ struct Request {
   std::shared_ptr<SharedDraw> draw;
 };
 
-/// Nobody catches what damaged bytes make it throw: the process ends.
+/// What damaged bytes make it throw is not caught: the process ends.
 void serve_connection(const Engine& engine, Connection connection, Request request);
 
 /// Sends a thrown Error, or `done` with what `answer` returns. False where the peer is gone.
@@ -61,7 +61,7 @@ bool reply(Connection& connection, const Answer& answer) {
 std::string answer(const Engine& engine, Request& request, Message message) {
   switch (static_cast<MessageKind>(message.kind)) {
     case MessageKind::open: {
-      Request other{request.model ? request.model->beside() : nullptr, request.draw};
+      Request other{request.model ? request.model->new_request() : nullptr, request.draw};
       std::thread(serve_connection, std::cref(engine), Connection(std::move(message.attached)), std::move(other))
           .detach();
       return {};

@@ -142,7 +142,7 @@ class RemoteModel final : public CompiledModel {
         source_(std::move(source)),
         noise_(std::move(noise)) {}
 
-  [[nodiscard]] std::unique_ptr<CompiledModel> beside() const override;
+  [[nodiscard]] std::unique_ptr<CompiledModel> new_request() const override;
   using CompiledModel::run;
   void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
     look(decode_tensors(ask(MessageKind::run, encode(inputs, noise_ ? noise_->draw : 0), "ran")));
@@ -170,7 +170,7 @@ class RemoteModel final : public CompiledModel {
   std::shared_ptr<RoundingNoise> noise_;
 };
 
-std::unique_ptr<CompiledModel> RemoteModel::beside() const {
+std::unique_ptr<CompiledModel> RemoteModel::new_request() const {
   auto [ours, theirs] = Connection::make_sockets();
   (void)ask(MessageKind::open, {}, "prepared another run of", theirs.get());
   return std::make_unique<RemoteModel>(worker_, Connection(std::move(ours)), source_, noise_);

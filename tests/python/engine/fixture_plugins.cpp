@@ -26,7 +26,7 @@ enum class Behavior {
   kLarge,
 };
 
-/// Leaves a process behind that holds every pipe of this one open; its number goes to the file that FIXTURE_CHILD
+/// Leaves a process after that holds every pipe of this one open; its number goes to the file that FIXTURE_CHILD
 /// names.
 void fork_and_abort() {
   ::pid_t const child = ::fork();

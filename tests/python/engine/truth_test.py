@@ -106,7 +106,7 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
 
 
 def chain(path: pathlib.Path, nodes: list[tuple[str, dict[str, Any]]], shape: tuple[Any, ...] = (1, 4)) -> pathlib.Path:
-    """Nodes one behind the other, named n0, n1 ..."""
+    """Nodes one after the other, named n0, n1 ..."""
     values = ["x", *(f"v{i}" for i in range(len(nodes) - 1)), "y"]
     made = []
     for i, (op_type, attributes) in enumerate(nodes):
@@ -148,7 +148,7 @@ def test_one_node_ends_tensorrt_and_the_others_do_not_suffer(
     assert verdicts(answer)[f"n{at}"]["cause"] == cause
     if verdict == "hangs":
         assert answer.json["trials"]["processes"] == 2  # the limit was waited for once
-    assert {node["truth"] for node in answer.json["nodes"]} == {"builder"}  # those behind it were asked too
+    assert {node["truth"] for node in answer.json["nodes"]} == {"builder"}  # those after it were asked too
     reduced = answer.json["reduced"]
     assert (reduced["file"], reduced["nodes"], reduced["verdict"]) == (str(smallest), 1, verdict)
     assert (reduced["node"], reduced["inside"], reduced["shapes"]) == (f"n{at}", None, [])
@@ -517,7 +517,7 @@ def test_what_takes_too_long_together_is_built_in_pieces(tmp_path: pathlib.Path)
 
 
 def test_sizes_supposed_of_a_part_are_no_failure_of_its_nodes(tmp_path: pathlib.Path) -> None:
-    """Of what lies behind two nodes that are refused nobody knows that the one has twice the size of the other."""
+    """Of what lies after two nodes that are refused nobody knows that the one has twice the size of the other."""
     nodes = [
         helper.make_node("Compress", ["x", "some"], ["short"], name="first", axis=0),
         helper.make_node("Compress", ["x", "more"], ["long"], name="second", axis=0),
@@ -584,7 +584,7 @@ def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
         "nms": "let the network end with its boxes and scores",
         "unique": "the size of its output depends on the data",
         "integer": "(QDQ)",
-        "text": "turn texts into numbers before the network",
+        "text": "turn strings into numbers before the network",
         "big": "split its axis into parts of at most 3840",
     }
     for level in ("rule", "parser", "builder"):
@@ -656,7 +656,7 @@ def test_what_is_wrong_with_a_plugin_in_a_branch_and_in_a_function(
 
 
 def test_open_sizes_reach_the_parts(tmp_path: pathlib.Path) -> None:
-    """The size behind the layer that halves it is half of what --shapes says."""
+    """The size after the layer that halves it is half of what --shapes says."""
     pool = ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]})
     dilated = ("MaxPool", {"kernel_shape": [2, 2], "dilations": [2, 2]})
     model = chain(tmp_path / "m.onnx", [pool, RELU, dilated, RELU], ("n", 3, "h", "w"))
@@ -720,7 +720,7 @@ def test_what_lies_behind_bad_plugins_is_asked_as_if_they_were_what_was_meant(
 
 
 def behind_an_unknown_plugin(path: pathlib.Path, declared: list[int] | None) -> pathlib.Path:
-    """x (1 x 4) -> Wobble -> w -> MatMul with 8 x 2 -> Relu; and Relu, Det and another unknown one behind Wobble."""
+    """x (1 x 4) -> Wobble -> w -> MatMul with 8 x 2 -> Relu; and Relu, Det and another unknown one after Wobble."""
     nodes = [
         helper.make_node("Wobble", ["x"], ["w"], name="wobble", domain="acme"),
         helper.make_node("MatMul", ["w", "weights"], ["m"], name="multiply"),

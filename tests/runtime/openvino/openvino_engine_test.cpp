@@ -15,35 +15,15 @@
 #include "graph/operator_node.hpp"
 #include "io/npy.hpp"
 #include "tests/support/folders.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft {
 namespace {
 
+using test::text_model;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-struct Input {
-  std::string name;
-  ElementType type = ElementType::f32;
-  Shape shape;
-};
-
-/// A model of nodes written as text, opset 17.
-Model model_of(const std::vector<Input>& inputs, const std::string& nodes, const std::vector<std::string>& outputs) {
-  Model model;
-  model.source = "test.onnx";
-  model.graph().name = "test";
-  model.graph().opset_imports[""] = 17;
-  model.graph().opset_imports[std::string(onnx_domain)] = 1;
-  for (const Input& input : inputs) {
-    Value* value = model.graph().add_input(input.name);
-    value->type = input.type;
-    value->shape = input.shape;
-  }
-  parse_nodes(model.graph(), nodes, outputs, [](std::string_view) { return std::nullopt; });
-  return model;
-}
 
 TensorData tensor(ElementType type, const std::vector<std::int64_t>& dims, const std::vector<double>& values) {
   return TensorData::from_numbers(type, dims, values);
@@ -63,16 +43,16 @@ const Dim batch = Dim::symbol("batch");
 
 TEST(CpuEngine, ReturnsEveryOutputInItsDeclaredType) {
   const std::unique_ptr<runtime::CompiledModel> model =
-      runtime::openvino_engine().compile(model_of({{"x", ElementType::f32, {batch, 3}}},
-                                                  "big = ArgMax<axis=1, keepdims=0>(x)\n"
-                                                  "half = Cast<to=float16>(x)\n"
-                                                  "brain = Cast<to=bfloat16>(x)\n"
-                                                  "byte = Cast<to=int8>(x)\n"
-                                                  "half32 = Cast<to=float>(half)\n"
-                                                  "truth = Greater(x, half32)\n"
-                                                  "count = Shape(x)\n"
-                                                  "double = Cast<to=double>(x)\n",
-                                                  {"big", "half", "brain", "byte", "truth", "count", "double"}));
+      runtime::openvino_engine().compile(text_model({{"x", ElementType::f32, {batch, 3}}},
+                                                    "big = ArgMax<axis=1, keepdims=0>(x)\n"
+                                                    "half = Cast<to=float16>(x)\n"
+                                                    "brain = Cast<to=bfloat16>(x)\n"
+                                                    "byte = Cast<to=int8>(x)\n"
+                                                    "half32 = Cast<to=float>(half)\n"
+                                                    "truth = Greater(x, half32)\n"
+                                                    "count = Shape(x)\n"
+                                                    "double = Cast<to=double>(x)\n",
+                                                    {"big", "half", "brain", "byte", "truth", "count", "double"}));
   const TensorMap outputs = model->run({{"x", tensor(ElementType::f32, {2, 3}, {1, 5, 2, 7, -100, 3})}});
   EXPECT_EQ(outputs.at("big").type, ElementType::i64);
   EXPECT_THAT(*outputs.at("big").ints(), ElementsAre(1, 0));
@@ -96,7 +76,7 @@ TEST(CpuEngine, TakesEveryNumericInputType) {
         ElementType::i32, ElementType::i64, ElementType::boolean}) {
     SCOPED_TRACE(to_string(type));
     const std::unique_ptr<runtime::CompiledModel> model = runtime::openvino_engine().compile(
-        model_of({{"x", type, {batch}}}, "y = Identity(x)\nz = Cast<to=int64>(x)", {"y", "z"}));
+        text_model({{"x", type, {batch}}}, "y = Identity(x)\nz = Cast<to=int64>(x)", {"y", "z"}));
     const TensorMap outputs = model->run({{"x", tensor(type, {2}, {1, 0})}});
     EXPECT_EQ(outputs.at("y").type, type);
     EXPECT_THAT(numbers_of(outputs, "y"), ElementsAre(1, 0));
@@ -126,7 +106,7 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.node + " in " + to_string(one.type));
-    const Model model = model_of({{"x", one.type, {batch, 3, Dim::symbol("h"), 5}}}, "y = " + one.node, {"y"});
+    const Model model = text_model({{"x", one.type, {batch, 3, Dim::symbol("h"), 5}}}, "y = " + one.node, {"y"});
     const std::unique_ptr<runtime::CompiledModel> functions = runtime::openvino_engine().compile(
         model, {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {}, .threads = 0});
     const std::unique_ptr<runtime::CompiledModel> own = runtime::openvino_engine().compile(
@@ -156,11 +136,11 @@ TEST(CpuEngine, OwnKernelsAgreeWithFunctions) {
 }
 
 TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
-  const Model model = model_of({{"x", ElementType::i64, {batch, 2}}},
-                               "y, z = graft::DoubledPlus<bias=3>(x)\n"
-                               "s = ReduceMax<keepdims=0>(y)\n"
-                               "n = Not(z)",
-                               {"y", "z", "s", "n"});
+  const Model model = text_model({{"x", ElementType::i64, {batch, 2}}},
+                                 "y, z = graft::DoubledPlus<bias=3>(x)\n"
+                                 "s = ReduceMax<keepdims=0>(y)\n"
+                                 "n = Not(z)",
+                                 {"y", "z", "s", "n"});
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     const std::unique_ptr<runtime::CompiledModel> engine =
         runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
@@ -175,7 +155,7 @@ TEST(CpuEngine, RunsAnOperatorWithoutAFunctionByItsKernel) {
 }
 
 TEST(CpuEngine, KnowsAPluginsNameAsTheOperatorItStandsFor) {
-  Model model = model_of({{"x", ElementType::f32, {3}}}, "y = TRT::LReLU_TRT<negSlope=0.5>(x)", {"y"});
+  Model model = text_model({{"x", ElementType::f32, {3}}}, "y = TRT::LReLU_TRT<negSlope=0.5>(x)", {"y"});
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     for (const char* domain : {"TRT", ""}) {
       model.graph().nodes()[0]->domain = domain;
@@ -188,7 +168,7 @@ TEST(CpuEngine, KnowsAPluginsNameAsTheOperatorItStandsFor) {
 }
 
 TEST(CpuEngine, RunsOperatorsInsideBranches) {
-  Model model = model_of({{"c", ElementType::boolean, {}}, {"x", ElementType::f32, {3}}}, "unused = Identity(x)", {});
+  Model model = text_model({{"c", ElementType::boolean, {}}, {"x", ElementType::f32, {3}}}, "unused = Identity(x)", {});
   Graph& graph = model.graph();
   Node* branch = graph.add_node("If", {graph.find("c")}, {"y"});
   for (const auto& [name, text] :
@@ -211,8 +191,8 @@ TEST(CpuEngine, RunsOperatorsInsideBranches) {
 }
 
 TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
-  const Model model = model_of({{"x", ElementType::f32, {batch, 2}}},
-                               "a = Relu(x)\nb = Dropout(a)\nc = Exp(b)\nd = Identity(c)\ny = Neg(d)", {"y"});
+  const Model model = text_model({{"x", ElementType::f32, {batch, 2}}},
+                                 "a = Relu(x)\nb = Dropout(a)\nc = Exp(b)\nd = Identity(c)\ny = Neg(d)", {"y"});
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
       model,
       {.kernels = runtime::OperatorKernels::functions, .extra_outputs = {"a", "b", "d", "y", "x"}, .threads = 0});
@@ -232,7 +212,7 @@ TEST(CpuEngine, ReturnsInnerValuesOnRequest) {
 }
 
 TEST(CpuEngine, RunsWithOtherShapes) {
-  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(model_of(
+  const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(text_model(
       {{"x", ElementType::f32, {batch, Dim::symbol("n")}}}, "y = ReduceSum<keepdims=0>(x)\nz = Shape(x)", {"y", "z"}));
   for (const auto& dims : std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 4}, {2, 100}, {3, 4}}) {
     const auto count = static_cast<std::size_t>(dims[0] * dims[1]);
@@ -244,14 +224,14 @@ TEST(CpuEngine, RunsWithOtherShapes) {
 
 TEST(CpuEngine, TakesAnInputThatNothingReads) {
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
-      model_of({{"unused", ElementType::f32, {2}}, {"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
+      text_model({{"unused", ElementType::f32, {2}}, {"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
   const auto found =
       engine->run({{"unused", tensor(ElementType::f32, {2}, {1, 2})}, {"x", tensor(ElementType::f32, {1}, {3})}});
   EXPECT_THAT(numbers_of(found, "y"), ElementsAre(-3));
 }
 
 TEST(CpuEngine, ReturnsAnOutputThatCarriesNotes) {
-  Model model = model_of({{"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"});
+  Model model = text_model({{"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"});
   model.graph().outputs()[0]->type = ElementType::f32;
   model.graph().outputs()[0]->opaque = "\x1a\x04note";  // doc_string of a ValueInfoProto
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(model);
@@ -259,7 +239,7 @@ TEST(CpuEngine, ReturnsAnOutputThatCarriesNotes) {
 }
 
 TEST(CpuEngine, TakesAnEmptyBatch) {
-  const Model model = model_of({{"x", ElementType::f32, {batch, 3}}}, "y = graft::L2Normalize(x)", {"y"});
+  const Model model = text_model({{"x", ElementType::f32, {batch, 3}}}, "y = graft::L2Normalize(x)", {"y"});
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     const std::unique_ptr<runtime::CompiledModel> engine =
         runtime::openvino_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = 0});
@@ -271,8 +251,8 @@ TEST(CpuEngine, TakesAnEmptyBatch) {
 
 TEST(CpuEngine, RefusesInputsThatDoNotFit) {
   const std::unique_ptr<runtime::CompiledModel> engine =
-      runtime::openvino_engine().compile(model_of({{"x", ElementType::f32, {batch, 2}}, {"n", ElementType::i64, {1}}},
-                                                  "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
+      runtime::openvino_engine().compile(text_model({{"x", ElementType::f32, {batch, 2}}, {"n", ElementType::i64, {1}}},
+                                                    "m = Cast<to=float>(n)\ny = Add(x, m)", {"y"}));
   const auto run = [&](const TensorMap& inputs) { return [&engine, inputs] { (void)engine->run(inputs); }; };
   const TensorData x = tensor(ElementType::f32, {1, 2}, {1, 2});
   const TensorData n = tensor(ElementType::i64, {1}, {1});
@@ -294,25 +274,25 @@ TEST(CpuEngine, NamesTheNodeThatItCannotRead) {
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().compile(
-            model_of({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"}));
+            text_model({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"}));
       },
       ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("Unheard"), HasSubstr("strange"))));
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().compile(
-            model_of({{"x", ElementType::f32, {2, 3}}, {"w", ElementType::f32, {2, 3}}}, "y = MatMul(x, w)", {"y"}));
+            text_model({{"x", ElementType::f32, {2, 3}}, {"w", ElementType::f32, {2, 3}}}, "y = MatMul(x, w)", {"y"}));
       },
       ThrowsMessage<Error>(testing::AllOf(HasSubstr("test.onnx"), HasSubstr("MatMul"))));
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().compile(
-            model_of({{"x", ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"}));
+            text_model({{"x", ElementType::f32, {3}}}, "y = graft::LeakyReLU<slope=0.1>(x)", {"y"}));
       },
       ThrowsMessage<Error>(HasSubstr("slope")));
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().compile(
-            model_of({{"x", ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
+            text_model({{"x", ElementType::i32, {3}}}, "y = graft::L2Normalize(x)", {"y"}),
             {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0});
       },
       ThrowsMessage<Error>(HasSubstr("L2Normalize does not take inputs of type i32")));
@@ -320,7 +300,7 @@ TEST(CpuEngine, NamesTheNodeThatItCannotRead) {
 
 TEST(CpuEngine, NamesTheOperatorThatRefusesAtRunTime) {
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(
-      model_of({{"x", ElementType::f32, {batch, 2}}}, "y = graft::L2Normalize<axes=[4]>(x)", {"y"}),
+      text_model({{"x", ElementType::f32, {batch, 2}}}, "y = graft::L2Normalize<axes=[4]>(x)", {"y"}),
       {.kernels = runtime::OperatorKernels::own, .extra_outputs = {}, .threads = 0});
   EXPECT_THAT(
       [&] {
@@ -330,7 +310,7 @@ TEST(CpuEngine, NamesTheOperatorThatRefusesAtRunTime) {
 }
 
 TEST(CpuEngine, KeepsTheDefaultOfAnInput) {
-  Model model = model_of({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
+  Model model = text_model({{"x", ElementType::f32, {2}}, {"w", ElementType::f32, {2}}}, "y = Mul(x, w)", {"y"});
   model.graph().set_initializer(*model.graph().find("w"), tensor(ElementType::f32, {2}, {3, 4}));
   ASSERT_TRUE(model.graph().find("w")->is_input);
   const std::unique_ptr<runtime::CompiledModel> engine = runtime::openvino_engine().compile(model);
@@ -340,7 +320,7 @@ TEST(CpuEngine, KeepsTheDefaultOfAnInput) {
 }
 
 TEST(CpuEngine, LeavesTheModelAsItIs) {
-  Model model = model_of({{"x", ElementType::f32, {2}}}, "y = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
+  Model model = text_model({{"x", ElementType::f32, {2}}}, "y = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
   const std::string before = serialize_onnx(model);
   const std::unique_ptr<runtime::CompiledModel> functions = runtime::openvino_engine().compile(model);
   const std::unique_ptr<runtime::CompiledModel> own = runtime::openvino_engine().compile(
@@ -350,7 +330,7 @@ TEST(CpuEngine, LeavesTheModelAsItIs) {
 
 TEST(CpuEngine, SeveralModelsRunInThreads) {
   constexpr int thread_count = 4;
-  const Model model = model_of(
+  const Model model = text_model(
       {{"x", ElementType::f32, {batch, 64}}},
       "a = graft::LeakyReLU<alpha=0.5>(x)\nb = graft::L2Normalize(a)\ny = graft::LeakyReLU<alpha=0.5>(b)", {"y"});
   std::array<std::vector<double>, thread_count> results;
@@ -415,19 +395,19 @@ TEST(CpuEngine, RecognizesDigitsWithOperatorsInside) {
 }
 
 TEST(ConstantGraph, IsComputedExactly) {
-  const Model model = model_of({},
-                               "a = Constant<value_ints=[9007199254740993, -1]>()\n"
-                               "b = Constant<value=int64(2)>()\n"
-                               "product = Mul(a, b)\n"
-                               "quotient = Div(a, b)\n"
-                               "truth = Less(a, b)\n"
-                               "d = Constant<value=double([0.1, 3.0])>()\n"
-                               "narrower = Cast<to=float>(d)\n"
-                               "h = Constant<value=float16([1.0, 2.0])>()\n"
-                               "h3 = Constant<value=float16(3.0)>()\n"
-                               "narrow = Div(h, h3)\n"
-                               "size = Shape(a)\n",
-                               {"product", "quotient", "truth", "narrower", "narrow", "size"});
+  const Model model = text_model({},
+                                 "a = Constant<value_ints=[9007199254740993, -1]>()\n"
+                                 "b = Constant<value=int64(2)>()\n"
+                                 "product = Mul(a, b)\n"
+                                 "quotient = Div(a, b)\n"
+                                 "truth = Less(a, b)\n"
+                                 "d = Constant<value=double([0.1, 3.0])>()\n"
+                                 "narrower = Cast<to=float>(d)\n"
+                                 "h = Constant<value=float16([1.0, 2.0])>()\n"
+                                 "h3 = Constant<value=float16(3.0)>()\n"
+                                 "narrow = Div(h, h3)\n"
+                                 "size = Shape(a)\n",
+                                 {"product", "quotient", "truth", "narrower", "narrow", "size"});
   const TensorMap outputs = runtime::openvino_engine().evaluate_constant_graph(model);
   EXPECT_EQ(outputs.at("product").type, ElementType::i64);
   EXPECT_THAT(*outputs.at("product").ints(), ElementsAre(18014398509481986, -2));
@@ -444,17 +424,18 @@ TEST(ConstantGraph, IsComputedExactly) {
 
 TEST(ConstantGraph, MayHoldOperators) {
   const Model model =
-      model_of({}, "x = Constant<value=float([-2.0, 2.0])>()\ny = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
+      text_model({}, "x = Constant<value=float([-2.0, 2.0])>()\ny = graft::LeakyReLU<alpha=0.5>(x)", {"y"});
   EXPECT_THAT(numbers_of(runtime::openvino_engine().evaluate_constant_graph(model), "y"), ElementsAre(-1, 2));
 }
 
 TEST(ConstantGraph, RefusesInputsAndChance) {
   EXPECT_THROW((void)runtime::openvino_engine().evaluate_constant_graph(
-                   model_of({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"})),
+                   text_model({{"x", ElementType::f32, {2}}}, "y = Neg(x)", {"y"})),
                Error);
   EXPECT_THAT(
       [] {
-        (void)runtime::openvino_engine().evaluate_constant_graph(model_of({}, "y = RandomNormal<shape=[2]>()", {"y"}));
+        (void)runtime::openvino_engine().evaluate_constant_graph(
+            text_model({}, "y = RandomNormal<shape=[2]>()", {"y"}));
       },
       ThrowsMessage<Error>(HasSubstr("RandomNormal")));
 }
@@ -463,7 +444,7 @@ TEST(ConstantGraph, RefusesWhatItCannotComputeExactly) {
   EXPECT_THAT(
       [] {
         (void)runtime::openvino_engine().evaluate_constant_graph(
-            model_of({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"}));
+            text_model({}, "d = Constant<value=double([0.1])>()\ny = Add(d, d)", {"y"}));
       },
       ThrowsMessage<Error>(HasSubstr("'y' cannot be computed ahead")));
 }

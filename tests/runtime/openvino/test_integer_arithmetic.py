@@ -47,7 +47,7 @@ class Network:
         return name
 
     def quantized(self, x, scale, zero_point=ZERO, expected=None):
-        """The name of real numbers behind DequantizeLinear, and their steps in i64 without the zero point."""
+        """The name of real numbers after DequantizeLinear, and their steps in i64 without the zero point."""
         parameters = [self.constant(scale), self.constant(zero_point)]
         value = self.inputs[x] if expected is None else expected
         steps = quantize(value, scale, zero_point)
@@ -398,7 +398,7 @@ def test_a_network(tmp_path):
 
 
 def test_weights_that_the_file_holds_in_f32(tmp_path):
-    """As exporters of quantized training write them; in a MatMul behind a Transpose."""
+    """As exporters of quantized training write them; in a MatMul after a Transpose."""
     net = Network(7)
     x_real, x_steps = net.quantized(net.input(numbers(net.random, (3, 32), "random")), F32(0.01))
     w = net.random.standard_normal((12, 32)).astype("f4")
@@ -413,7 +413,7 @@ def test_weights_that_the_file_holds_in_f32(tmp_path):
 
 
 def test_movements_between(tmp_path):
-    """Keys of an attention are transposed behind their DequantizeLinear."""
+    """Keys of an attention are transposed after their DequantizeLinear."""
     net = Network(8)
     q_real, q_steps = net.quantized(net.input(numbers(net.random, (2, 10, 4, 16), "random")), F32(0.011))
     k_real, k_steps = net.quantized(net.input(numbers(net.random, (2, 10, 4, 16), "random")), F32(0.012))
@@ -614,7 +614,7 @@ def test_what_is_left_alone_still_runs(tmp_path):
 
 
 def test_scales_that_are_not_seen(tmp_path):
-    """Behind a node they are no constants to Graft, but they are to OpenVINO, whose i8 kernels are off by a percent."""
+    """After a node they are no constants to Graft, but they are to OpenVINO, whose i8 kernels are off by a percent."""
     net = Network(16)
     x = net.input(net.random.standard_normal((1, 32, 9, 9)).astype("f4"))
     parameters = [net.node("Abs", [net.constant(F32(0.02))]), net.constant(np.int8(0))]

@@ -11,12 +11,12 @@
 #include <thread>
 
 #include "runtime/worker/connection.hpp"
-#include "tests/verify/text_model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::runtime {
 namespace {
 
-using graft_test::model_of;
+using test::text_model;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -41,7 +41,7 @@ TEST(Messages, tensors_of_all_sizes) {
 }
 
 TEST(Messages, models_with_their_options) {
-  Model model = model_of({{"x", ElementType::f32, {unknown_dim(), 3}}}, "y = Neg(x)", {"y"});
+  Model model = text_model({{"x", ElementType::f32, {unknown_dim(), 3}}}, "y = Neg(x)", {"y"});
   model.source = "a file";
   const ModelToCompile found = decode_compile(encode(model, {.kernels = OperatorKernels::own,
                                                              .extra_outputs = {"a", ""},
@@ -66,7 +66,7 @@ TEST(Messages, every_shorter_body_is_refused) {
   EXPECT_EQ(decode_run(run).draw, 7U);
   for (std::size_t size = 0; size < run.size(); ++size) EXPECT_THROW((void)decode_run(run.substr(0, size)), Error);
   EXPECT_THROW((void)decode_run(run + '\0'), Error);
-  const std::string compile = encode(model_of({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}), {});
+  const std::string compile = encode(text_model({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}), {});
   for (std::size_t size = 0; size < compile.size(); ++size) {
     EXPECT_THROW((void)decode_compile(compile.substr(0, size)), Error);
   }

@@ -11,13 +11,13 @@
 #include "graph/functions.hpp"
 #include "runtime/openvino/openvino_engine.hpp"
 #include "runtime/worker/worker_engine.hpp"
-#include "tests/verify/text_model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::runtime {
 namespace {
 
-using graft_test::Input;
-using graft_test::model_of;
+using test::text_model;
+using test::TextInput;
 
 const Engine& remote_engine() {
   const char* const program = std::getenv("GRAFT_ENGINE_WORKER");
@@ -65,15 +65,15 @@ void expect_same_error(const std::function<void(const Engine&)>& act) {
 }
 
 Model network() {
-  return model_of({{"x", ElementType::f32, {unknown_dim(), 4, 6, 6}}},
-                  "shape = Constant<value=int64([4, 4, 3, 3])>()\n"
-                  "w = ConstantOfShape<value=float([0.3])>(shape)\n"
-                  "c = Conv<pads=[1, 1, 1, 1]>(x, w)\n"
-                  "l = graft::LeakyReLU<alpha=0.1>(c)\n"
-                  "e = Exp(l)\n"
-                  "m = GlobalAveragePool(e)\n"
-                  "y = Div(e, m)",
-                  {"y"});
+  return text_model({{"x", ElementType::f32, {unknown_dim(), 4, 6, 6}}},
+                    "shape = Constant<value=int64([4, 4, 3, 3])>()\n"
+                    "w = ConstantOfShape<value=float([0.3])>(shape)\n"
+                    "c = Conv<pads=[1, 1, 1, 1]>(x, w)\n"
+                    "l = graft::LeakyReLU<alpha=0.1>(c)\n"
+                    "e = Exp(l)\n"
+                    "m = GlobalAveragePool(e)\n"
+                    "y = Div(e, m)",
+                    {"y"});
 }
 
 TEST(SameAsInProcess, functions_own_kernels_extra_outputs_and_rounding_inside) {
@@ -85,8 +85,8 @@ TEST(SameAsInProcess, functions_own_kernels_extra_outputs_and_rounding_inside) {
                 openvino_engine().compile(model, options)->run(inputs));
   }
   const Model halves =
-      model_of({{"x", ElementType::f16, {8, 8}}},
-               "a = MatMul(x, x)\nb = Softmax(a)\nc = Cast<to=bfloat16>(b)\ny = Cast<to=double>(c)", {"a", "c", "y"});
+      text_model({{"x", ElementType::f16, {8, 8}}},
+                 "a = MatMul(x, x)\nb = Softmax(a)\nc = Cast<to=bfloat16>(b)\ny = Cast<to=double>(c)", {"a", "c", "y"});
   const TensorMap half_inputs{{"x", wave(ElementType::f16, {8, 8})}};
   for (const bool round_inside : {false, true}) {
     const CompileOptions options{.round_inside = round_inside};
@@ -111,19 +111,20 @@ TEST(SameAsInProcess, noise_in_every_draw) {
   }
   noise->draw = 5;
   const TensorMap expected = here->run(inputs);
-  expect_same(there->beside()->run(inputs), expected);
+  expect_same(there->new_request()->run(inputs), expected);
 }
 
 TEST(SameAsInProcess, integers_booleans_and_sizes_that_depend_on_data) {
-  const Model model = model_of({{"i", ElementType::i64, {4}}, {"b", ElementType::boolean, {4}}},
-                               "j = Mul(i, i)\nk = NonZero(b)\nn = Not(b)\ns = Cast<to=int8>(i)", {"j", "k", "n", "s"});
+  const Model model =
+      text_model({{"i", ElementType::i64, {4}}, {"b", ElementType::boolean, {4}}},
+                 "j = Mul(i, i)\nk = NonZero(b)\nn = Not(b)\ns = Cast<to=int8>(i)", {"j", "k", "n", "s"});
   const TensorMap inputs{{"i", TensorData::from_ints({-5, 0, 7, 40000})},
                          {"b", TensorData::from_numbers(ElementType::boolean, {4}, {1, 0, 0, 1})}};
   expect_same(remote_engine().compile(model)->run(inputs), openvino_engine().compile(model)->run(inputs));
-  const Model constant = model_of({},
-                                  "a = Constant<value=int64([4611686018427387904, -3])>()\nb = Mul(a, a)\n"
-                                  "y = Add(a, b)",
-                                  {"y"});
+  const Model constant = text_model({},
+                                    "a = Constant<value=int64([4611686018427387904, -3])>()\nb = Mul(a, a)\n"
+                                    "y = Add(a, b)",
+                                    {"y"});
   expect_same(remote_engine().evaluate_constant_graph(constant), openvino_engine().evaluate_constant_graph(constant));
 }
 
@@ -137,20 +138,20 @@ TEST(SameAsInProcess, errors) {
   run({{"x", wave(ElementType::f16, {1, 4, 6, 6})}});
   run({{"x", wave(ElementType::f32, {1, 5, 6, 6})}});
   run({{"x", TensorData::from_strings({"text"})}});
-  const Model integers = model_of({{"i", ElementType::i64, {1}}}, "y = Neg(i)", {"y"});
+  const Model integers = text_model({{"i", ElementType::i64, {1}}}, "y = Neg(i)", {"y"});
   expect_same_error([&](const Engine& engine) {
     (void)engine.compile(integers)->run({{"i", TensorData::from_ints({std::int64_t{1} << 40})}});
   });
   const Model gather =
-      model_of({{"x", ElementType::f32, {3}}, {"i", ElementType::i64, {1}}}, "y = Gather(x, i)", {"y"});
+      text_model({{"x", ElementType::f32, {3}}, {"i", ElementType::i64, {1}}}, "y = Gather(x, i)", {"y"});
   expect_same_error([&](const Engine& engine) {
     (void)engine.compile(gather)->run({{"x", wave(ElementType::f32, {3})}, {"i", TensorData::from_ints({9})}});
   });
-  const Model unknown = model_of({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"});
+  const Model unknown = text_model({{"x", ElementType::f32, {3}}}, "y = strange::Unheard(x)", {"y"});
   expect_same_error([&](const Engine& engine) { (void)engine.compile(unknown); });
   expect_same_error([&](const Engine& engine) { (void)engine.compile(network(), {.extra_outputs = {"nowhere"}}); });
   expect_same_error([&](const Engine& engine) { (void)engine.evaluate_constant_graph(network()); });
-  const Model random = model_of({}, "y = RandomNormal<shape=[2]>()", {"y"});
+  const Model random = text_model({}, "y = RandomNormal<shape=[2]>()", {"y"});
   expect_same_error([&](const Engine& engine) { (void)engine.evaluate_constant_graph(random); });
 }
 

@@ -14,13 +14,13 @@
 #include <string>
 
 #include "graft/error.hpp"
-#include "tests/verify/text_model.hpp"
+#include "tests/support/text_model.hpp"
 
 namespace graft::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-using graft_test::model_of;
+using test::text_model;
 using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
@@ -32,7 +32,7 @@ std::string worker_program() {
   return program == nullptr ? "" : program;
 }
 
-Model negation() { return model_of({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}); }
+Model negation() { return text_model({{"x", ElementType::f32, {3}}}, "y = Neg(x)", {"y"}); }
 
 const TensorMap three{{"x", TensorData::from_floats({1, 2, 3})}};
 
@@ -72,7 +72,7 @@ TEST_F(WorkerEngineTest, runs) {
   const std::unique_ptr<CompiledModel> model = remote->compile(negation());
   EXPECT_THAT(run(*model), testing::ElementsAre(-1, -2, -3));
   EXPECT_THAT(
-      *remote->evaluate_constant_graph(model_of({}, "y = Constant<value=float(2.5)>()", {"y"})).at("y").numbers(),
+      *remote->evaluate_constant_graph(text_model({}, "y = Constant<value=float(2.5)>()", {"y"})).at("y").numbers(),
       testing::ElementsAre(2.5));
 }
 
@@ -82,7 +82,7 @@ TEST_F(WorkerEngineTest, in_threads) {
   for (int thread = 0; thread < 4; ++thread) {
     threads.push_back(std::async(std::launch::async, [&] {
       const std::unique_ptr<CompiledModel> model = remote->compile(negation(), {.streams = 2});
-      const std::unique_ptr<CompiledModel> other = model->beside();
+      const std::unique_ptr<CompiledModel> other = model->new_request();
       std::future<void> beside = std::async(std::launch::async, [&] {
         for (int i = 0; i < 20; ++i) EXPECT_THAT(run(*other), testing::ElementsAre(-1, -2, -3));
       });
@@ -116,7 +116,7 @@ TEST_F(WorkerEngineTest, killed_in_a_run) {
     products += "a" + std::to_string(i + 1) + " = MatMul(a" + std::to_string(i) + ", x)\n";
   }
   const std::unique_ptr<CompiledModel> minutes =
-      remote->compile(model_of({{"x", ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}));
+      remote->compile(text_model({{"x", ElementType::f32, {2048, 2048}}}, products + "y = Neg(a400)", {"y"}));
   const std::unique_ptr<CompiledModel> idle = remote->compile(negation());
   std::future<TensorMap> result = std::async(std::launch::async, [&] {
     return minutes->run(
@@ -127,7 +127,7 @@ TEST_F(WorkerEngineTest, killed_in_a_run) {
   EXPECT_THAT([&] { (void)result.get(); },
               ThrowsMessage<Error>("test.onnx: the CPU engine's worker ended by signal 9 while it ran this model"));
   EXPECT_THAT([&] { (void)idle->run(three); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
-  EXPECT_THAT([&] { (void)idle->beside(); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
+  EXPECT_THAT([&] { (void)idle->new_request(); }, ThrowsMessage<Error>(HasSubstr("ended by signal 9")));
   EXPECT_THAT(run(*remote->compile(negation())), testing::ElementsAre(-1, -2, -3)) << "by a new worker";
 }
 

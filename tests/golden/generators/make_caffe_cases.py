@@ -1,6 +1,6 @@
 # make_caffe_cases.py - small Caffe networks with seeded weights, and what OpenCV's reader makes of them.
-"""Usage: python tools/make_caffe_cases.py OUTPUT.npz, in an environment with protobuf and an OpenCV 4 that reads Caffe;
-protoc has to be installed.
+"""Usage: python tests/golden/generators/make_caffe_cases.py OUTPUT.npz, in an environment with protobuf and an OpenCV 4
+that reads Caffe; protoc has to be installed.
 
 Each case is one network: its text under `<case>/network`, its weights under `<case>/weights` (both as bytes), its inputs
 under `<case>/in/<name>` and OpenCV's results under `<case>/out/<blob>`. tests/import/test_caffe.py reads them.
@@ -18,7 +18,7 @@ import tempfile
 import cv2
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 ARRAYS: dict[str, np.ndarray] = {}
 RANDOM = np.random.default_rng(11)
 
@@ -60,7 +60,7 @@ def layer(kind: str, name: str, bottoms: str, top: str, parameters: str = "") ->
 def results_of_opencv(
     text: str, trained: bytes, inputs: dict[str, np.ndarray], outputs: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
-    """OpenCV is asked by layer, not by blob: a layer that changes nothing stands behind each output."""
+    """OpenCV is asked by layer, not by blob: a layer that changes nothing stands after each output."""
     probes = {blob: f"probe_of_{blob}" for blob in outputs}
     for blob, probe in probes.items():
         is_old = "layers {" in text

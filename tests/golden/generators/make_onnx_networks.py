@@ -4,7 +4,7 @@
 
 Made with (Python 3.11): torch==2.8.0 onnxscript==0.5.4 onnx==1.18.0 tensorflow==2.19.1 keras==3.11.3 tf2onnx==1.17.0
 scikit-learn==1.7.2 skl2onnx==1.19.1
-Run: python tools/make_onnx_networks.py [--out tests/golden/onnx] [NAME...]
+Run: python tests/golden/generators/make_onnx_networks.py [--out tests/golden/onnx] [NAME...]
 """
 
 import argparse
@@ -248,7 +248,7 @@ def without_traces(content):
 
 def main():
     parser = argparse.ArgumentParser()
-    root = pathlib.Path(__file__).resolve().parents[1]
+    root = pathlib.Path(__file__).resolve().parents[3]
     parser.add_argument("--out", type=pathlib.Path, default=root / "tests" / "golden" / "onnx")
     parser.add_argument("names", nargs="*", default=list(NETWORKS))
     arguments = parser.parse_args()

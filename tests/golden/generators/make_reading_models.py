@@ -10,7 +10,7 @@
   names           empty optional inputs and outputs, nodes without names, tensor names with spaces, slashes, non-ASCII letters
 
 Made with (Python 3.11): onnx==1.23.2 onnxruntime==1.31.1 numpy==2.4.6. ONNX Runtime 1.22 runs one overload for both.
-Run: python tools/make_reading_models.py [--out tests/golden/models]
+Run: python tests/golden/generators/make_reading_models.py [--out tests/golden/models]
 """
 
 import argparse

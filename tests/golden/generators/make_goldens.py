@@ -21,27 +21,13 @@ is how they are stored. For i8, y is int8: op(x * x_scale) / y_scale, rounded ha
 so near to a rounding boundary that float32 arithmetic could land on the other side, except where both are exact.
 
 Made with (Python 3.11, CPU): torch==2.8.0 tensorflow-cpu==2.19.1 numpy==2.1.3 onnx==1.18.0 onnxruntime==1.22.1
-Run: python tools/make_goldens.py [--out tests/golden/ops] [OPERATOR...]
+Run: python tests/golden/generators/make_goldens.py [--out tests/golden/ops] [OPERATOR...]
 """
 
 import argparse
-import importlib.util
 import pathlib
-import re
 
-OPERATORS = pathlib.Path(__file__).resolve().parents[1] / "src" / "ops"
-
-
-def operator_folders():
-    return re.findall(r"^GRAFT_OPERATOR\((\w+),", (OPERATORS / "ops.inc").read_text(), re.MULTILINE)
-
-
-def generator(folder):
-    path = OPERATORS / folder / f"{folder}_golden.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from operator_files import load, operator_folders
 
 
 def main():
@@ -53,7 +39,7 @@ def main():
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for folder in arguments.operators or operator_folders():
-        generator(folder).make(arguments.out)
+        load(folder, "golden").make(arguments.out)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 frameworks that PaddlePaddle cannot be installed beside. The weights are seeded, and there are no trained ones.
 
 Made with (Python 3.11): paddlepaddle==3.0.0 paddle2onnx==2.0.1 onnx==1.17.0 numpy==2.4.6
-Run: python tools/make_paddle_network.py [--out tests/golden/onnx]
+Run: python tests/golden/generators/make_paddle_network.py [--out tests/golden/onnx]
 """
 
 import argparse
@@ -39,7 +39,7 @@ class Network(nn.Layer):
 
 def main():
     parser = argparse.ArgumentParser()
-    root = pathlib.Path(__file__).resolve().parents[1]
+    root = pathlib.Path(__file__).resolve().parents[3]
     parser.add_argument("--out", type=pathlib.Path, default=root / "tests" / "golden" / "onnx")
     out = parser.parse_args().out
     generator = np.random.default_rng(11)

@@ -4,7 +4,7 @@ the test that the CPU engine computes such networks alike each time. It has what
 from two sizes of features, regions cut out and written back by their size, and suppression of boxes within an If.
 
 Made with (Python 3.11): torch==2.11.0 torchvision==0.26.0 onnx==1.23.2
-Run: python tools/make_detectors.py [--out tests/golden/detectors]
+Run: python tests/golden/generators/make_detectors.py [--out tests/golden/detectors]
 """
 
 import argparse
@@ -57,7 +57,7 @@ def two_stage():
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parent.parent
+    root = pathlib.Path(__file__).resolve().parents[3]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=root / "tests" / "golden" / "detectors")
     out = parser.parse_args().out

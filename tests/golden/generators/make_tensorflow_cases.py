@@ -1,6 +1,6 @@
 # make_tensorflow_cases.py - small frozen graphs of TensorFlow with inputs and TensorFlow's own results.
-"""Usage: python tools/make_tensorflow_cases.py FOLDER, in an environment with TensorFlow. It writes cases.npz and
-corner_cases.npz; with a second argument, the name of one of them, only that.
+"""Usage: python tests/golden/generators/make_tensorflow_cases.py FOLDER, in an environment with TensorFlow. It writes
+cases.npz and corner_cases.npz; with a second argument, the name of one of them, only that.
 
 Each case is one graph: its GraphDef as bytes under `<case>/graph`, its inputs under `<case>/in/<name>` and what
 TensorFlow computes under `<case>/out/<tensor>`. tests/import/test_tensorflow.py reads them.

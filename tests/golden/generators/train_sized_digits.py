@@ -11,7 +11,7 @@ length is fixed, then a linear layer. PyTorch has no operator for it, so the fil
 are exported as, trt::SPP_TRT, which `graft convert` takes for its SpatialPyramidPooling.
 
 Made with (Python 3.11, CPU): torch==2.8.0 onnx==1.18.0 scikit-learn==1.7.2 numpy==2.1.3
-Run: python tools/train_sized_digits.py [--out tests/golden/quantize]
+Run: python tests/golden/generators/train_sized_digits.py [--out tests/golden/quantize]
 """
 
 import argparse

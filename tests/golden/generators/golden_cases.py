@@ -70,7 +70,7 @@ class Golden:
         lines = ",\n".join("    " + json.dumps(case) for case in self.cases)
         made_with = {"torch": torch.__version__.split("+")[0], "tensorflow": tf.__version__, "numpy": np.__version__}
         (out / f"{stem}.json").write_text(
-            f'{{\n  "operator": "{self.operator}",\n  "made_by": "tools/make_goldens.py",\n'
+            f'{{\n  "operator": "{self.operator}",\n  "made_by": "tests/golden/generators/make_goldens.py",\n'
             f'  "made_with": {json.dumps(made_with)},\n  "cases": [\n{lines}\n  ]\n}}\n'
         )
         size = (out / f"{stem}.npz").stat().st_size

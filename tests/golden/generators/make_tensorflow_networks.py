@@ -1,5 +1,6 @@
 # make_tensorflow_networks.py - frozen graphs of whole networks with TensorFlow's own results, at full size.
-"""Usage: python tools/make_tensorflow_networks.py FOLDER [--only NAME ...] [--small], with TensorFlow installed.
+"""Usage: python tests/golden/generators/make_tensorflow_networks.py FOLDER [--only NAME ...] [--small], with TensorFlow
+installed.
 
 For each network: NAME.pb, its frozen graph, and NAME.npz, the input (`in/<name>`) and every float tensor that
 TensorFlow computes from it (`tensor/<node>` or `tensor/<node>:1`; outputs are in the list `outputs`). The weights are random, seeded,
@@ -83,7 +84,7 @@ def box(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
     """3-D bounding boxes: dimensions, orientation in bins and confidence of each bin, from features of VGG-16.
 
     Written as graphs of TensorFlow 1 were: each head writes its leaky ReLU in another way, and dropout is left in,
-    behind Switch and Merge on a flag that is false unless it is fed.
+    after Switch and Merge on a flag that is false unless it is fed.
     """
     weights = Weights(11)
     side, channels, hidden = (32, ((8, 2), (16, 2), (16, 3)), (24, 16, 16)) if small else (224, VGG16, (512, 256, 256))
@@ -146,7 +147,7 @@ def inception_v3(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
 
 
 def unet(small: bool) -> tuple[tf.compat.v1.GraphDef, tuple[int, ...]]:
-    """Two ways up: transposed convolutions, and bilinear resizing with a convolution behind it."""
+    """Two ways up: transposed convolutions, and bilinear resizing with a convolution after it."""
     side, first = (32, 2) if small else (256, 64)
 
     def block(x: tf.Tensor, size: int) -> tf.Tensor:

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-FOLDER = pathlib.Path(__file__).resolve().parents[1] / "tests" / "golden" / "rules"
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "rules"
 
 
 def main():

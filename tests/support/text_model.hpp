@@ -1,0 +1,102 @@
+// Small models for tests, written as text, and what many tests ask of one.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graft/error.hpp"
+#include "graph/functions.hpp"
+#include "graph/model.hpp"
+#include "graph/operator_node.hpp"
+#include "graph/shape_inference.hpp"
+
+namespace graft::test {
+
+struct TextInput {
+  TextInput(std::string name, ElementType type = ElementType::f32)  // NOLINT(google-explicit-constructor)
+      : name(std::move(name)), type(type) {}
+  TextInput(std::string name, ElementType type, Shape shape)
+      : name(std::move(name)), type(type), shape(std::move(shape)) {}
+
+  /// A constant.
+  TextInput(std::string name, TensorData constant)
+      : name(std::move(name)), type(constant.type), constant(std::move(constant)) {}
+
+  std::string name;
+  ElementType type;
+  std::optional<Shape> shape;  ///< Nothing: not even the rank is known.
+  std::optional<TensorData> constant;
+};
+
+/// A constant with numbers of both signs, no two alike.
+inline TextInput weight(const std::string& name, const std::vector<std::int64_t>& dims) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : dims) count *= size;
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(std::sin(static_cast<double>(i + 1)));
+  return {name, TensorData::from_numbers(ElementType::f32, dims, numbers)};
+}
+
+/// Nodes as parse_nodes reads them; only the inputs have types and shapes.
+inline Model text_model(const std::vector<TextInput>& inputs, const std::string& nodes,
+                        const std::vector<std::string>& outputs, std::int64_t opset = 17) {
+  Model model;
+  model.source = "test.onnx";
+  model.graph().name = "test";
+  model.graph().opset_imports[""] = opset;
+  model.graph().opset_imports[std::string(onnx_domain)] = 1;
+  for (const TextInput& input : inputs) {
+    if (input.constant) {
+      model.graph().add_constant(input.name, *input.constant);
+      continue;
+    }
+    Value* value = model.graph().add_input(input.name);
+    value->type = input.type;
+    value->shape = input.shape;
+  }
+  parse_nodes(model.graph(), nodes, outputs, nullptr);
+  model.graph().check();
+  return model;
+}
+
+/// The same with the types and shapes of all its tensors.
+inline Model inferred_text_model(const std::vector<TextInput>& inputs, const std::string& nodes,
+                                 const std::vector<std::string>& outputs, std::int64_t opset = 17) {
+  Model model = text_model(inputs, nodes, outputs, opset);
+  infer_shapes(model);
+  return model;
+}
+
+inline Node& producer(Model& model, std::string_view value) { return *model.graph().find(value)->producer; }
+
+/// In the order of the nodes, without sub-graphs.
+inline std::vector<std::string> op_types(const Graph& graph) {
+  std::vector<std::string> result;
+  for (const Node* node : graph.nodes()) result.push_back(node->op_type);
+  return result;
+}
+
+/// Nodes of an operator, with sub-graphs.
+inline std::size_t count_of(const Model& model, std::string_view op_type) {
+  std::size_t count = 0;
+  model.graph().for_each_node([&](const Node& node) { count += node.op_type == op_type ? 1 : 0; });
+  return count;
+}
+
+/// What an operation throws; empty where it throws nothing.
+template <class F>
+std::string error_of(F&& operation) {
+  try {
+    operation();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace graft::test
