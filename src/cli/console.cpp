@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <random>
 #include <system_error>
+#include <variant>
 
 #include "graft/error.hpp"
 #include "present/text/printable.hpp"
@@ -88,12 +89,28 @@ void Console::print(const Table& table) const {
   if (!json) write_to(stdout, table.text(color_out_, width_));
 }
 
+void Console::print(const present::Listing& listing) const {
+  for (const auto& block : listing.blocks()) {
+    if (const auto* table = std::get_if<Table>(&block)) {
+      print(*table);
+      continue;
+    }
+    std::string line;
+    for (const Cell& part : std::get<present::Listing::Line>(block)) line += paint(part.text, part.color);
+    print(line);
+  }
+}
+
 void Console::say(std::string_view line) const {
   if (!quiet) print(line);
 }
 
 void Console::say(const Table& table) const {
   if (!quiet) print(table);
+}
+
+void Console::say(const present::Listing& listing) const {
+  if (!quiet) print(listing);
 }
 
 void Console::result(const Json& object) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "present/json/values.hpp"
+#include "present/text/listing.hpp"
 #include "present/text/table.hpp"
 
 namespace graft::cli {
@@ -34,9 +35,11 @@ class Console {
   /// A listing that the command was asked for; nothing with --json.
   void print(std::string_view line = {}) const;
   void print(const Table& table) const;
+  void print(const present::Listing& listing) const;
   /// What was done; nothing with --json or -q.
   void say(std::string_view line = {}) const;
   void say(const Table& table) const;
+  void say(const present::Listing& listing) const;
   /// The one JSON object of a command; nothing without --json.
   void result(const Json& object) const;
 

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <string_view>
 
-#include "graph/mapped_file.hpp"
+#include "toolkit/files.hpp"
 
 namespace graft::cli {
 namespace {
@@ -16,17 +16,20 @@ namespace {
 std::atomic<int> depth{0};
 std::atomic<int> pending{0};
 static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free);
+toolkit::CancelToken* token = nullptr;  // made before there are handlers, and never destroyed
 
 void on_signal(int number) {
   if (depth.load() == 0) ::_exit(128 + number);
   pending.store(number);
+  token->cancel();
 }
 
 void write_error(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
-/// A file that is mapped, see MappedFile, has become shorter under the reader's hands.
+/// A file that is mapped, has become shorter under the reader's hands.
 void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
-  const char* path = MappedFile::path_at(info->si_addr);
+  const char* path = toolkit::mapped_file_at(info->si_addr);
   if (path == nullptr) {
     (void)std::signal(number, SIG_DFL);  // and on return it happens again
     return;
@@ -41,6 +44,7 @@ void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
 }  // namespace
 
 void install_interrupt_handlers() {
+  static_cast<void>(interruption());
   struct ::sigaction action {};
   action.sa_handler = on_signal;
   ::sigemptyset(&action.sa_mask);
@@ -63,5 +67,10 @@ DeferInterrupts::~DeferInterrupts() {
 }
 
 bool interrupted() { return pending.load() != 0; }
+
+toolkit::CancelToken interruption() {
+  if (token == nullptr) token = new toolkit::CancelToken;
+  return *token;
+}
 
 }  // namespace graft::cli

@@ -1,6 +1,8 @@
 // Ctrl-C and SIGTERM: end at once, or, while files are being made, as soon as those are taken away again.
 #pragma once
 
+#include "graft/toolkit/progress.hpp"
+
 namespace graft::cli {
 
 /// After this, SIGINT and SIGTERM end the program with exit code 128 + signal, and SIGXFSZ is ignored.
@@ -17,5 +19,8 @@ class DeferInterrupts {
 };
 
 [[nodiscard]] bool interrupted();
+
+/// The token that a deferred signal cancels, for work of the toolkit.
+[[nodiscard]] toolkit::CancelToken interruption();
 
 }  // namespace graft::cli

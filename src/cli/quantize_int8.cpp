@@ -268,7 +268,7 @@ Exit quantize_int8(const Console& console, const QuantizeArguments& arguments) {
                {"version", 1},
                {"model", arguments.model},
                {"output", arguments.output},
-               {"external_data", json_of_data_file(data_file)},
+               {"external_data", present::json_of_data_file(data_file)},
                {"precision", "int8"},
                {"method", arguments.cache.empty() ? arguments.method : "cache"},
                {"samples", chosen.samples},

@@ -164,7 +164,7 @@ Exit quantize_types(const Console& console, const QuantizeArguments& arguments) 
                   {"version", 1},
                   {"model", arguments.model},
                   {"output", arguments.output},
-                  {"external_data", json_of_data_file(data_file)},
+                  {"external_data", present::json_of_data_file(data_file)},
                   {"precision", to_string(precision)},
                   {"data", arguments.data.empty() ? "made up" : "given"},
                   {"inputs", chosen.inputs},

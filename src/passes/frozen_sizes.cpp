@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "graft/error.hpp"
+#include "graph/node_ref.hpp"
 #include "graph/shape_inference.hpp"
 
 namespace graft {
@@ -101,7 +103,7 @@ std::vector<FrozenSize> find_frozen_sizes(const Model& declared, const Model& dy
   for (const Node* node : dynamic.graph().nodes()) {
     auto text = frozen_window(*node, declared);
     if (!text) text = frozen_length(*node);
-    if (text) found.push_back({describe(*node), *std::move(text)});
+    if (text) found.push_back({ref_of(*node), *std::move(text)});
   }
   return found;
 }
@@ -128,11 +130,11 @@ std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& fro
   for (const FrozenSize& place : frozen) {
     const bool is_replaced = std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const Rewrite& rewrite) {
       return rewrite.pass == "fuse_spatial_pyramid_pooling" &&
-             std::find(rewrite.nodes.begin(), rewrite.nodes.end(), place.node) != rewrite.nodes.end();
+             std::set<NodeRef, ByName>(rewrite.nodes.begin(), rewrite.nodes.end()).contains(place.node);
     });
     if (is_replaced) continue;
     warnings.push_back(fmt::format("{}: {}, which are dynamic now: at other sizes it computes something else, or fails",
-                                   place.node, place.text));
+                                   describe(place.node), place.text));
   }
   return warnings;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -21,6 +22,11 @@ using Json = nlohmann::ordered_json;
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
 }
 [[nodiscard]] inline Json number(const std::optional<double>& value) { return value ? number(*value) : Json(); }
+
+/// Returns the file beside an ONNX file that has its weights, or null.
+[[nodiscard]] inline Json json_of_data_file(const std::optional<std::filesystem::path>& file) {
+  return file ? Json(file->string()) : Json();
+}
 
 /// The name in what `describe` says of a node: node 'conv1' (Conv). A node of which nothing is said has none.
 [[nodiscard]] inline std::string name_in(std::string_view description) {
