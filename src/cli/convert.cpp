@@ -1,5 +1,5 @@
 // graft convert: rewrites a model so that TensorRT can run it, and says what was done and why.
-#include "present/json/convert.hpp"
+#include "toolkit/convert.hpp"
 
 #include <fmt/format.h>
 
@@ -15,10 +15,10 @@
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "present/html/convert_page.hpp"
-#include "present/text/convert.hpp"
-#include "present/text/model.hpp"
+#include "present/json/convert_json.hpp"
+#include "present/text/convert_text.hpp"
+#include "present/text/model_text.hpp"
 #include "present/text/verdict_color.hpp"
-#include "toolkit/convert.hpp"
 #include "toolkit/files.hpp"
 
 namespace graft::cli {

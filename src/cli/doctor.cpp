@@ -1,12 +1,13 @@
 // graft doctor: what is installed and usable, and what is missing.
-#include "present/text/doctor.hpp"
+#include "toolkit/doctor.hpp"
 
 #include <string>
 #include <vector>
 
 #include "cli/engine_command.hpp"
 #include "cli/program.hpp"
-#include "toolkit/doctor.hpp"
+#include "present/json/doctor_json.hpp"
+#include "present/text/doctor_text.hpp"
 
 namespace graft::cli {
 namespace {

@@ -1,5 +1,5 @@
 // graft inspect: how each node will run in TensorRT, by rule or by asking TensorRT.
-#include "present/json/inspect.hpp"
+#include "toolkit/inspect.hpp"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -10,9 +10,9 @@
 #include "cli/probe_options.hpp"
 #include "cli/program.hpp"
 #include "present/html/inspect_page.hpp"
-#include "present/text/inspect.hpp"
-#include "present/text/model.hpp"
-#include "toolkit/inspect.hpp"
+#include "present/json/inspect_json.hpp"
+#include "present/text/inspect_text.hpp"
+#include "present/text/model_text.hpp"
 
 namespace graft::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cli/program.hpp"
-#include "present/json/operators.hpp"
-#include "present/text/operators.hpp"
+#include "present/json/operators_json.hpp"
+#include "present/text/operators_text.hpp"
 #include "toolkit/operators.hpp"
 
 namespace graft::cli {

@@ -1,5 +1,5 @@
 // graft plugins: the creators and fields in TensorRT plugin libraries, as a real plugin registry sees them.
-#include "present/text/plugins.hpp"
+#include "toolkit/plugins.hpp"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -11,8 +11,9 @@
 #include "cli/probe_options.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
+#include "present/json/plugins_json.hpp"
+#include "present/text/plugins_text.hpp"
 #include "toolkit/engine_error.hpp"
-#include "toolkit/plugins.hpp"
 
 namespace graft::cli {
 namespace {
@@ -31,18 +32,14 @@ void check_engines(const Console& console, const toolkit::PluginsRequest& reques
 Exit plugins(const Console& console, const toolkit::PluginsRequest& request) {
   toolkit::PluginsReport report = toolkit::list_plugins(
       request, [&](const std::vector<std::string>& question) { return ask_engine_driver(console, question); });
-  Json result = {{"tensorrt", report.tensorrt}, {"plugin_libraries", report.libraries}};
-  if (!request.check) {
+  if (request.check) {
+    check_engines(console, request, report);
+    console.print(present::checks_text(report, console.verbose));
+  } else {
     console.print(present::plugins_text(report, request.libraries));
-    console.result(result);
-    return Exit::done;
   }
-  check_engines(console, request, report);
-  console.print(present::checks_text(report, console.verbose));
-  result["plugin_libraries"] = report.libraries;
-  result["conforms"] = report.conforms();
-  console.result(result);
-  return report.conforms() ? Exit::done : Exit::answer_is_no;
+  console.result(present::to_json(report, request.check));
+  return report.conforms ? Exit::done : Exit::answer_is_no;
 }
 
 }  // namespace

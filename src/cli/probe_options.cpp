@@ -9,7 +9,7 @@
 #include "cli/interrupts.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
-#include "present/text/inspect.hpp"
+#include "present/text/inspect_text.hpp"
 #include "toolkit/engine_error.hpp"
 
 namespace graft::cli {

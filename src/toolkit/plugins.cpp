@@ -108,18 +108,31 @@ Json check_engine(inspect::Trials& trials, const Json& creator) {
                   most_inputs, said));
 }
 
-}  // namespace
-
-bool PluginsReport::conforms() const {
+/// Whether no check of any creator failed.
+bool conform(const Json& libraries) {
   for (const Json& library : libraries) {
     for (const Json& creator : library["creators"]) {
-      for (const Json& check : creator.value("checks", Json::array())) {
+      for (const Json& check : creator["checks"]) {
         if (check.value("outcome", "") == "failed") return false;
       }
     }
   }
   return true;
 }
+
+void add_engine_checks(Work& work, PluginsReport& report, const inspect::TrialOptions& options,
+                       const TrialCallback& on_end) {
+  try {
+    inspect::DriverTrials trials(options, trial_callbacks(work, on_end));
+    for (Json& library : report.libraries) {
+      for (Json& creator : library["creators"]) creator["checks"].push_back(check_engine(trials, creator));
+    }
+  } catch (const Interrupted&) {
+    throw Cancelled();
+  }
+}
+
+}  // namespace
 
 PluginsReport list_plugins(const PluginsRequest& request, const AskDriver& ask) {
   std::vector<std::string> question{"plugins"};
@@ -134,7 +147,6 @@ PluginsReport list_plugins(const PluginsRequest& request, const AskDriver& ask) 
 void check_engines(PluginsReport& report, const PluginsRequest& request, const Watch& watch,
                    const TrialCallback& on_end) {
   const std::string flavor = report.tensorrt.value("flavor", "");
-  if (flavor == "lean") return;
   inspect::TrialOptions options;
   options.libraries = request.libraries;
   options.tensorrt = flavor;
@@ -142,16 +154,9 @@ void check_engines(PluginsReport& report, const PluginsRequest& request, const W
   options.max_seconds = std::numeric_limits<double>::max();
   if (!request.time_limit.empty()) options.limit = std::stod(request.time_limit);
   Work work(watch);
-  work.run([&] {
-    try {
-      inspect::DriverTrials trials(options, trial_callbacks(work, on_end));
-      for (Json& library : report.libraries) {
-        for (Json& creator : library["creators"]) creator["checks"].push_back(check_engine(trials, creator));
-      }
-    } catch (const Interrupted&) {
-      throw Cancelled();
-    }
-    return true;
+  report.conforms = work.run([&] {
+    if (flavor != "lean") add_engine_checks(work, report, options, on_end);
+    return conform(report.libraries);
   });
 }
 

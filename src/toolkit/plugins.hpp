@@ -26,16 +26,14 @@ struct PluginsRequest {
 struct PluginsReport {
   nlohmann::ordered_json tensorrt;
   nlohmann::ordered_json libraries;
-
-  /// Whether no check of any creator failed.
-  [[nodiscard]] bool conforms() const;
+  bool conforms = true;  ///< Whether no check of any creator failed.
 };
 
 /// Opens the libraries in a process of its own.
 [[nodiscard]] PluginsReport list_plugins(const PluginsRequest& request, const AskDriver& ask);
 
-/// Adds a check to each creator of a report that has checks: whether an engine with the plugin builds. The lean
-/// runtime builds nothing. Throws EngineError where TensorRT does not start; Cancelled.
+/// Adds a check to each creator of a report that has checks: whether an engine with the plugin builds, and says what
+/// comes of all of them. The lean runtime builds nothing. Throws EngineError where TensorRT does not start; Cancelled.
 void check_engines(PluginsReport& report, const PluginsRequest& request, const Watch& watch,
                    const TrialCallback& on_end = {});
 

@@ -1,9 +1,10 @@
 // What `graft convert` says of its rewrites and of nodes that do not run.
+#include "present/text/convert_text.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "present/json/convert.hpp"
-#include "present/text/convert.hpp"
+#include "present/json/convert_json.hpp"
 
 namespace graft::present {
 namespace {

@@ -118,6 +118,24 @@ TEST(Convert, PassesAreNamed) {
                           [](const Rewrite& rewrite) { return rewrite.pass == "fold_constants"; }));
 }
 
+TEST(Convert, FunctionsCanBeLeftOut) {
+  const Model model = load(digits("digits.onnx"));
+  const auto bytes_of = [](const Model& converted) {
+    const auto file = std::filesystem::path(::testing::TempDir()) / "toolkit_functions.onnx";
+    converted.save(file);
+    const auto bytes = std::filesystem::file_size(file);
+    std::filesystem::remove(file);
+    return bytes;
+  };
+  ConvertOptions options;
+  options.prove = false;
+  const Model whole = convert(model, options).model;
+  options.functions = false;
+  const Model bare = convert(model, options).model;
+  EXPECT_EQ(bare.node_count(), whole.node_count());
+  EXPECT_LT(bytes_of(bare), bytes_of(whole));
+}
+
 const NodeSupport& first_of(const InspectResult& result, const std::vector<NodeGroup>& groups) {
   return result.nodes.at(groups.at(0).nodes.at(0));
 }

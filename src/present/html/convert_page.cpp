@@ -14,7 +14,7 @@
 #include "present/html/inspect_page.hpp"
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
-#include "present/text/convert.hpp"
+#include "present/text/convert_text.hpp"
 
 namespace graft::present {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
-#include "present/text/model.hpp"
+#include "present/text/model_text.hpp"
 
 namespace graft::present {
 namespace {

@@ -1,5 +1,5 @@
 // The parts of a definition, one after another.
-#include "present/text/operators.hpp"
+#include "present/text/operators_text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Dimensions that are not known have names for Graft's own use, which are not shown.
-#include "present/text/model.hpp"
+#include "present/text/model_text.hpp"
 
 #include <fmt/format.h>
 

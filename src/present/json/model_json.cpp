@@ -1,7 +1,7 @@
 // Sizes are numbers, or texts where they are dynamic.
-#include "present/json/model.hpp"
+#include "present/json/model_json.hpp"
 
-#include "present/text/model.hpp"
+#include "present/text/model_text.hpp"
 
 namespace graft::present {
 

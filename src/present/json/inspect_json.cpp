@@ -1,12 +1,12 @@
 // What TensorRT was asked comes before what every inspection has.
-#include "present/json/inspect.hpp"
+#include "present/json/inspect_json.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "present/json/model.hpp"
+#include "present/json/model_json.hpp"
 #include "present/json/verdicts.hpp"
 
 namespace graft::present {

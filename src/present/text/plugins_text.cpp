@@ -1,5 +1,5 @@
 // From the driver's account of the libraries.
-#include "present/text/plugins.hpp"
+#include "present/text/plugins_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

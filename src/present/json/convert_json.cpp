@@ -1,10 +1,10 @@
 // Nodes are there by their descriptions.
-#include "present/json/convert.hpp"
+#include "present/json/convert_json.hpp"
 
 #include "graph/node_ref.hpp"
-#include "present/json/model.hpp"
+#include "present/json/model_json.hpp"
 #include "present/json/verdicts.hpp"
-#include "present/text/convert.hpp"
+#include "present/text/convert_text.hpp"
 
 namespace graft::present {
 namespace {

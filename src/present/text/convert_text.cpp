@@ -1,5 +1,5 @@
 // Rewrites that are alike share a line: a network repeats itself.
-#include "present/text/convert.hpp"
+#include "present/text/convert_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "graph/node_ref.hpp"
-#include "present/text/model.hpp"
+#include "present/text/model_text.hpp"
 #include "present/text/verdict_color.hpp"
 
 namespace graft::present {

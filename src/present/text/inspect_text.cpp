@@ -1,5 +1,5 @@
 // Nodes of one kind share a paragraph.
-#include "present/text/inspect.hpp"
+#include "present/text/inspect_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "engine/engine_session.hpp"
 #include "graph/node_ref.hpp"
 #include "inspect/verdict_groups.hpp"
-#include "present/text/model.hpp"
+#include "present/text/model_text.hpp"
 #include "present/text/verdict_color.hpp"
 
 namespace graft::present {

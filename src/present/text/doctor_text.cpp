@@ -1,5 +1,5 @@
 // What is missing, and is needed, has a remedy.
-#include "present/text/doctor.hpp"
+#include "present/text/doctor_text.hpp"
 
 #include <fmt/format.h>
 
@@ -141,19 +141,6 @@ Listing doctor_text(const std::vector<Finding>& findings) {
     listing.add(std::move(remedies));
   }
   return listing;
-}
-
-Json to_json(const std::vector<Finding>& findings) {
-  Json listed = Json::array();
-  for (const Finding& finding : findings) {
-    listed.push_back({{"name", finding.name},
-                      {"found", finding.found},
-                      {"needed", finding.needed},
-                      {"text", finding.text},
-                      {"remedy", finding.remedy},
-                      {"facts", finding.facts}});
-  }
-  return {{"version", GRAFT_VERSION}, {"complete", is_complete(findings)}, {"findings", listed}};
 }
 
 }  // namespace graft::present

@@ -1,10 +1,10 @@
 // In the order of the definitions.
-#include "present/json/operators.hpp"
+#include "present/json/operators_json.hpp"
 
 #include <utility>
 #include <variant>
 
-#include "present/text/operators.hpp"
+#include "present/text/operators_text.hpp"
 
 namespace graft::present {
 namespace {

@@ -27,6 +27,4 @@ struct Finding {
 
 [[nodiscard]] Listing doctor_text(const std::vector<Finding>& findings);
 
-[[nodiscard]] Json to_json(const std::vector<Finding>& findings);
-
 }  // namespace graft::present
