@@ -1,28 +1,26 @@
 // graft build: a TensorRT engine from an ONNX model, with Graft's plugins in it.
+#include "toolkit/build.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "cli/engine_command.hpp"
-#include "cli/engine_layers.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/trtexec_options.hpp"
-#include "engine/plugin_nodes.hpp"
-#include "engine/temporary_folder.hpp"
-#include "graft/error.hpp"
-#include "graph/check_operators.hpp"
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
-#include "import/read_model.hpp"
+#include "cli/watch.hpp"
+#include "graft/toolkit/import.hpp"
+#include "present/json/build_json.hpp"
+#include "present/text/build_text.hpp"
+#include "present/text/engine_layers_text.hpp"
+#include "toolkit/access.hpp"
 
 namespace graft::cli {
 namespace {
@@ -75,81 +73,40 @@ struct Arguments {
   bool layers = false;
 };
 
-std::vector<std::string> driver_command(const Arguments& arguments, const std::string& model,
-                                        const std::vector<std::string>& libraries) {
-  std::vector<std::string> command{"build", model, "--output", arguments.output, "--tensorrt", arguments.tensorrt};
+/// The words of the engine driver; its options have the same names.
+std::vector<std::string> driver_options_of(const Console& console, const Arguments& arguments) {
+  std::vector<std::string> words{"--tensorrt", arguments.tensorrt};
   const auto add = [&](const char* option, const std::vector<std::string>& values) {
-    for (const std::string& value : values) command.insert(command.end(), {option, value});
+    for (const std::string& value : values) words.insert(words.end(), {option, value});
   };
   add("--target", arguments.targets);
   add("--shapes", arguments.shapes);
-  add("--plugin-library", libraries);
   if (!arguments.timing_cache.empty()) add("--timing-cache", {arguments.timing_cache});
   if (!arguments.time_limit.empty()) add("--time-limit", {arguments.time_limit});
   if (!arguments.profiling_verbosity.empty()) add("--profiling-verbosity", {arguments.profiling_verbosity});
   for (const auto& [option, values] : arguments.options) add(option.c_str(), values);
   for (const auto& [flag, is_set] : arguments.flags) {
-    if (is_set) command.push_back(flag);
+    if (is_set) words.push_back(flag);
   }
-  if (arguments.layers) command.emplace_back("--layers");
-  return command;
+  if (console.verbose) words.emplace_back("--verbose");
+  return words;
 }
 
-std::string shape_text(const nlohmann::json& tensor) {
-  std::string text;
-  for (const auto& dim : tensor["shape"]) text += (text.empty() ? "" : "x") + (dim == -1 ? "?" : dim.dump());
-  return fmt::format("{} {}", tensor.value("dtype", ""), text.empty() ? "scalar" : text);
-}
-
-/// The ranges of an input in the profiles.
-std::string ranges_text(const nlohmann::json& profiles, const std::string& name) {
-  std::string text;
-  for (const auto& profile : profiles) {
-    if (profile.contains(name)) text += (text.empty() ? "  for " : ", or ") + profile[name].get<std::string>();
+toolkit::BuildReport build_engine(const Console& console, const Arguments& arguments, const toolkit::Model& model) {
+  Progress progress(console);
+  const toolkit::BuildRequest request{.name = arguments.model,
+                                      .file = arguments.model,
+                                      .engine = arguments.output,
+                                      .options = driver_options_of(console, arguments),
+                                      .libraries = arguments.libraries,
+                                      .plugins = arguments.plugins == "auto",
+                                      .layers = arguments.layers,
+                                      .listener = listener_of(console, progress)};
+  try {
+    return toolkit::build_engine(toolkit::model_of(model).clone(), request, watch_of(progress));
+  } catch (const EngineError& error) {
+    throw with_options_of_this_program(error);
   }
-  return text;
-}
-
-void say_summary(const Console& console, const Arguments& arguments, const nlohmann::json& built, const Json& plugins) {
-  std::string targets;
-  for (const auto& target : built["targets"]) targets += ", " + target.get<std::string>();
-  console.say(fmt::format("wrote {}: {}, {}{}, {:.1f} s", console.paint(arguments.output, Color::strong),
-                          bytes_text(built.value("bytes", std::uint64_t{0})), tensorrt_text(built["tensorrt"]), targets,
-                          built.value("seconds", 0.0)));
-  const nlohmann::json& network = built["network"];
-  Table table;
-  for (const char* side : {"inputs", "outputs"}) {
-    for (const auto& tensor : network[side]) {
-      const std::string name = tensor.value("name", "");
-      table.add({{side == std::string_view("inputs") ? "input" : "output", Color::faint},
-                 name,
-                 shape_text(tensor) + ranges_text(built["profiles"], name)});
-    }
-  }
-  table.add({{"layers", Color::faint},
-             network["layer_count"].dump(),
-             plugins.empty() ? "all native" : count_text(plugins.size(), "of them a plugin", "of them plugins")});
-  std::map<std::pair<std::string, std::string>, std::size_t> counts;  // a network may have dozens of the same
-  for (const Json& plugin : plugins) {
-    const std::string name = fmt::format("{} {}", plugin.value("name", ""), plugin.value("version", ""));
-    ++counts[{name, plugin.value("why", "")}];
-  }
-  for (const auto& [plugin, count] : counts) {
-    table.add({{"plugin", Color::faint},
-               count == 1 ? plugin.first : fmt::format("{} x {}", count, plugin.first),
-               plugin.second});
-  }
-  const bool has_tf32 = built["options"].value("tf32", false);
-  table.add(
-      {{"TF32", Color::faint},
-       has_tf32 ? "allowed" : "off",
-       has_tf32 ? "f32 layers may compute with 10 bits of mantissa" : "f32 layers compute in f32; --tf32 allows it"});
-  for (const auto& library : built["plugin_libraries"]) {
-    if (library.value("embedded", false)) {
-      table.add({{"library", Color::faint}, library.value("path", ""), "inside the engine"});
-    }
-  }
-  console.say(table);
 }
 
 Exit build(const Console& console, const Arguments& arguments, const std::vector<std::string>& notes) {
@@ -159,45 +116,19 @@ Exit build(const Console& console, const Arguments& arguments, const std::vector
   check_files_apart({{"-o", arguments.output}, {"--timing-cache", arguments.timing_cache}}, read);
   check_is_onnx(arguments.model);
   check_libraries(arguments.libraries);
-  Model model = read_model(arguments.model);
-  check_operators(model);
-  const PluginNodes nodes = find_plugin_nodes(model);
-  const bool with_plugins = arguments.plugins == "auto" && !nodes.empty();
-  const std::vector<std::string> libraries =
-      with_plugins ? plugin_libraries(arguments.model, arguments.libraries, nodes) : arguments.libraries;
+  const toolkit::Model model = toolkit::load(arguments.model);
 
   const DeferInterrupts defer;
-  std::optional<TemporaryFolder> folder;
-  std::string file = arguments.model;
-  Renamings renamings;
-  if (with_plugins) {
-    // A function in the file would win over the plugin of the same name, so the parser gets the nodes alone.
-    detach_functions(model);
-    folder.emplace();
-    file = (folder->path() / "model.onnx").string();
-    write_onnx(model, file);
-    renamings.emplace_back(file, arguments.model);
+  const toolkit::BuildReport report = build_engine(console, arguments, model);
+  warn_of(console, report.warnings);
+  console.say(present::build_text(report, arguments.output));
+  if (report.layers) {
+    if (!report.layers->unknown.empty()) {
+      console.warn(fmt::format("the engine's layers are not known: {}", report.layers->unknown));
+    }
+    console.print(present::engine_layers_text(*report.layers));
   }
-  const nlohmann::json built = ask_engine_driver(console, driver_command(arguments, file, libraries), renamings);
-
-  Json plugins = Json::array();
-  for (const auto& plugin : built["network"]["plugins"]) {
-    Json entry = plugin;
-    const auto known = nodes.find(plugin.value("layer", ""));
-    entry["why"] = known != nodes.end() ? known->second.why : "the model asks for this plugin by name";
-    plugins.push_back(std::move(entry));
-  }
-  say_summary(console, arguments, built, plugins);
-  Json result = built;
-  for (const char* own : {"event", "command", "engine_layers"}) result.erase(own);
-  result["model"] = arguments.model;
-  result["network"]["plugins"] = plugins;
-  if (arguments.layers) {
-    const EngineLayers layers = engine_layers(model, built["engine_layers"]);
-    print_layers(console, layers);
-    add_layers(result, layers);
-  }
-  console.result(result);
+  console.result(present::build_json(report, arguments.model));
   return Exit::done;
 }
 

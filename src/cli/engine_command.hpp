@@ -6,9 +6,15 @@
 #include <vector>
 
 #include "cli/console.hpp"
-#include "engine/engine_session.hpp"
+#include "toolkit/engine_driver.hpp"
 
 namespace graft::cli {
+
+/// Shows with -v which driver runs and what TensorRT says.
+[[nodiscard]] toolkit::DriverListener listener_of(const Console& console, Progress& progress);
+
+/// TensorRT's own warnings; with -v they have been shown.
+void warn_of(const Console& console, const std::vector<std::string>& warnings);
 
 /// Runs a command of the engine driver. TensorRT's warnings appear on standard error when it succeeds, its errors in
 /// the EngineError where that has no reason of its own; with -v every message appears at once.
@@ -20,8 +26,5 @@ namespace graft::cli {
 
 /// Throws Error for a --plugin-lib that is not there.
 void check_libraries(const std::vector<std::string>& libraries);
-
-/// Returns "TensorRT-RTX 1.7.1.116" for the driver's account of itself.
-[[nodiscard]] std::string tensorrt_text(const nlohmann::json& identity);
 
 }  // namespace graft::cli

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "cli/console.hpp"
-#include "graph/model.hpp"
+#include "toolkit/quantize.hpp"
 
 namespace graft::cli {
 
@@ -13,9 +14,7 @@ namespace graft::cli {
 /// shell takes as it is stays without quotes, so that {} may also stand between some.
 [[nodiscard]] std::string with_model(const std::string& command, const std::filesystem::path& model);
 
-/// Writes the model to a temporary file, runs the command and reads the number in the last line of its standard output
-/// that is not blank; with -v its standard error is shown. Throws Error, quoting the command and the end of its
-/// standard error, where it fails or prints no finite number. Ctrl-C ends the command too.
-[[nodiscard]] double measure(const Console& console, const std::string& command, const Model& model);
+/// What measures a model by such a command; with -v its standard error is shown. Ctrl-C ends the command too.
+[[nodiscard]] std::function<double(const Model&)> metric_of(const Console& console, const std::string& command);
 
 }  // namespace graft::cli

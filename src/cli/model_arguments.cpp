@@ -11,6 +11,7 @@
 #include "graft/error.hpp"
 
 namespace graft::cli {
+
 std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others) {
   others.push_back({"the model itself", arguments.model});
   others.push_back({"the model itself", arguments.weights});
@@ -46,18 +47,10 @@ toolkit::ImportOptions import_options(const ModelArguments& arguments) {
   return {.weights = arguments.weights, .shapes = {shapes.begin(), shapes.end()}, .outputs = arguments.outputs};
 }
 
-Model read(const ModelArguments& arguments, const InputShapes& shapes) {
-  return toolkit::read(arguments.model, import_options(arguments), shapes, shapes_option);
-}
-
-bool is_imported(const std::string& model) {
-  const std::filesystem::path end = std::filesystem::path(model).extension();
-  return end == ".pb" || end == ".pbtxt" || end == ".prototxt";
-}
-
 void check_is_onnx(const std::string& model) {
-  if (!is_imported(model)) return;
-  const bool is_caffe = std::filesystem::path(model).extension() == ".prototxt";
+  const std::filesystem::path end = std::filesystem::path(model).extension();
+  const bool is_caffe = end == ".prototxt";
+  if (!is_caffe && end != ".pb" && end != ".pbtxt") return;
   throw Error(fmt::format("{}: {}; this command takes an ONNX model\nMake one with: graft convert {}{} -o model.onnx",
                           model, is_caffe ? "a Caffe network" : "a TensorFlow graph", model,
                           is_caffe ? " WEIGHTS.caffemodel" : ""));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "cli/output_files.hpp"
 #include "cli/program.hpp"
 #include "graft/toolkit/import.hpp"
-#include "toolkit/read.hpp"
 
 namespace graft::cli {
 
@@ -37,14 +35,6 @@ void add_kept_outputs(CLI::App& command, ModelArguments& arguments);
 
 /// Throws Error for a network of another format, which `graft convert` has to read first.
 void check_is_onnx(const std::string& model);
-
-using InputShapes = std::map<std::string, Shape, std::less<>>;
-
-/// Reads the model; `shapes` are given to formats that need them while reading.
-[[nodiscard]] Model read(const ModelArguments& arguments, const InputShapes& shapes);
-
-/// Whether it is of another format than ONNX, by its name.
-[[nodiscard]] bool is_imported(const std::string& model);
 
 /// "out.onnx", or "out.onnx and out.onnx.data beside it, which has the weights".
 [[nodiscard]] std::string written_text(const Console& console, const std::string& file,

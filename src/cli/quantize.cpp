@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "cli/interrupts.hpp"
@@ -13,27 +12,13 @@
 #include "cli/page.hpp"
 #include "cli/tensors.hpp"
 #include "graft/error.hpp"
-#include "graph/atomic_file.hpp"
-#include "import/read_model.hpp"
-#include "present/json/values.hpp"
-#include "quant/calibration_cache.hpp"
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/quantize.hpp"
+#include "present/json/quantize_json.hpp"
+#include "toolkit/files.hpp"
 
 namespace graft::cli {
 namespace {
-
-Json to_json(const OutputFigures& output) {
-  Json json = {{"name", output.name}, {"elements", output.elements}};
-  if (!output.is_real) {
-    json["differing"] = output.differing;
-    return json;
-  }
-  json["snr_db"] = present::number(output.snr_db);
-  json["largest_error"] = present::number(output.largest_error);
-  json["not_finite"] = output.not_finite;
-  json["rows"] = output.rows;
-  json["same_top"] = output.same_top;
-  return json;
-}
 
 /// An option that says nothing in this precision.
 void refuse(const std::vector<const CLI::Option*>& options, const std::string& precision) {
@@ -98,15 +83,10 @@ void add_int8_options(CLI::App& command, QuantizeArguments& arguments) {
 /// What a quantized model says, as TensorRT 7 to 10 read it.
 Exit extract_cache(const Console& console, const QuantizeArguments& arguments) {
   check_is_onnx(arguments.model);
-  const CalibrationCache cache = cache_of(read_model(arguments.model));
-  write_calibration_cache(arguments.write_cache, cache);
-  console.say(fmt::format("wrote {}: {}", console.paint(arguments.write_cache, Color::strong),
-                          count_text(cache.entries.size(), "scale")));
-  console.result({{"schema", "graft.quantize"},
-                  {"version", 1},
-                  {"model", arguments.model},
-                  {"cache", arguments.write_cache},
-                  {"scales", cache.entries.size()}});
+  const std::size_t scales = toolkit::write_calibration_cache(toolkit::load(arguments.model), arguments.write_cache);
+  console.say(
+      fmt::format("wrote {}: {}", console.paint(arguments.write_cache, Color::strong), count_text(scales, "scale")));
+  console.result(present::scales_json(arguments.model, arguments.write_cache, scales));
   return Exit::done;
 }
 
@@ -137,23 +117,7 @@ void check_output(const QuantizeArguments& arguments) {
   read.push_back({"the file of --cache", arguments.cache});
   check_files_apart(written, read);
   const DeferInterrupts defer;
-  const AtomicFile probe(arguments.output);
-}
-
-std::uint64_t bytes_of_weights(const Model& model) {
-  std::uint64_t bytes = 0;
-  for (const Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
-  for (const Node* node : model.graph().nodes()) {
-    const auto constant = node->is("Constant") ? node->output()->constant() : std::nullopt;
-    if (constant) bytes += constant->bytes.size();
-  }
-  return bytes;
-}
-
-Json to_json(const std::vector<OutputFigures>& outputs) {
-  Json list = Json::array();
-  for (const OutputFigures& output : outputs) list.push_back(to_json(output));
-  return list;
+  toolkit::check_writable(arguments.output);
 }
 
 void add_quantize(Program& program) {

@@ -7,8 +7,6 @@
 
 #include "cli/console.hpp"
 #include "cli/program.hpp"
-#include "graph/model.hpp"
-#include "verify/output_figures.hpp"
 
 namespace graft::cli {
 
@@ -53,8 +51,5 @@ struct QuantizeArguments {
 
 /// Before minutes are spent on what cannot be written.
 void check_output(const QuantizeArguments& arguments);
-
-[[nodiscard]] std::uint64_t bytes_of_weights(const Model& model);
-[[nodiscard]] Json to_json(const std::vector<OutputFigures>& outputs);
 
 }  // namespace graft::cli

@@ -1,8 +1,9 @@
 // graft run: a model on the CPU, from NumPy's files into one.
+#include "toolkit/run.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <memory>
 
 #include "cli/interrupts.hpp"
@@ -10,7 +11,8 @@
 #include "cli/number_checks.hpp"
 #include "cli/program.hpp"
 #include "cli/tensors.hpp"
-#include "runtime/default_engine.hpp"
+#include "present/text/tensors.hpp"
+#include "toolkit/tensor_files.hpp"
 
 namespace graft::cli {
 namespace {
@@ -23,43 +25,26 @@ struct Arguments {
   int threads = 0;
 };
 
-std::string type_text(const TensorData& tensor) {
-  std::string dims;
-  for (const std::int64_t dim : tensor.dims) dims += (dims.empty() ? "" : "x") + std::to_string(dim);
-  return fmt::format("{} {}", to_string(tensor.type), dims.empty() ? "scalar" : dims);
-}
-
 Exit run(const Console& console, const Arguments& arguments) {
-  check_tensor_file(arguments.output);
+  toolkit::check_tensor_file(arguments.output);
   check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, tensor_files("--input", arguments.inputs)));
-  const TensorMap inputs = read_tensors("--input", arguments.inputs);
-  warn_of_nan(console, "--input", inputs);
-  const Model model = read(arguments.model, shapes_of(inputs));
+  const TensorMap inputs = read_tensors(console, "--input", arguments.inputs);
+  const toolkit::ModelFiles files{
+      .model = arguments.model.model, .weights = arguments.model.weights, .outputs = arguments.model.outputs};
   const auto kernels = arguments.kernels == "own" ? runtime::OperatorKernels::own : runtime::OperatorKernels::functions;
-  const std::unique_ptr<runtime::CompiledModel> compiled =
-      runtime::default_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = arguments.threads});
-  const auto started = std::chrono::steady_clock::now();
-  const TensorMap outputs = compiled->run(inputs);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const toolkit::RunReport report = toolkit::run_files(files, inputs, kernels, arguments.threads);
   {
     const DeferInterrupts defer;
-    write_tensors(arguments.output, outputs);
+    toolkit::write_tensors(arguments.output, report.outputs);
   }
-
-  Table table;
-  Json listed = Json::array();
-  for (const auto& [name, tensor] : outputs) {
-    table.add({name, type_text(tensor)});
-    listed.push_back({{"name", name}, {"type", to_string(tensor.type)}, {"shape", tensor.dims}});
-  }
-  console.say(
-      fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Color::strong), seconds * 1000));
-  console.say(table);
+  console.say(fmt::format("wrote {}: {:.0f} ms on the CPU", console.paint(arguments.output, Color::strong),
+                          report.seconds * 1000));
+  console.say(present::outputs_table(report.outputs));
   console.result({{"model", arguments.model.model},
                   {"output", arguments.output},
                   {"kernels", arguments.kernels},
-                  {"seconds", seconds},
-                  {"outputs", listed}});
+                  {"seconds", report.seconds},
+                  {"outputs", present::outputs_json(report.outputs)}});
   return Exit::done;
 }
 

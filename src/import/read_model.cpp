@@ -11,6 +11,11 @@
 
 namespace graft {
 
+bool is_imported(const std::filesystem::path& path) {
+  const std::filesystem::path end = path.extension();
+  return end == ".pb" || end == ".pbtxt" || end == ".prototxt";
+}
+
 Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights,
                  const ImportOptions& options) {
   if (const auto other = explain_other_format(path)) throw Error(fmt::format("{}: {}", path.string(), *other));

@@ -19,6 +19,10 @@ struct ImportOptions {
   Origin* origin = nullptr;  ///< Filled in where it is given.
 };
 
+/// Whether a file is read by an importer, by the end of its name: a TensorFlow graph or a Caffe network, whose inputs
+/// may be given shapes while it is read. Anything else is ONNX.
+[[nodiscard]] bool is_imported(const std::filesystem::path& path);
+
 /// By the end of its name: .pb is a frozen TensorFlow graph, .prototxt a Caffe network, anything else ONNX. `weights`
 /// is Caffe's second file, and empty for the others. Throws Error as the readers do, and for what a format does not
 /// have.

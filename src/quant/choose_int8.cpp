@@ -548,6 +548,13 @@ class Int8Chooser {
 
 }  // namespace
 
+bool ChosenInt8::is_in_the_rest(const Int8Node& node) const {
+  return rest && node.kind == Int8Kind::kept &&
+         std::any_of(rest->nodes.begin(), rest->nodes.end(), [&](const ChosenNode& other) {
+           return other.node.node.id == node.node.id && other.node.type == NodeType::narrow;
+         });
+}
+
 ChosenInt8 choose_int8(const runtime::Engine& engine, const Model& model, const CalibrationData& data,
                        const Int8Options& options) {
   return Int8Chooser(engine, model, data, options).run();

@@ -101,6 +101,9 @@ struct ChosenInt8 {
   std::optional<ChosenTypes> rest;  ///< What became of nodes that are not int8, with Int8Options::rest.
   Precision rest_precision = Precision::f16;
   bool met = true;
+
+  /// Whether a node that is not int8 computes in `rest_precision`, and not in f32.
+  [[nodiscard]] bool is_in_the_rest(const Int8Node& node) const;
 };
 
 /// Where `limit_db` or `max_drop` is not met, layers are judged one by one, those that lose most are kept in f32 until

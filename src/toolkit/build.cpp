@@ -4,38 +4,99 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "engine/driver.hpp"
-#include "engine/engine_session.hpp"
-#include "engine/plugin_nodes.hpp"
-#include "engine/temporary_folder.hpp"
-#include "graph/check_operators.hpp"
-#include "graph/functions.hpp"
-#include "graph/onnx_io.hpp"
+#include "graft/error.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/work.hpp"
+#include "toolkit/build.hpp"
+#include "toolkit/shape_ranges.hpp"
 
 namespace graft::toolkit {
 namespace {
 
-std::string text_of(const std::map<std::string, ShapeRange>::value_type& shape) {
-  const auto& [name, range] = shape;
-  return fmt::format("{}={}..{}..{}", name, fmt::join(range.smallest, "x"), fmt::join(range.usual, "x"),
-                     fmt::join(range.largest, "x"));
+std::string text_of(ProfilingVerbosity verbosity) {
+  switch (verbosity) {
+    case ProfilingVerbosity::none: return "none";
+    case ProfilingVerbosity::detailed: return "detailed";
+    case ProfilingVerbosity::layer_names_only: break;
+  }
+  return "layer_names_only";
 }
 
-std::vector<std::string> command_of(const std::string& model, const std::filesystem::path& engine,
-                                    const BuildOptions& options, const std::vector<std::string>& libraries) {
-  std::vector<std::string> command{"build", model, "--output", engine.string(), "--tensorrt", options.tensorrt};
-  for (const std::string& target : options.targets) command.insert(command.end(), {"--target", target});
-  for (const auto& shape : options.shapes) command.insert(command.end(), {"--shapes", text_of(shape)});
-  for (const std::string& library : libraries) command.insert(command.end(), {"--plugin-library", library});
-  return command;
-}
+/// The words of the engine driver.
+class DriverWords {
+ public:
+  explicit DriverWords(const Model& model) : outputs_(model.outputs()) {}
 
-BuildResult result_of(const EngineAnswer& answer) {
-  const nlohmann::json& built = answer.result;
+  std::vector<std::string> of(const BuildOptions& options) {
+    add("--tensorrt", options.tensorrt);
+    for (const std::string& target : options.targets) add("--target", target);
+    for (const auto& shape : options.shapes) add("--shapes", text_of(shape));
+    for (const ShapeRanges& profile : options.profiles) add_profile(profile);
+    add_memory(options.memory);
+    for (const auto& [name, format] : options.formats) add_format(name, format);
+    add("--optimization-level", options.optimization_level);
+    if (!options.timing_cache.empty()) add("--timing-cache", options.timing_cache.string());
+    add("--tf32", options.tf32);
+    add("--version-compatible", options.version_compatible);
+    add("--exclude-lean-runtime", options.exclude_lean_runtime);
+    add("--embed-plugins", options.embed_plugins);
+    add("--refit", options.refit);
+    add("--strip-weights", options.strip_weights);
+    add("--weight-streaming", options.weight_streaming);
+    if (options.dla) {
+      add("--dla", std::optional(options.dla->core));
+      add("--gpu-fallback", options.dla->gpu_fallback);
+    }
+    add("--device", options.device);
+    add("--plugin-override", options.plugin_override);
+    if (options.verbosity) add("--profiling-verbosity", text_of(*options.verbosity));
+    if (options.time_limit) add("--time-limit", fmt::format("{}", *options.time_limit));
+    return std::move(words_);
+  }
+
+ private:
+  void add(const char* option, const std::string& value) { words_.insert(words_.end(), {option, value}); }
+  void add(const char* option, const char* value) { add(option, std::string(value)); }
+  void add(const char* option, const std::optional<int>& value) {
+    if (value) add(option, std::to_string(*value));
+  }
+  void add(const char* option, bool is_set) {
+    if (is_set) words_.emplace_back(option);
+  }
+
+  void add_profile(const ShapeRanges& profile) {
+    std::vector<std::string> ranges;
+    for (const auto& shape : profile) ranges.push_back(text_of(shape));
+    add("--profile", fmt::format("{}", fmt::join(ranges, ",")));
+  }
+
+  void add_memory(const MemoryLimits& memory) {
+    const auto limit = [&](const char* pool, const std::optional<std::uint64_t>& bytes) {
+      if (bytes) add("--memory", fmt::format("{}={}B", pool, *bytes));
+    };
+    limit("workspace", memory.workspace);
+    limit("tacticSharedMemory", memory.tactic_shared_memory);
+    limit("tacticDRAM", memory.tactic_dram);
+    limit("dlaSRAM", memory.dla_sram);
+    limit("dlaLocalDRAM", memory.dla_local_dram);
+    limit("dlaGlobalDRAM", memory.dla_global_dram);
+  }
+
+  void add_format(const std::string& name, const PortFormat& format) {
+    const bool is_output =
+        std::any_of(outputs_.begin(), outputs_.end(), [&](const Port& port) { return port.name == name; });
+    add(is_output ? "--output-format" : "--input-format",
+        fmt::format("{}={}{}{}", name, format.type, format.type.empty() ? "" : ":", fmt::join(format.formats, "+")));
+  }
+
+  std::vector<Port> outputs_;
+  std::vector<std::string> words_;
+};
+
+BuildResult result_of(const BuildReport& report) {
+  const nlohmann::json& built = report.built;
   const nlohmann::json& tensorrt = built.at("tensorrt");
   const nlohmann::json& network = built.at("network");
   BuildResult result{.bytes = built.value("bytes", std::uint64_t{0}),
@@ -44,49 +105,31 @@ BuildResult result_of(const EngineAnswer& answer) {
                      .targets = built.value("targets", std::vector<std::string>()),
                      .layers = network.value("layer_count", std::size_t{0}),
                      .plugins = {},
-                     .warnings = answer.warnings};
+                     .warnings = report.warnings};
   for (const auto& plugin : network.at("plugins")) {
-    result.plugins.push_back({.node = plugin.value("layer", ""),
+    const std::string node = plugin.value("layer", "");
+    result.plugins.push_back({.node = node,
                               .plugin = plugin.value("name", ""),
-                              .version = plugin.value("version", "")});
+                              .version = plugin.value("version", ""),
+                              .why = report.plugin_reason(node)});
   }
   return result;
-}
-
-EngineAnswer ask(Work& work, const std::vector<std::string>& command, const Renamings& renamings) {
-  try {
-    return ask_engine_driver(
-        find_engine_driver(), command,
-        {.on_progress = [&](std::string_view phase, double fraction) { work.report(fraction, phase); },
-         .on_log = {},
-         .should_stop = [&] { return work.is_cancelled(); }},
-        renamings);
-  } catch (const EngineError& error) {
-    throw Error(error.kind(),
-                fmt::format("{}{}{}", error.what(), error.next_step().empty() ? "" : "\n", error.next_step()));
-  } catch (const Interrupted&) {
-    throw Cancelled();
-  }
 }
 
 }  // namespace
 
 BuildResult build(const Model& model, const std::filesystem::path& engine, const BuildOptions& options) {
-  Work work(options.watch);
-  return work.run([&] {
-    check_operators(model_of(model));
-    const PluginNodes nodes = options.plugins ? find_plugin_nodes(model_of(model)) : PluginNodes();
-    std::vector<std::string> libraries;
-    for (const auto& library : options.plugin_libraries) libraries.push_back(library.string());
-    if (!nodes.empty()) libraries = plugin_libraries(model.source(), std::move(libraries), nodes);
-    graft::Model written = model_of(model).clone();
-    // A function in the file would win over the plugin of the same name, so the parser gets the nodes alone.
-    if (!nodes.empty()) detach_functions(written);
-    const TemporaryFolder folder;
-    const std::string file = (folder.path() / "model.onnx").string();
-    write_onnx(written, file);
-    return result_of(ask(work, command_of(file, engine, options, libraries), {{file, model.source()}}));
-  });
+  BuildRequest request{.name = model.source(),
+                       .engine = engine.string(),
+                       .options = DriverWords(model).of(options),
+                       .plugins = options.plugins};
+  for (const auto& library : options.plugin_libraries) request.libraries.push_back(library.string());
+  try {
+    return result_of(build_engine(model_of(model).clone(), request, options.watch));
+  } catch (const EngineError& error) {
+    throw Error(error.kind(),
+                fmt::format("{}{}{}", error.what(), error.next_step().empty() ? "" : "\n", error.next_step()));
+  }
 }
 
 }  // namespace graft::toolkit

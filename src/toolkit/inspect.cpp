@@ -2,7 +2,6 @@
 #include "toolkit/inspect.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "inspect/verdict_groups.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/read.hpp"
+#include "toolkit/shape_ranges.hpp"
 #include "toolkit/trials.hpp"
 #include "toolkit/work.hpp"
 
@@ -79,10 +79,7 @@ inspect::ProbeOptions probe_options(const InspectOptions& options) {
   inner.trials.limit = options.budget.trial_seconds;
   inner.trials.max_builds = options.budget.max_builds;
   inner.trials.max_seconds = options.budget.max_seconds;
-  for (const auto& [name, range] : options.shapes) {
-    inner.shapes.push_back(fmt::format("{}={}..{}..{}", name, fmt::join(range.smallest, "x"),
-                                       fmt::join(range.usual, "x"), fmt::join(range.largest, "x")));
-  }
+  for (const auto& shape : options.shapes) inner.shapes.push_back(text_of(shape));
   inner.reduce = options.reduce.string();
   return inner;
 }

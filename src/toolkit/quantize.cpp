@@ -1,15 +1,16 @@
 // Typed models.
 #include "graft/toolkit/quantize.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
-#include "graph/check_operators.hpp"
-#include "quant/choose_int8.hpp"
-#include "quant/choose_types.hpp"
+#include "graft/error.hpp"
+#include "quant/calibration_cache.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/precisions.hpp"
+#include "toolkit/quantize.hpp"
 #include "toolkit/tensors.hpp"
-#include "toolkit/work.hpp"
-#include "verify/ends.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -48,18 +49,40 @@ std::vector<OutputQuality> qualities_of(const std::vector<OutputFigures>& output
   return qualities;
 }
 
-QuantizeResult to_float(Work& work, const graft::Model& model, const QuantizeOptions& options) {
-  if (options.max_drop) throw Error("QuantizeOptions::max_drop: it is for int8");
+/// An option of the other precisions.
+void refuse(bool is_given, const char* option) {
+  if (is_given) throw Error(fmt::format("QuantizeOptions::{}: it has no meaning in this precision", option));
+}
+
+void refuse_int8_options(const Int8Options& options) {
+  const Int8Options none;
+  refuse(!options.data.empty(), "int8.data");
+  refuse(!options.recipe.empty(), "int8.recipe");
+  refuse(options.samples != none.samples, "int8.samples");
+  refuse(!options.cache.empty(), "int8.cache");
+  refuse(!options.state.empty(), "int8.state");
+  refuse(options.improve.equalize || options.improve.smooth || options.improve.round || options.improve.bias,
+         "int8.improve");
+  refuse(options.rest.has_value(), "int8.rest");
+  refuse(static_cast<bool>(options.metric), "int8.metric");
+  refuse(options.max_drop.has_value(), "int8.max_drop");
+}
+
+QuantizeResult to_float(const graft::Model& model, const QuantizeOptions& options) {
+  refuse_int8_options(options.int8);
+  if (!options.data.empty() && !options.shapes.empty()) {
+    throw Error(
+        "QuantizeOptions::shapes: they are of synthetic inputs, and there are none with data\nGive one of both");
+  }
   ChooseOptions inner;
-  inner.precision = options.precision == Precision::bf16 ? graft::Precision::bf16 : graft::Precision::f16;
+  inner.precision = precision_of(options.precision);
+  inner.typed_io = options.typed_io;
   inner.keep = options.keep;
   inner.only = options.only;
   inner.limit_db = options.limit_db;
-  if (!options.data.empty()) inner.data = split_into_runs(to_internal(options.data, data_name), model, data_name);
-  inner.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
-    work.report_step(what, done, total);
-  };
-  ChosenTypes chosen = choose_types(work.engine(), model, inner);
+  inner.shapes = {options.shapes.begin(), options.shapes.end()};
+  ChosenTypes chosen =
+      quantize_types(model, inner, to_internal(options.data, data_name), data_name, options.watch).chosen;
   QuantizeResult result;
   for (ChosenNode& node : chosen.nodes) {
     const bool is_kept = node.node.type == NodeType::kept;
@@ -74,30 +97,64 @@ QuantizeResult to_float(Work& work, const graft::Model& model, const QuantizeOpt
   return result;
 }
 
-QuantizeResult to_int8(Work& work, const graft::Model& model, const QuantizeOptions& options) {
-  if (options.data.empty()) {
-    throw Error(
-        "QuantizeOptions::data: int8 needs ranges, and synthetic inputs have others than real ones\n"
-        "Give inputs as the network will see them, a hundred or more");
-  }
-  Int8Options inner;
-  inner.thresholds = {.method = method_of(options.calibration), .percentile = options.percentile};
+graft::Int8Options int8_options(const QuantizeOptions& options) {
+  const Int8Options& given = options.int8;
+  graft::Int8Options inner;
+  inner.improve = {.equalize = given.improve.equalize,
+                   .smooth = given.improve.smooth,
+                   .round = given.improve.round,
+                   .bias = given.improve.bias};
+  inner.thresholds = {.method = method_of(given.calibration), .percentile = given.percentile};
   inner.keep = options.keep;
   inner.only = options.only;
+  if (!given.cache.empty()) inner.cache = read_calibration_cache(given.cache);
+  inner.state = given.state;
   inner.limit_db = options.limit_db;
-  inner.max_drop = options.max_drop;
-  inner.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
-    work.report_step(what, done, total);
-  };
-  const CalibrationData data = calibration_data_of(to_internal(options.data, data_name), model, 0, data_name);
-  ChosenInt8 chosen = choose_int8(work.engine(), model, data, inner);
+  if (given.rest == Precision::int8) {
+    throw Error("QuantizeOptions::int8.rest: found int8; allowed are f16, bf16 and nothing");
+  }
+  if (given.rest) inner.rest = precision_of(*given.rest);
+  inner.max_drop = given.max_drop;
+  if (given.metric) {
+    inner.metric = [&metric = given.metric](const graft::Model& tried) {
+      return metric(ModelAccess::make(tried.clone()));
+    };
+  }
+  inner.judged = given.judged;
+  return inner;
+}
+
+QuantizeResult to_int8(const graft::Model& model, const QuantizeOptions& options) {
+  refuse(!options.shapes.empty(), "shapes");
+  refuse(options.typed_io, "typed_io");
+  const bool has_data = !options.data.empty() || !options.int8.data.empty();
+  if (!has_data && options.int8.cache.empty()) {
+    throw Error(
+        "QuantizeOptions::data: int8 needs ranges, and synthetic inputs have others than real ones\n"
+        "Give inputs as the network will see them, a hundred or more, or a calibration cache");
+  }
+  if (!has_data && (options.int8.metric || options.int8.max_drop || options.limit_db)) {
+    throw Error("QuantizeOptions::data: a limit, a metric and max_drop need data beside the cache");
+  }
+  if (!options.data.empty() && !options.int8.data.empty()) {
+    throw Error("QuantizeOptions::int8.data: there are tensors in QuantizeOptions::data\nGive one of both");
+  }
+  const Samples samples{.tensors = to_internal(options.data, data_name),
+                        .path = options.int8.data,
+                        .recipe = read_recipe(options.int8.recipe, options.int8.data, "QuantizeOptions::int8.recipe"),
+                        .limit = options.int8.samples,
+                        .name = data_name};
+  ChosenInt8 chosen = quantize_int8(model, int8_options(options), samples, options.watch).chosen;
   QuantizeResult result;
   for (Int8Node& node : chosen.plan.nodes) {
+    const bool in_the_rest = chosen.is_in_the_rest(node);
     result.nodes.push_back({.node = std::move(node.node),
-                            .type = std::string(to_string(node.kind)),
+                            .type = std::string(in_the_rest ? to_string(chosen.rest_precision) : to_string(node.kind)),
                             .reason = node.kind == Int8Kind::kept ? std::move(node.reason) : std::string()});
   }
   result.outputs = qualities_of(chosen.outputs);
+  result.metric_f32 = chosen.metric_f32;
+  result.metric_int8 = chosen.metric_int8;
   result.notes = std::move(chosen.notes);
   result.met = chosen.met;
   result.model = ModelAccess::make(std::move(chosen.placed.model));
@@ -107,12 +164,13 @@ QuantizeResult to_int8(Work& work, const graft::Model& model, const QuantizeOpti
 }  // namespace
 
 QuantizeResult quantize(const Model& model, const QuantizeOptions& options) {
-  Work work(options.watch);
-  return work.run([&] {
-    check_operators(model_of(model));
-    return options.precision == Precision::int8 ? to_int8(work, model_of(model), options)
-                                                : to_float(work, model_of(model), options);
-  });
+  return options.precision == Precision::int8 ? to_int8(model_of(model), options) : to_float(model_of(model), options);
+}
+
+std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file) {
+  const CalibrationCache cache = cache_of(model_of(model));
+  graft::write_calibration_cache(file, cache);
+  return cache.entries.size();
 }
 
 }  // namespace graft::toolkit

@@ -1,8 +1,15 @@
-// A compiled model.
+// A compiled model, run again and again or once.
 #include "graft/toolkit/run.hpp"
 
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "import/read_model.hpp"
 #include "runtime/default_engine.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/run.hpp"
 #include "toolkit/tensors.hpp"
 
 namespace graft::toolkit {
@@ -23,6 +30,20 @@ Session& Session::operator=(Session&&) noexcept = default;
 
 Tensors Session::run(const Tensors& inputs) {
   return to_public(state_->compiled->run(to_internal(inputs, "input")), "output");
+}
+
+RunReport run_files(const ModelFiles& files, const TensorMap& inputs, runtime::OperatorKernels kernels, int threads) {
+  std::map<std::string, Shape, std::less<>> shapes;
+  for (const auto& [name, tensor] : inputs) shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
+  const graft::Model model =
+      read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
+  const std::unique_ptr<runtime::CompiledModel> compiled =
+      runtime::default_engine().compile(model, {.kernels = kernels, .extra_outputs = {}, .threads = threads});
+  const auto started = std::chrono::steady_clock::now();
+  RunReport report;
+  report.outputs = compiled->run(inputs);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return report;
 }
 
 }  // namespace graft::toolkit

@@ -1,44 +1,14 @@
-// Comparison of two models.
+// Comparison of two models by their outputs.
 #include "graft/toolkit/verify.hpp"
 
 #include <utility>
 
 #include "toolkit/access.hpp"
 #include "toolkit/tensors.hpp"
-#include "toolkit/work.hpp"
-#include "verify/given_inputs.hpp"
-#include "verify/verify_models.hpp"
+#include "toolkit/verify_options.hpp"
 
 namespace graft::toolkit {
 namespace {
-
-Verdict verdict_of(graft::Verdict verdict) {
-  switch (verdict) {
-    case graft::Verdict::different: return Verdict::different;
-    case graft::Verdict::nothing_compared: return Verdict::nothing_compared;
-    case graft::Verdict::same: break;
-  }
-  return Verdict::same;
-}
-
-graft::VerifyOptions options_of(const VerifyOptions& given) {
-  if (!given.data.empty() && !given.ranges.empty()) {
-    throw Error("VerifyOptions: ranges are of synthetic inputs, and there are none with data\nGive one of both");
-  }
-  graft::VerifyOptions options;
-  options.seeds = given.seeds;
-  options.shapes = {given.shapes.begin(), given.shapes.end()};
-  if (!given.data.empty()) options.data.push_back(to_internal(given.data, "VerifyOptions::data"));
-  for (const auto& [name, range] : given.ranges) {
-    options.ranges.emplace(name, InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
-  }
-  options.relative = given.relative;
-  options.absolute = given.absolute;
-  options.snr_db = given.snr_db;
-  options.across_formats = true;
-  options.may_be_narrower = true;
-  return options;
-}
 
 ComparedOutput compared_of(const OutputReport& output) {
   return {.reference = {.name = output.reference_name, .type = output.reference_type},
@@ -54,23 +24,42 @@ ComparedOutput compared_of(const OutputReport& output) {
 
 }  // namespace
 
+Verdict verdict_of(graft::Verdict verdict) {
+  switch (verdict) {
+    case graft::Verdict::different: return Verdict::different;
+    case graft::Verdict::nothing_compared: return Verdict::nothing_compared;
+    case graft::Verdict::same: break;
+  }
+  return Verdict::same;
+}
+
+CompareOptions compare_options(const VerifyOptions& given, const graft::Model& reference,
+                               const graft::Model& candidate) {
+  CompareOptions options;
+  options.names = {.data = "VerifyOptions::data", .shapes = "VerifyOptions::shapes", .ranges = "VerifyOptions::ranges"};
+  if (given.seeds != 0) options.seeds = given.seeds;
+  options.common.shapes = {given.shapes.begin(), given.shapes.end()};
+  if (!given.data.empty()) options.common.data.push_back(to_internal(given.data, options.names.data));
+  for (const auto& [name, range] : given.ranges) {
+    options.common.ranges.emplace(name, InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
+  }
+  options.common.relative = given.relative;
+  options.common.absolute = given.absolute;
+  options.common.snr_db = given.snr_db;
+  if (given.own_kernels) options.common.candidate_kernels = runtime::OperatorKernels::own;
+  place_inputs(reference, candidate, options.common, options.names);
+  return options;
+}
+
 VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options) {
-  Work work(options.watch);
-  return work.run([&] {
-    graft::VerifyOptions inner = options_of(options);
-    inner.progress = [&](std::size_t done, std::size_t total) {
-      work.report(static_cast<double>(done) / static_cast<double>(total + 1), "comparing outputs");
-    };
-    const GivenNames names{
-        .data = "VerifyOptions::data", .shapes = "VerifyOptions::shapes", .ranges = "VerifyOptions::ranges"};
-    place_inputs(model_of(reference), model_of(candidate), inner, names);
-    complete_inputs(model_of(reference), model_of(candidate), inner, names);
-    VerifyReport report = verify_models(work.engine(), model_of(reference), model_of(candidate), inner);
-    VerifyResult result{
-        .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
-    for (const OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
-    return result;
-  });
+  const VerifyReport report =
+      compare_outputs(model_of(reference), model_of(candidate),
+                      compare_options(options, model_of(reference), model_of(candidate)), options.watch)
+          .report;
+  VerifyResult result{
+      .verdict = verdict_of(report.verdict()), .outputs = {}, .problems = report.problems, .runs = report.runs};
+  for (const OutputReport& output : report.outputs) result.outputs.push_back(compared_of(output));
+  return result;
 }
 
 }  // namespace graft::toolkit

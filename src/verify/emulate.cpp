@@ -13,6 +13,7 @@
 #include "graft/error.hpp"
 #include "graph/elements.hpp"
 #include "graph/functions.hpp"
+#include "graph/node_ref.hpp"
 #include "graph/operator_calls.hpp"
 #include "graph/opset.hpp"
 #include "graph/schema.hpp"
@@ -328,7 +329,7 @@ std::vector<LargeConstant> large_constants(const Model& model, Precision precisi
       const std::int64_t overflow = rounding_effect(*constant, precision).overflow;
       if (overflow == 0) continue;
       found.push_back({.name = value->name,
-                       .node = describe(*value->uses.front().node),
+                       .node = ref_of(*value->uses.front().node),
                        .largest = largest_finite(*constant),
                        .overflow = overflow,
                        .elements = constant->element_count()});

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/node_ref.hpp"
 #include "graph/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/figures.hpp"
@@ -45,7 +46,7 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// A constant with numbers that the type alone makes infinite.
 struct LargeConstant {
   std::string name;
-  std::string node;  ///< One that reads it.
+  NodeRef node;  ///< One that reads it.
   double largest = 0;
   std::int64_t overflow = 0;
   std::int64_t elements = 0;

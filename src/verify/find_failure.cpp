@@ -7,6 +7,7 @@
 
 #include "graft/error.hpp"
 #include "graph/extract.hpp"
+#include "graph/node_ref.hpp"
 #include "verify/match_tensors.hpp"
 
 namespace graft {
@@ -34,7 +35,7 @@ class Search {
       (fails(middle) ? fails_with : runs) = middle;
     }
     const Node& node = *nodes_[fails_with - 1];
-    failure.node = describe(node);
+    failure.node = ref_of(node);
     reduce(node, failure);
     return failure;
   }
@@ -109,7 +110,7 @@ class Search {
     } catch (const Error& error) {
       failure.message = error.what();
     }
-    for (const Node* node : region.nodes) failure.nodes.push_back(describe(*node));
+    for (const Node* node : region.nodes) failure.nodes.push_back(ref_of(*node));
     failure.part = std::move(part);
     failure.inputs = std::move(given);
     return true;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/node_ref.hpp"
 #include "graph/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/partial_runs.hpp"
@@ -12,11 +13,11 @@
 namespace graft {
 
 struct Failure {
-  std::string node;     ///< "node 'gather' (GatherND)": what runs up to it and not with it. Empty if none was found.
-  std::string message;  ///< Of the smallest part that fails; of the whole where there is none.
-  std::vector<std::string> nodes;  ///< Of that part.
-  Model part;                      ///< The smallest that fails: the node, and as many before it as that takes.
-  TensorMap inputs;                ///< What it is given.
+  std::optional<NodeRef> node;  ///< The model runs up to it and not with it. Nothing if none was found.
+  std::string message;          ///< Of the smallest part that fails; of the whole where there is none.
+  std::vector<NodeRef> nodes;   ///< Of that part.
+  Model part;                   ///< The smallest that fails: the node, and as many before it as that takes.
+  TensorMap inputs;             ///< What it is given.
 };
 
 /// `message` is what the whole said.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graph/node_ref.hpp"
 #include "graph/operator_node.hpp"
 #include "verify/layer_state.hpp"
 
@@ -134,16 +135,16 @@ class LayerPairing {
     const Node& node = computing_node(*match.candidate->producer);
     const OperatorMatch graft_operator = find_operator_for(node);
     layer.op = graft_operator ? std::string(graft_operator.type->name) : node.op_type;
-    layer.reference_node = describe(*match.reference->producer);
-    layer.candidate_node = describe(node);
+    layer.reference_node = ref_of(*match.reference->producer);
+    layer.candidate_node = ref_of(node);
     layer.is_always_empty = is_always_empty(*match.reference);
     layer.is_output = match.candidate->is_output() || match.reference->is_output();
     row.reference_region = region_before(
         {match.reference}, [&](const Value& value) { return state_.matcher.candidate_of(value) != nullptr; });
     row.candidate_region = region_before(
         {match.candidate}, [&](const Value& value) { return state_.matcher.reference_of(value) != nullptr; });
-    for (const Node* node : row.reference_region.nodes) layer.reference_nodes.push_back(describe(*node));
-    for (const Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(describe(*node));
+    for (const Node* node : row.reference_region.nodes) layer.reference_nodes.push_back(ref_of(*node));
+    for (const Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(ref_of(*node));
   }
 
   [[nodiscard]] std::function<void(std::size_t, std::size_t)> tell_of(std::string which) const {

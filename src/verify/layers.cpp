@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "graph/node_ref.hpp"
 #include "verify/layer_state.hpp"
 
 namespace graft {
@@ -74,7 +75,8 @@ bool is_number(const std::string& name) {
 bool may_be_misnamed(const LayerReport& report) {
   if (!report.first) return false;
   const auto by_other_node = [](const LayerComparison& layer) {
-    return layer.matched_by == MatchedBy::name && !layer.is_output && layer.reference_node != layer.candidate_node;
+    return layer.matched_by == MatchedBy::name && !layer.is_output &&
+           describe(layer.reference_node) != describe(layer.candidate_node);
   };
   const LayerComparison& first = report.layers[report.first->layer];
   if (!by_other_node(first)) return false;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/node_ref.hpp"
 #include "graph/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare.hpp"
@@ -65,13 +66,13 @@ struct LayerComparison {
   std::string reference;  ///< Names of the tensors.
   std::string candidate;
   MatchedBy matched_by = MatchedBy::name;
-  std::string op;              ///< Of the candidate's node that gives it.
-  std::string reference_node;  ///< "node 'conv1' (Conv)": what gives it.
-  std::string candidate_node;
+  std::string op;          ///< Of the candidate's node that computes it.
+  NodeRef reference_node;  ///< What computes it.
+  NodeRef candidate_node;
   /// What lies between this tensor and those before it that both models have, the node itself last. More than one where
   /// a rewrite made fewer nodes of many, or more.
-  std::vector<std::string> reference_nodes;
-  std::vector<std::string> candidate_nodes;
+  std::vector<NodeRef> reference_nodes;
+  std::vector<NodeRef> candidate_nodes;
   bool is_output = false;  ///< Of one of them at least.
 
   std::string reference_type;  ///< "f32[2, 10]", of the worst run; so is what follows.

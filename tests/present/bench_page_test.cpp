@@ -96,13 +96,17 @@ TEST(BenchPage, TablesHaveEveryCase) {
 }
 
 TEST(BenchPage, RunsOfAModelAreAllInTheHistogram) {
-  const report::Report page = page_of_model("a/model.onnx", {0.002, 0.002, 0.001, 0.001, 0.003, 0.5}, {});
+  const report::Report page = page_of_model(
+      "a/model.onnx",
+      {.seconds = {0.002, 0.002, 0.001, 0.001, 0.003, 0.5}, .shapes = {{"image", {1, 8}}}, .why_sizes = {}});
   EXPECT_EQ(page.title, "model.onnx");
+  EXPECT_EQ(page.summary.at(1).name, "input");
+  EXPECT_EQ(page.summary.at(1).text, "image: 1x8");
   const report::Histogram histogram = sections_of<report::Histogram>(page).at(0);
   EXPECT_EQ(histogram.bins.front().count, 2);
   EXPECT_EQ(histogram.bins.back().label, "more than 6.000");
   EXPECT_EQ(histogram.bins.back().count, 1);
-  const report::Report same = page_of_model("m.onnx", {0.001, 0.001}, {});
+  const report::Report same = page_of_model("m.onnx", {.seconds = {0.001, 0.001}, .shapes = {}, .why_sizes = {}});
   EXPECT_EQ(sections_of<report::Histogram>(same).at(0).bins.front().count, 2);
 }
 

@@ -13,6 +13,7 @@
 #include "graft/toolkit/quantize.hpp"
 #include "graft/toolkit/run.hpp"
 #include "graft/toolkit/verify.hpp"
+#include "tests/toolkit/digits.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -22,17 +23,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-std::filesystem::path digits(const std::string& file) {
-  return std::filesystem::path(std::getenv("GRAFT_SOURCE_DIR")) / "examples" / "digits" / file;
-}
-
-Tensors images(std::int64_t count = 450) {
-  Tensor all = read_npz(digits("digits_test.npz")).at("images");
-  all.shape[0] = count;
-  all.data.resize(static_cast<std::size_t>(count) * 64 * sizeof(float));
-  return {{"image", all}};
-}
 
 /// Keeps what the callback was told.
 struct Told {
@@ -45,16 +35,6 @@ struct Told {
     EXPECT_EQ(fractions.back(), 1);
   }
 };
-
-template <class Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 TEST(Load, KnowsInputsAndOutputs) {
   const Model model = load(digits("digits.onnx"));

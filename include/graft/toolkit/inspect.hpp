@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,7 +52,7 @@ struct InspectOptions {
   Judge judge = Judge::rule;
   bool convert = false;  ///< Inspect what `convert` makes of the model, with nothing proven.
   ProbeBudget budget = {};
-  std::map<std::string, ShapeRange> shapes = {};             ///< By dynamic input, for the builder.
+  ShapeRanges shapes = {};                                   ///< For the builder.
   std::vector<std::string> targets = {};                     ///< As BuildOptions::targets.
   std::vector<std::filesystem::path> plugin_libraries = {};  ///< Beside Graft's own.
   std::string tensorrt = "auto";                             ///< As BuildOptions::tensorrt.

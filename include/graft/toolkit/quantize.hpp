@@ -3,37 +3,72 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "graft/node_ref.hpp"
 #include "graft/toolkit/export.hpp"
+#include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
+#include "graft/toolkit/precision.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "graft/toolkit/tensor.hpp"
 
 namespace graft::toolkit {
 
-enum class Precision : std::uint8_t { f16, bf16, int8 };
-
 /// Where int8 saturates, from the numbers that calibration counted.
 enum class Calibration : std::uint8_t { percentile, entropy, minmax, mse };
+
+/// What is done to weights and biases so that int8 loses less.
+struct Improvements {
+  bool equalize = false;  ///< Cross-layer equalization, before calibration.
+  bool smooth = false;    ///< SmoothQuant, before calibration.
+  bool round = false;     ///< AdaRound: each weight up or down, so that a layer's results change least.
+  bool bias = false;      ///< Takes away what rounding adds on average; the last.
+};
+
+/// How good a model is, as the application measures it; more is better. Called one at a time.
+using Metric = std::function<double(const Model&)>;
+
+/// What only Precision::int8 has; refused with the others.
+struct Int8Options {
+  /// In place of QuantizeOptions::data: a folder of images, with a recipe; a folder of .npz and .npy files, each the
+  /// inputs of one run; or one such file. Images are never all in memory.
+  std::filesystem::path data = {};
+  std::filesystem::path recipe = {};  ///< How images are prepared, in YAML (docs/guide/quantize.md).
+  std::int64_t samples = 0;           ///< Calibrates with so many at most; 0: with all.
+  Calibration calibration = Calibration::percentile;
+  double percentile = 99.99;  ///< Of Calibration::percentile; above 0, at most 100.
+  /// A calibration cache of TensorRT 7 to 10, whose scales are used; data then only judge, and may be missing.
+  std::filesystem::path cache = {};
+  /// Counts are kept in this file, and a calibration that was interrupted goes on from it; empty: they are not.
+  std::filesystem::path state = {};
+  Improvements improve = {};
+  /// f16 or bf16: what nodes that are not int8 compute in, where that breaks nothing. Nothing: f32.
+  std::optional<Precision> rest = {};
+  /// Asked for the f32 model and for each model that is tried. Empty: per cent of the outputs' rows whose largest
+  /// element is where f32 has it.
+  Metric metric = {};
+  std::optional<double> max_drop = {};  ///< How much the metric may fall, in its own unit.
+  std::int64_t judged = 64;             ///< Outputs are compared for so many samples at most.
+};
 
 struct QuantizeOptions {
   Precision precision = Precision::f16;
   /// Inputs as the network will see them; the first axis counts samples. Int8 needs them, a hundred or more; f16 and
   /// bf16 decide by synthetic inputs where there are none.
   Tensors data = {};
+  Shapes shapes = {};                  ///< Of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
   std::vector<std::string> keep = {};  ///< What stays in f32: names of nodes, tensors or operators, with * and ?.
   std::vector<std::string> only = {};  ///< What may leave f32, and nothing else; as keep.
+  bool typed_io = false;               ///< Inputs and outputs have the type too, and are not f32; f16 and bf16 only.
   /// Least signal to noise ratio of each output; nodes stay in f32 until it is met. Nothing: 40 dB in f16, 25 dB in
   /// bf16, and none in int8.
   std::optional<double> limit_db = {};
-  Calibration calibration = Calibration::percentile;  ///< Int8 only.
-  double percentile = 99.99;                          ///< Of Calibration::percentile; above 0, at most 100.
-  /// Int8 only: how many per cent of the outputs' rows may have their largest element elsewhere.
-  std::optional<double> max_drop = {};
+  Int8Options int8 = {};
   Watch watch = {};
 };
 
@@ -57,14 +92,20 @@ struct QuantizeResult {
   Model model;
   std::vector<QuantizedNode> nodes;
   std::vector<OutputQuality> outputs;
+  std::optional<double> metric_f32;  ///< Of Int8Options::metric, or the rows' agreement; nothing without data.
+  std::optional<double> metric_int8;
   std::vector<std::string> notes;
   bool met = true;  ///< Whether every output meets the limits of the options.
 };
 
 /// Makes a typed copy of an f32 model: casts for f16 and bf16, QuantizeLinear and DequantizeLinear for int8, and says
-/// of each node why it has its type. Throws Error for int8 without data, a pattern in `keep` or `only` that matches
-/// nothing, data that do not fit the inputs, and (missing_tool) in a build without a CPU engine; Cancelled. A limit
-/// that is not met is no error: `met` says so.
+/// of each node why it has its type. Throws Error for int8 without data and cache, a pattern in `keep` or `only` that
+/// matches nothing, data that do not fit the inputs, options that the precision does not have, and (missing_tool) in a
+/// build without a CPU engine; what the metric throws; Cancelled. A limit that is not met is no error: `met` says so.
 [[nodiscard]] GRAFT_API QuantizeResult quantize(const Model& model, const QuantizeOptions& options);
+
+/// Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, whole or not at all, and returns how
+/// many there are. Throws Error naming the node for a scale that a cache cannot hold, and for a model without any.
+GRAFT_API std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file);
 
 }  // namespace graft::toolkit

@@ -263,16 +263,18 @@ report::Report page_of_operators(const json& result) {
   return page;
 }
 
-report::Report page_of_model(const std::string& model, const std::vector<double>& times,
-                             const std::vector<report::Fact>& inputs) {
+report::Report page_of_model(const std::string& model, const toolkit::ModelTimes& measured) {
   constexpr double milliseconds = 1e3;
   constexpr std::size_t bins = 12;
   report::Report page = new_model_report("bench", model);
+  const std::vector<double>& times = measured.seconds;
   std::vector<double> sorted = times;
   std::sort(sorted.begin(), sorted.end());
   const double median = sorted[sorted.size() / 2];
   page.summary.push_back({"on", "the CPU"});
-  page.summary.insert(page.summary.end(), inputs.begin(), inputs.end());
+  for (const auto& [name, shape] : measured.shapes) {
+    page.summary.push_back({"input", fmt::format("{}: {}", name, fmt::join(shape, "x"))});
+  }
   page.summary.push_back({"median", fmt::format("{:.3f} ms, {:.1f} runs a second", median * milliseconds, 1 / median)});
 
   report::Histogram histogram{.title = "Time of a run", .axis = "milliseconds", .counted = "runs", .bins = {}};

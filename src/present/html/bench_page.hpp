@@ -3,17 +3,16 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "present/html/report.hpp"
+#include "toolkit/bench.hpp"
 
 namespace graft::present {
 
 /// `result` is of python/graft/bench (its README lists the members).
 [[nodiscard]] report::Report page_of_operators(const nlohmann::json& result);
 
-/// Seconds of each run of a model.
-[[nodiscard]] report::Report page_of_model(const std::string& model, const std::vector<double>& times,
-                                           const std::vector<report::Fact>& inputs);
+/// Of the runs of a model.
+[[nodiscard]] report::Report page_of_model(const std::string& model, const toolkit::ModelTimes& times);
 
 }  // namespace graft::present

@@ -12,7 +12,6 @@
 
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
-#include "present/html/quantize_page.hpp"
 #include "present/text/table.hpp"
 
 namespace graft::present {
@@ -32,15 +31,8 @@ constexpr auto kept_kind = "kept";
 constexpr double whole = 100;
 constexpr int most_steps = 127;
 
-bool is_in_the_rest(const ChosenInt8& chosen, const Int8Node& node) {
-  return chosen.rest && node.kind == Int8Kind::kept &&
-         std::any_of(chosen.rest->nodes.begin(), chosen.rest->nodes.end(), [&](const ChosenNode& other) {
-           return other.node.node.id == node.node.id && other.node.type == NodeType::narrow;
-         });
-}
-
 const char* kind_of(const ChosenInt8& chosen, const Int8Node& node) {
-  if (is_in_the_rest(chosen, node)) return rest_kind;
+  if (chosen.is_in_the_rest(node)) return rest_kind;
   switch (node.kind) {
     case Int8Kind::computes: return int8_kind;
     case Int8Kind::moves: return moves_kind;
@@ -507,7 +499,7 @@ void add_facts(report::Report& page, const ChosenInt8& chosen, const Int8Options
 }  // namespace
 
 std::string type_name(const ChosenInt8& chosen, const Int8Node& node) {
-  return std::string(is_in_the_rest(chosen, node) ? to_string(chosen.rest_precision) : to_string(node.kind));
+  return std::string(chosen.is_in_the_rest(node) ? to_string(chosen.rest_precision) : to_string(node.kind));
 }
 
 std::string explanation(const Int8Node& node) {
@@ -523,7 +515,9 @@ std::string explanation(const Int8Node& node) {
   return "";
 }
 
-void add_int8(report::Report& page, const ChosenInt8& chosen, const Int8Options& options) {
+report::Report int8_page(const ChosenInt8& chosen, const QuantizedFiles& files, const Int8Options& options,
+                         const std::string& summary) {
+  report::Report page = new_quantize_page(files, summary);
   add_facts(page, chosen, options);
   add_kinds(page, chosen);
   const Written written(page, report::add_graphs(page, chosen.placed.model, "in int8"));
@@ -545,6 +539,7 @@ void add_int8(report::Report& page, const ChosenInt8& chosen, const Int8Options&
   if (!chosen.sensitivities.empty()) page.sections.emplace_back(chart_of_layers(chosen, options));
   page.sections.emplace_back(std::move(tensors));
   page.sections.emplace_back(table_of_nodes(written, chosen, alone));
+  return page;
 }
 
 }  // namespace graft::present

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "present/html/report.hpp"
+#include "present/html/quantize_page.hpp"
 #include "quant/choose_int8.hpp"
 
 namespace graft::present {
@@ -13,7 +13,9 @@ namespace graft::present {
 /// What a node does in int8, or why it does not.
 [[nodiscard]] std::string explanation(const Int8Node& node);
 
-/// Adds facts, kinds, graph, distributions, and sections. `options` are those that it was chosen with.
-void add_int8(report::Report& page, const ChosenInt8& chosen, const Int8Options& options);
+/// Facts, kinds, graph, distributions, and sections. `options` are those that it was chosen with, `summary` is
+/// int8_summary.
+[[nodiscard]] report::Report int8_page(const ChosenInt8& chosen, const QuantizedFiles& files,
+                                       const Int8Options& options, const std::string& summary);
 
 }  // namespace graft::present

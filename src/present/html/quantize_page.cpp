@@ -11,6 +11,7 @@
 
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
+#include "present/text/table.hpp"
 
 namespace graft::present {
 namespace {
@@ -98,7 +99,19 @@ std::string quality_text(const OutputFigures& output) {
   return text;
 }
 
-void add_types(report::Report& page, const ChosenTypes& chosen, Precision precision) {
+report::Report new_quantize_page(const QuantizedFiles& files, const std::string& summary) {
+  report::Report page = new_model_report("quantize", files.model);
+  page.summary.push_back({"written", fmt::format("{}, {}", files.output, summary)});
+  return page;
+}
+
+report::Report types_page(const ChosenTypes& chosen, const QuantizedFiles& files, Precision precision, bool has_data,
+                          const std::string& summary) {
+  report::Report page = new_quantize_page(files, summary);
+  for (const std::string& input : chosen.inputs) {
+    page.summary.push_back({has_data ? "input" : "synthetic input", input});
+  }
+  page.summary.push_back({"decided by", count_text(chosen.runs, "run")});
   using Type = report::Column::Type;
   add_kinds(page, precision);
   const std::string type(to_string(precision));
@@ -137,6 +150,7 @@ void add_types(report::Report& page, const ChosenTypes& chosen, Precision precis
   }
   page.sections.emplace_back(std::move(outputs));
   page.sections.emplace_back(std::move(nodes));
+  return page;
 }
 
 }  // namespace graft::present

@@ -1,10 +1,21 @@
 // The page of `graft quantize --report`: the typed network, colored by the types of its nodes and why they have them.
 #pragma once
 
+#include <filesystem>
+#include <optional>
+#include <string>
+
 #include "present/html/report.hpp"
 #include "quant/choose_types.hpp"
 
 namespace graft::present {
+
+/// What was read and written.
+struct QuantizedFiles {
+  std::string model;
+  std::string output;
+  std::optional<std::filesystem::path> data_file = {};  ///< With the weights, where they are not in `output`.
+};
 
 /// "f16", "f32", or "" for a node without f32 tensors.
 [[nodiscard]] std::string type_name(const ChosenNode& node, Precision precision);
@@ -13,7 +24,11 @@ namespace graft::present {
 /// "SNR 62.1 dB, largest error 0.01, ...".
 [[nodiscard]] std::string quality_text(const OutputFigures& output);
 
-/// Adds kinds, graph, and tables of outputs and nodes.
-void add_types(report::Report& page, const ChosenTypes& chosen, Precision precision);
+/// What the page of a typed model says first: what was written.
+[[nodiscard]] report::Report new_quantize_page(const QuantizedFiles& files, const std::string& summary);
+
+/// Kinds, graph, and tables of outputs and nodes. `summary` is types_summary.
+[[nodiscard]] report::Report types_page(const ChosenTypes& chosen, const QuantizedFiles& files, Precision precision,
+                                        bool has_data, const std::string& summary);
 
 }  // namespace graft::present

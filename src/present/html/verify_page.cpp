@@ -11,7 +11,7 @@
 #include "graph/shape_inference.hpp"
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
-#include "present/json/values.hpp"
+#include "present/text/verify_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -184,26 +184,6 @@ std::string allowed_text(const Tolerance& tolerance, const std::string& why) {
   return "allowed: " + tolerance_text(tolerance) + (why.empty() ? "" : ", since " + why);
 }
 
-Json to_json(const std::optional<NoiseFloor>& floor) {
-  if (!floor) return {};
-  return {{"largest", number(floor->largest())},
-          {"share_of_largest", number(floor->share())},
-          {"factor", NoiseFloor::factor},
-          {"runs", floor->runs()},
-          {"other_dimensions", floor->has_other_dims()},
-          {"unlimited", floor->has_unlimited()},
-          {"says_little", floor->says_little()}};
-}
-
-Json to_json(const std::optional<SelectionDifference>& selection) {
-  if (!selection) return {};
-  return {{"axis", selection->axis},
-          {"lowest", selection->lowest},
-          {"highest", selection->highest},
-          {"without_partner", selection->without_partner},
-          {"without_partner_between_draws", selection->between_draws}};
-}
-
 std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
   std::vector<ComparedTensor> tensors;
   for (const OutputReport& output : report.outputs) {
@@ -220,6 +200,15 @@ std::vector<ComparedTensor> tensors_of(const VerifyReport& report) {
                        .facts = {}});
   }
   return tensors;
+}
+
+report::Report new_comparison_page(const VerifiedFiles& files, const std::string& result, std::size_t runs,
+                                   const std::vector<std::string>& inputs) {
+  report::Report page = new_model_report("verify", files.candidate);
+  page.summary.push_back({"reference", files.reference});
+  page.summary.push_back({"result", fmt::format("{} on {}", result, count_text(runs, "run"))});
+  for (const std::string& input : inputs) page.summary.push_back({"input", input});
+  return page;
 }
 
 void add_comparison(report::Report& page, const Model& candidate, const std::vector<ComparedTensor>& tensors,
@@ -246,6 +235,13 @@ void add_comparison(report::Report& page, const Model& candidate, const std::vec
     if (!tensor.errors.empty()) page.sections.emplace_back(histogram_of(tensor));
   }
   page.sections.emplace_back(table_of(tensors, places));
+}
+
+report::Report verify_page(const Model& candidate, const VerifyReport& report, const VerifiedFiles& files) {
+  report::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs);
+  page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
+  add_comparison(page, candidate, tensors_of(report), report.problems);
+  return page;
 }
 
 }  // namespace graft::present

@@ -7,11 +7,17 @@
 
 #include "graph/model.hpp"
 #include "present/html/report.hpp"
-#include "present/json/values.hpp"
 #include "verify/compare.hpp"
 #include "verify/verify_models.hpp"
 
 namespace graft::present {
+
+/// What was compared, as it was named.
+struct VerifiedFiles {
+  std::string reference;
+  std::string candidate;
+  bool has_data = false;  ///< Inputs were given; without them they are synthetic.
+};
 
 /// What was found of one tensor.
 struct ComparedTensor {
@@ -35,14 +41,17 @@ struct ComparedTensor {
 /// "allowed: relative 0.016 + 0.016 of the largest, since it is computed from f16 in the candidate".
 [[nodiscard]] std::string allowed_text(const Tolerance& tolerance, const std::string& why);
 
-/// null without one.
-[[nodiscard]] Json to_json(const std::optional<NoiseFloor>& floor);
-[[nodiscard]] Json to_json(const std::optional<SelectionDifference>& selection);
-
 [[nodiscard]] std::vector<ComparedTensor> tensors_of(const VerifyReport& report);
+
+/// A page with its summary: files, result, inputs.
+[[nodiscard]] report::Report new_comparison_page(const VerifiedFiles& files, const std::string& result,
+                                                 std::size_t runs, const std::vector<std::string>& inputs);
 
 /// Adds kinds, graph, histogram and table. Tensors are in the order of computation.
 void add_comparison(report::Report& page, const Model& candidate, const std::vector<ComparedTensor>& tensors,
                     const std::vector<std::string>& problems);
+
+[[nodiscard]] report::Report verify_page(const Model& candidate, const VerifyReport& report,
+                                         const VerifiedFiles& files);
 
 }  // namespace graft::present

@@ -1,5 +1,5 @@
 // Makes a model of one node, with its function, of every timed case.
-#include "cli/bench_models.hpp"
+#include "toolkit/timed_models.hpp"
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "graph/shape_inference.hpp"
 #include "ops/operator_case.hpp"
 
-namespace graft::cli {
+namespace graft::toolkit {
 namespace {
 
 bool is_plain_f32(const TimedCase& timed) {
@@ -21,7 +21,7 @@ bool is_plain_f32(const TimedCase& timed) {
 }
 
 /// False where standard operators cannot express it.
-bool make_model(const OperatorType& type, const TimedCase& timed, Model& model) {
+bool make_model(const OperatorType& type, const TimedCase& timed, graft::Model& model) {
   Graph& graph = model.graph();
   graph.opset_imports[""] = 18;
   std::vector<Value*> inputs;
@@ -45,7 +45,7 @@ void write_timed_models(const std::filesystem::path& folder) {
   std::size_t index = 0;
   for (const OperatorTimings& each : operator_timings()) {
     for (const TimedCase& timed : each.timings) {
-      Model model;
+      graft::Model model;
       if (is_plain_f32(timed) && make_model(*each.type, timed, model)) {
         write_onnx(model, folder / (std::to_string(index) + ".onnx"));
       }
@@ -54,4 +54,4 @@ void write_timed_models(const std::filesystem::path& folder) {
   }
 }
 
-}  // namespace graft::cli
+}  // namespace graft::toolkit

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-namespace graft::cli {
+namespace graft::toolkit {
 
 /// Writes `<number among the timed cases>.onnx` for each case in f32 that standard operators can express.
 void write_timed_models(const std::filesystem::path& folder);
 
-}  // namespace graft::cli
+}  // namespace graft::toolkit

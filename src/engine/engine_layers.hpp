@@ -1,14 +1,16 @@
 // What a built engine consists of: its kernels with their types, as TensorRT tells them, and the model's nodes in them.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "cli/console.hpp"
+#include "graft/node_ref.hpp"
 #include "graph/model.hpp"
 
-namespace graft::cli {
+namespace graft {
 
 struct EngineTensor {
   std::string name;
@@ -20,15 +22,16 @@ struct EngineLayer {
   std::string kind;                  ///< TensorRT's word for it.
   std::vector<EngineTensor> inputs;  ///< Constants are not among them.
   std::vector<EngineTensor> outputs;
-  std::vector<std::string> nodes;  ///< Of the model, without QuantizeLinear and DequantizeLinear.
-  bool is_matrix = false;          ///< A convolution or a matrix product.
+  std::vector<std::string>
+      nodes;               ///< As TensorRT calls those of the model, without QuantizeLinear and DequantizeLinear.
+  bool is_matrix = false;  ///< A convolution or a matrix product.
 };
 
-/// A convolution or a matrix product that reads another type than int8 although it stands behind DequantizeLinear.
+/// A convolution or a matrix product that reads another type than int8 although it stands after DequantizeLinear.
 struct FloatIsland {
-  std::string node;
+  NodeRef node;
   std::string layer;
-  std::string type;
+  std::string type;  ///< Of what it reads.
 };
 
 struct EngineLayers {
@@ -40,10 +43,9 @@ struct EngineLayers {
 /// `told` is the engine driver's `engine_layers`.
 [[nodiscard]] EngineLayers engine_layers(const Model& model, const nlohmann::json& told);
 
-/// The layers, what they read, and a note for each island.
-void print_layers(const Console& console, const EngineLayers& engine);
+/// How many of the layers read each type.
+[[nodiscard]] std::map<std::string, std::size_t> count_reads(const std::vector<EngineLayer>& layers);
+/// Its convolutions and matrix products.
+[[nodiscard]] std::vector<EngineLayer> matrix_layers(const EngineLayers& engine);
 
-/// Adds `layers` and `layer_summary`.
-void add_layers(Json& result, const EngineLayers& engine);
-
-}  // namespace graft::cli
+}  // namespace graft

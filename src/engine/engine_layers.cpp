@@ -1,16 +1,16 @@
 // TensorRT names the ONNX nodes in each of its kernels; here they are found in the model again.
-#include "cli/engine_layers.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "engine/engine_layers.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <map>
 #include <set>
+#include <string_view>
 
-namespace graft::cli {
+#include "graph/node_ref.hpp"
+
+namespace graft {
 namespace {
 
 using NodesByName = std::map<std::string, const Node*, std::less<>>;
@@ -94,11 +94,13 @@ std::vector<FloatIsland> find_islands(const NodesByName& nodes, const std::vecto
     for (const std::string& name : layer.nodes) {
       const auto node = nodes.find(name);
       if (node == nodes.end() || in_int8 >= count_int8_inputs(*node->second)) continue;
-      islands.push_back({describe(*node->second), layer.name, other->type});
+      islands.push_back({ref_of(*node->second), layer.name, other->type});
     }
   }
   return islands;
 }
+
+}  // namespace
 
 std::map<std::string, std::size_t> count_reads(const std::vector<EngineLayer>& layers) {
   std::map<std::string, std::size_t> counts;
@@ -117,28 +119,6 @@ std::vector<EngineLayer> matrix_layers(const EngineLayers& engine) {
   return found;
 }
 
-std::string types_of(const std::vector<EngineTensor>& tensors) {
-  std::string text;
-  for (const EngineTensor& tensor : tensors) text += (text.empty() ? "" : ", ") + tensor.type;
-  return text;
-}
-
-Json json_of(const std::vector<EngineTensor>& tensors) {
-  Json json = Json::array();
-  for (const EngineTensor& tensor : tensors) json.push_back({{"tensor", tensor.name}, {"type", tensor.type}});
-  return json;
-}
-
-std::string text_of_reads(const std::vector<EngineLayer>& layers) {
-  std::string text;
-  for (const auto& [type, count] : count_reads(layers)) {
-    text += fmt::format("{}{} read{} {}", text.empty() ? "" : ", ", count, count == 1 ? "s" : "", type);
-  }
-  return text.empty() ? "none reads anything" : text;
-}
-
-}  // namespace
-
 EngineLayers engine_layers(const Model& model, const nlohmann::json& told) {
   EngineLayers engine;
   if (!told.is_object() || !told["layers"].is_array()) {
@@ -151,53 +131,4 @@ EngineLayers engine_layers(const Model& model, const nlohmann::json& told) {
   return engine;
 }
 
-void print_layers(const Console& console, const EngineLayers& engine) {
-  if (!engine.unknown.empty()) {
-    console.warn(fmt::format("the engine's layers are not known: {}", engine.unknown));
-    return;
-  }
-  Table table;
-  for (const EngineLayer& layer : engine.layers) {
-    const std::string nodes = fmt::format("{}", fmt::join(layer.nodes, ", "));
-    table.add({{layer.kind, layer.is_matrix ? Color::strong : Color::none},
-               fmt::format("{} -> {}", types_of(layer.inputs), types_of(layer.outputs)),
-               nodes.empty() ? Cell(layer.name, Color::faint) : Cell(nodes)});
-  }
-  console.print();
-  console.print("Layers of the engine: types of what they read and write, and the model's nodes in them");
-  console.print(table);
-  const std::vector<EngineLayer> matrices = matrix_layers(engine);
-  console.print(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.layers)));
-  if (!matrices.empty()) {
-    console.print(fmt::format(
-        "{}: {}", count_text(matrices.size(), "convolution or matrix product", "convolutions and matrix products"),
-        text_of_reads(matrices)));
-  }
-  for (const FloatIsland& island : engine.islands) {
-    console.print(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear stand before it",
-                              island.node, island.type));
-  }
-}
-
-void add_layers(Json& result, const EngineLayers& engine) {
-  Json layers = Json::array();
-  for (const EngineLayer& layer : engine.layers) {
-    layers.push_back({{"name", layer.name},
-                      {"kind", layer.kind},
-                      {"is_matrix", layer.is_matrix},
-                      {"inputs", json_of(layer.inputs)},
-                      {"outputs", json_of(layer.outputs)},
-                      {"nodes", layer.nodes}});
-  }
-  Json islands = Json::array();
-  for (const FloatIsland& island : engine.islands) {
-    islands.push_back({{"node", island.node}, {"layer", island.layer}, {"type", island.type}});
-  }
-  result["layers"] = engine.unknown.empty() ? layers : Json();
-  result["layer_summary"] = {{"unknown", engine.unknown},
-                             {"reads", count_reads(engine.layers)},
-                             {"matrix_reads", count_reads(matrix_layers(engine))},
-                             {"f32_islands", islands}};
-}
-
-}  // namespace graft::cli
+}  // namespace graft

@@ -1,0 +1,99 @@
+// Runs it through the shell.
+#include "engine/metric_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <deque>
+#include <optional>
+#include <string_view>
+
+#include "engine/process.hpp"
+#include "engine/temporary_folder.hpp"
+#include "graft/error.hpp"
+#include "graph/onnx_io.hpp"
+
+namespace graft {
+namespace {
+
+constexpr std::string_view blanks = " \t\r";
+
+std::string_view trimmed(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
+}
+
+std::optional<double> finite_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// A line that is longer than a screen is wide is cut at its beginning.
+std::string end_of(const std::string& line) {
+  constexpr std::size_t most = 80;
+  const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
+  if (static_cast<std::size_t>(std::count_if(line.begin(), line.end(), begins_character)) <= most) return line;
+  std::size_t begin = line.size();
+  for (std::size_t characters = 0; begin > 0 && characters < most - 1;) {
+    characters += begins_character(line[--begin]) ? 1 : 0;
+  }
+  return "…" + line.substr(begin);
+}
+
+/// What a command said.
+struct Said {
+  std::string last;  ///< The last line of its standard output that is not blank.
+  std::deque<std::string> errors;
+
+  void keep_error(std::string_view line) {
+    constexpr std::size_t most = 10;
+    errors.emplace_back(line);
+    if (errors.size() > most) errors.pop_front();
+  }
+};
+
+/// The end of a metric that gave no number.
+Error failure(const MetricCommand& command, const std::string& what, const Said& said) {
+  std::string message = fmt::format("{}: {}\nThe command was: {}", command.option, what, command.text);
+  message += said.errors.empty() ? "\nIt wrote nothing to standard error" : "\nThe end of its standard error:";
+  for (const std::string& line : said.errors) message += "\n" + line;
+  return Error(message);
+}
+
+}  // namespace
+
+double measure(const MetricCommand& command, const Model& model) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "model.onnx";
+  write_onnx(model, path);
+  Said said;
+  const ProcessResult ended = run_process({"sh", "-c", command.with_model(path)}, {},
+                                          {.on_output =
+                                               [&](std::string_view line) {
+                                                 if (!trimmed(line).empty()) said.last = trimmed(line);
+                                               },
+                                           .on_error =
+                                               [&](std::string_view line) {
+                                                 if (command.on_error) command.on_error(line);
+                                                 said.keep_error(line);
+                                               },
+                                           .should_stop = command.should_stop});
+  if (ended.signal != 0) throw failure(command, fmt::format("it was ended by signal {}", ended.signal), said);
+  if (ended.exit_code != 0) throw failure(command, fmt::format("it ended with exit code {}", ended.exit_code), said);
+  const std::optional<double> number = finite_number(said.last);
+  if (number) return *number;
+  throw failure(command,
+                said.last.empty()
+                    ? "it printed nothing; the last line of its standard output has to be a number"
+                    : fmt::format("the last line of its standard output is '{}', and has to be a finite number",
+                                  end_of(said.last)),
+                said);
+}
+
+}  // namespace graft

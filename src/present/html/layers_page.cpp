@@ -1,0 +1,59 @@
+// Tensors of all layers on the page of a comparison.
+#include "present/html/layers_page.hpp"
+
+#include <fmt/format.h>
+
+#include "present/text/layers_text.hpp"
+#include "present/text/verify_text.hpp"
+
+namespace graft::present {
+
+std::vector<ComparedTensor> tensors_of(const LayerReport& report) {
+  std::vector<ComparedTensor> tensors;
+  for (std::size_t i = 0; i < report.layers.size(); ++i) {
+    const LayerComparison& layer = report.layers[i];
+    ComparedTensor& tensor = tensors.emplace_back();
+    tensor.reference = layer.reference;
+    tensor.candidate = layer.candidate;
+    tensor.type = layer.candidate_type;
+    tensor.tolerance = layer.tolerance;
+    tensor.difference = layer.difference;
+    tensor.floor = layer.floor;
+    tensor.is_equal = layer.equal();
+    tensor.diagnosis = layer.diagnosis;
+    tensor.is_first = report.first && report.first->layer == i;
+    tensor.is_reordered = layer.layout.has_value();
+    if (tensor.is_first) tensor.diagnosis = report.first->why;
+    tensor.snr_db = layer.error.snr_db;
+    tensor.facts = {{"signal to noise", decibels_text(layer)},
+                    {"range in the reference", layer.reference_range.to_string()},
+                    {"range in the candidate", layer.candidate_range.to_string()}};
+    if (layer.rounding && !layer.rounding->to_string().empty())
+      tensor.facts.push_back({"in the emulated type", layer.rounding->to_string()});
+    if (layer.snr_lost_db)
+      tensor.facts.push_back({"signal to noise lost", fmt::format("{:.1f} dB", *layer.snr_lost_db)});
+    if (layer.local) tensor.facts.push_back({"given the reference's inputs", layer.local->to_string()});
+    if (tensor.is_first) {
+      for (const std::string& text : difference_texts(*report.first)) tensor.facts.push_back({"differs in", text});
+    }
+    if (!tensor.is_first && !layer.is_output) continue;
+    for (std::size_t bin = 0; bin < ErrorHistogram::names.size(); ++bin) {
+      const auto count = static_cast<std::size_t>(layer.error.histogram.counts.at(bin));
+      tensor.errors.push_back({std::string(ErrorHistogram::names.at(bin)), count, {}});
+    }
+    while (!tensor.errors.empty() && tensor.errors.back().count == 0) tensor.errors.pop_back();
+  }
+  return tensors;
+}
+
+report::Report layers_page(const Model& candidate, const LayerReport& report, const VerifiedFiles& files) {
+  report::Report page = new_comparison_page(files, result_text(report.verdict()), report.runs, report.inputs);
+  if (report.first) page.summary.push_back({"first divergence", first_divergence_text(report)});
+  if (const std::string hidden = hidden_difference_text(report); !hidden.empty()) {
+    page.summary.push_back({"inside", hidden});
+  }
+  add_comparison(page, candidate, tensors_of(report), report.problems);
+  return page;
+}
+
+}  // namespace graft::present

@@ -1,0 +1,15 @@
+// The page of `graft verify --layers --report`.
+#pragma once
+
+#include <vector>
+
+#include "present/html/verify_page.hpp"
+#include "verify/layers.hpp"
+
+namespace graft::present {
+
+[[nodiscard]] std::vector<ComparedTensor> tensors_of(const LayerReport& report);
+
+[[nodiscard]] report::Report layers_page(const Model& candidate, const LayerReport& report, const VerifiedFiles& files);
+
+}  // namespace graft::present

@@ -1,0 +1,53 @@
+// What the engine driver told of a build, with the reasons for plugins, and the engine's layers.
+#include "present/json/build_json.hpp"
+
+#include "graph/node_ref.hpp"
+
+namespace graft::present {
+namespace {
+
+Json json_of(const std::vector<EngineTensor>& tensors) {
+  Json json = Json::array();
+  for (const EngineTensor& tensor : tensors) json.push_back({{"tensor", tensor.name}, {"type", tensor.type}});
+  return json;
+}
+
+void add_engine_layers(Json& result, const EngineLayers& engine) {
+  Json layers = Json::array();
+  for (const EngineLayer& layer : engine.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"kind", layer.kind},
+                      {"is_matrix", layer.is_matrix},
+                      {"inputs", json_of(layer.inputs)},
+                      {"outputs", json_of(layer.outputs)},
+                      {"nodes", layer.nodes}});
+  }
+  Json islands = Json::array();
+  for (const FloatIsland& island : engine.islands) {
+    islands.push_back({{"node", describe(island.node)}, {"layer", island.layer}, {"type", island.type}});
+  }
+  result["layers"] = engine.unknown.empty() ? layers : Json();
+  result["layer_summary"] = {{"unknown", engine.unknown},
+                             {"reads", count_reads(engine.layers)},
+                             {"matrix_reads", count_reads(matrix_layers(engine))},
+                             {"f32_islands", islands}};
+}
+
+}  // namespace
+
+Json build_json(const toolkit::BuildReport& report, const std::string& model) {
+  Json result = report.built;
+  for (const char* own : {"event", "command", "engine_layers"}) result.erase(own);
+  result["model"] = model;
+  Json plugins = Json::array();
+  for (const auto& plugin : report.built["network"]["plugins"]) {
+    Json entry = plugin;
+    entry["why"] = report.plugin_reason(plugin.value("layer", ""));
+    plugins.push_back(std::move(entry));
+  }
+  result["network"]["plugins"] = std::move(plugins);
+  if (report.layers) add_engine_layers(result, *report.layers);
+  return result;
+}
+
+}  // namespace graft::present

@@ -1,0 +1,159 @@
+// A comparison tensor by tensor.
+#include "present/json/layers_json.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "present/json/verify_json.hpp"
+
+namespace graft::present {
+namespace {
+
+constexpr std::string_view schema = "graft.verify.layers";
+constexpr int schema_version = 2;
+
+std::vector<std::string> names_of(const std::vector<NodeRef>& nodes) {
+  std::vector<std::string> names;
+  for (const NodeRef& node : nodes) names.push_back(node.name);
+  return names;
+}
+
+Json to_json(const TensorRange& range) {
+  return {{"lowest", number(range.lowest)},
+          {"highest", number(range.highest)},
+          {"nan", range.nan},
+          {"infinite", range.infinite},
+          {"zeros", range.zeros}};
+}
+
+Json to_json(const Difference& difference) {
+  return {{"elements", difference.count},
+          {"mismatched", difference.mismatched},
+          {"within_noise", difference.within_noise},
+          {"max_absolute", number(difference.worst_absolute())},
+          {"max_absolute_at", difference.max_absolute_at},
+          {"max_relative", number(difference.worst_relative())},
+          {"max_relative_at", difference.max_relative_at},
+          {"excess", number(difference.excess)},
+          {"cosine", number(difference.cosine)},
+          {"nan_disagreements", difference.nan_disagreements},
+          {"infinity_disagreements", difference.infinity_disagreements},
+          {"first_index", difference.first_index},
+          {"selection", present::to_json(difference.selection)},
+          {"incomparable", difference.incomparable}};
+}
+
+Json to_json(const RoundingEffect& effect) {
+  return {{"overflow", effect.overflow},
+          {"saturated", effect.saturated},
+          {"underflow", effect.underflow},
+          {"subnormal", effect.subnormal},
+          {"snr_db", number(effect.snr_db)}};
+}
+
+Json to_json(const LayerComparison& layer) {
+  Json histogram = Json::object();
+  for (std::size_t i = 0; i < layer.error.histogram.counts.size(); ++i) {
+    histogram[std::string(ErrorHistogram::names.at(i))] = layer.error.histogram.counts.at(i);
+  }
+  Json json = {{"reference", layer.reference},
+               {"candidate", layer.candidate},
+               {"matched_by", to_string(layer.matched_by)},
+               {"op", layer.op},
+               {"reference_node", layer.reference_node.name},
+               {"candidate_node", layer.candidate_node.name},
+               {"reference_nodes", names_of(layer.reference_nodes)},
+               {"candidate_nodes", names_of(layer.candidate_nodes)},
+               {"is_output", layer.is_output},
+               {"reference_type", layer.reference_type},
+               {"candidate_type", layer.candidate_type},
+               {"equal", layer.verdict() == Verdict::same},
+               {"compared", layer.compared},
+               {"failed_runs", layer.failed_runs},
+               {"worst_run", layer.worst_run},
+               {"tolerance", tolerance_json(layer.tolerance, layer.why_tolerance)}};
+  json.update(to_json(layer.difference));
+  json["noise_floor"] = present::to_json(layer.floor);
+  json.update({{"snr_db", number(layer.error.snr_db)},
+               {"root_mean_square_error", number(layer.error.root_mean_square)},
+               {"error_histogram", std::move(histogram)},
+               {"reference_range", to_json(layer.reference_range)},
+               {"candidate_range", to_json(layer.candidate_range)},
+               {"layout", layer.layout ? Json(to_string(layer.layout->kind)) : Json()},
+               {"diagnosis", layer.diagnosis},
+               {"not_compared", layer.not_compared},
+               {"rounding", layer.rounding ? to_json(*layer.rounding) : Json()},
+               {"snr_lost_db", number(layer.snr_lost_db)},
+               {"local", layer.local ? to_json(*layer.local) : Json()}});
+  return json;
+}
+
+Json to_json(const LayerReport& report) {
+  Json constants = Json::array();
+  for (const LargeConstant& constant : report.large_constants) {
+    constants.push_back({{"name", constant.name},
+                         {"node", constant.node.name},
+                         {"largest", number(constant.largest)},
+                         {"overflow", constant.overflow},
+                         {"elements", constant.elements}});
+  }
+  Json layers = Json::array();
+  for (const LayerComparison& layer : report.layers) layers.push_back(to_json(layer));
+  Json failure;
+  if (report.failure) {
+    failure = {{"node", report.failure->node ? report.failure->node->name : ""},
+               {"nodes", names_of(report.failure->nodes)},
+               {"message", report.failure->message}};
+  }
+  Json first;
+  if (report.first) {
+    const LayerComparison& layer = report.layers[report.first->layer];
+    first = {{"layer", report.first->layer},
+             {"reference", layer.reference},
+             {"candidate", layer.candidate},
+             {"op", layer.op},
+             {"reference_node", layer.reference_node.name},
+             {"candidate_node", layer.candidate_node.name},
+             {"candidate_nodes", names_of(layer.candidate_nodes)},
+             {"layout", report.first->order ? Json(to_string(*report.first->order)) : Json()},
+             {"why", report.first->why},
+             {"differences", report.first->differences ? Json(*report.first->differences) : Json()}};
+  }
+  return {{"schema", schema},
+          {"version", schema_version},
+          {"equal", report.verdict() == Verdict::same},
+          {"nothing_compared", report.nothing_compared()},
+          {"runs", report.runs},
+          {"inputs", report.inputs},
+          {"problems", report.problems},
+          {"reference_tensors", report.reference_tensors},
+          {"candidate_tensors", report.candidate_tensors},
+          {"first_divergence", std::move(first)},
+          {"nan_begins", report.nan_begins ? Json(report.layers[*report.nan_begins].candidate) : Json()},
+          {"weakest", report.weakest ? Json(report.layers[*report.weakest].candidate) : Json()},
+          {"failure", std::move(failure)},
+          {"large_constants", std::move(constants)},
+          {"layers", std::move(layers)}};
+}
+
+}  // namespace
+
+Json layers_json(const toolkit::TensorComparison& compared, const VerifiedFiles& files, const std::string& emulated,
+                 const std::optional<toolkit::ReducedFiles>& reduced, const std::string& command) {
+  Json json = to_json(compared.report);
+  json["reference"] = files.reference;
+  json["candidate"] = files.candidate;
+  json["ranges"] = ranges_json(compared.ranges);
+  json["why_sizes"] = compared.report.why_sizes;
+  json["reduced"] = nullptr;
+  json["emulated"] = emulated.empty() ? Json() : Json(emulated);
+  if (reduced) {
+    json["reduced"] = {{"candidate", reduced->candidate},
+                       {"reference", reduced->reference},
+                       {"inputs", reduced->inputs},
+                       {"command", command}};
+  }
+  return json;
+}
+
+}  // namespace graft::present

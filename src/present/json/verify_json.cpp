@@ -1,0 +1,92 @@
+// A comparison output by output, and what that of all tensors has in common with it.
+#include "present/json/verify_json.hpp"
+
+namespace graft::present {
+namespace {
+
+Json to_json(const OutputReport& output) {
+  const Difference& worst = output.worst;
+  return {{"reference_name", output.reference_name},
+          {"candidate_name", output.candidate_name},
+          {"reference_type", output.reference_type},
+          {"candidate_type", output.candidate_type},
+          {"equal", output.verdict() == Verdict::same},
+          {"verdict", verdict_cell(output.verdict()).text},
+          {"failed_runs", output.failed_runs},
+          {"worst_run", output.worst_run},
+          {"tolerance", tolerance_json(output.tolerance, output.why_tolerance)},
+          {"elements", worst.count},
+          {"compared", output.compared},
+          {"mismatched", worst.mismatched},
+          {"within_noise", worst.within_noise},
+          {"max_absolute", number(worst.worst_absolute())},
+          {"max_absolute_at", worst.max_absolute_at},
+          {"max_relative", number(worst.worst_relative())},
+          {"max_relative_at", worst.max_relative_at},
+          {"excess", number(worst.excess)},
+          {"cosine", worst.cosine ? number(*worst.cosine) : Json()},
+          {"snr_db", number(output.figures.snr_db)},
+          {"largest_error", number(output.figures.largest_error)},
+          {"rows", output.figures.rows},
+          {"same_top", output.figures.same_top},
+          {"first_index", worst.first_index},
+          {"incomparable", worst.incomparable},
+          {"selection", present::to_json(worst.selection)},
+          {"noise_floor", present::to_json(output.floor)},
+          {"note", output.note}};
+}
+
+}  // namespace
+
+Json to_json(const std::optional<NoiseFloor>& floor) {
+  if (!floor) return {};
+  return {{"largest", number(floor->largest())},
+          {"share_of_largest", number(floor->share())},
+          {"factor", NoiseFloor::factor},
+          {"runs", floor->runs()},
+          {"other_dimensions", floor->has_other_dims()},
+          {"unlimited", floor->has_unlimited()},
+          {"says_little", floor->says_little()}};
+}
+
+Json to_json(const std::optional<SelectionDifference>& selection) {
+  if (!selection) return {};
+  return {{"axis", selection->axis},
+          {"lowest", selection->lowest},
+          {"highest", selection->highest},
+          {"without_partner", selection->without_partner},
+          {"without_partner_between_draws", selection->between_draws}};
+}
+
+Json tolerance_json(const Tolerance& tolerance, const std::string& why) {
+  return {{"relative", tolerance.relative}, {"absolute", tolerance.absolute},     {"of_largest", tolerance.of_largest},
+          {"by_slice", tolerance.by_slice}, {"snr_db", number(tolerance.snr_db)}, {"why", why}};
+}
+
+Json ranges_json(const InputRanges& ranges) {
+  Json json = Json::object();
+  for (const auto& [name, range] : ranges) {
+    json[name] = {{"lowest", range.lowest}, {"highest", range.highest}, {"why", range.why}};
+  }
+  return json;
+}
+
+Json verify_json(const toolkit::OutputComparison& compared, const VerifiedFiles& files) {
+  const VerifyReport& report = compared.report;
+  Json outputs = Json::array();
+  for (const OutputReport& output : report.outputs) outputs.push_back(to_json(output));
+  return {{"schema", "graft.verify"},
+          {"version", 1},
+          {"equal", report.verdict() == Verdict::same},
+          {"verdict", result_text(report.verdict())},
+          {"reference", files.reference},
+          {"candidate", files.candidate},
+          {"runs", report.runs},
+          {"inputs", report.inputs},
+          {"ranges", ranges_json(compared.ranges)},
+          {"why_sizes", report.why_sizes},
+          {"problems", report.problems},
+          {"outputs", outputs}};
+}
+
+}  // namespace graft::present

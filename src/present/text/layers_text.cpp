@@ -1,0 +1,302 @@
+// Lines and tables of a comparison tensor by tensor.
+#include "present/text/layers_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "graph/node_ref.hpp"
+#include "present/html/layers_page.hpp"
+#include "present/text/verify_text.hpp"
+
+namespace graft::present {
+namespace {
+
+std::string name_of(const LayerComparison& layer) {
+  return layer.reference == layer.candidate ? layer.candidate
+                                            : fmt::format("{} / {}", layer.reference, layer.candidate);
+}
+
+Cell verdict_of(const LayerReport& report, std::size_t index) {
+  const LayerComparison& layer = report.layers[index];
+  if (!layer.not_compared.empty()) return {"not compared", Color::caution};
+  if (report.first && report.first->layer == index) return {"first", Color::bad};
+  if (layer.verdict() != Verdict::same) return verdict_cell(layer.verdict());
+  if (layer.layout) return {"other order", Color::caution};
+  return verdict_cell(Verdict::same);
+}
+
+void add_row(Table& table, const LayerReport& report, std::size_t index) {
+  const LayerComparison& layer = report.layers[index];
+  const Difference& difference = layer.difference;
+  const std::string name = name_of(layer);
+  constexpr std::size_t longest = 48;
+  if (!layer.not_compared.empty()) {
+    table.add({verdict_of(report, index),
+               {shortened(name, longest), Color::strong},
+               layer.op,
+               "",
+               "-",
+               "-",
+               "-",
+               "-",
+               layer.not_compared});
+    return;
+  }
+  if (!difference.incomparable.empty()) {
+    table.add({verdict_of(report, index),
+               {shortened(name, longest), Color::strong},
+               layer.op,
+               layer.reference_type,
+               "-",
+               "-",
+               "-",
+               "-",
+               difference.incomparable});
+    return;
+  }
+  std::string range = layer.candidate_range.to_string();
+  const std::string rounding = layer.rounding ? layer.rounding->to_string() : "";
+  const std::string noise =
+      difference.within_noise != 0 ? fmt::format("{} within the noise floor", difference.within_noise) : "";
+  for (const std::string& more : {rounding, layer.diagnosis, noise}) {
+    if (!more.empty()) range += "; " + more;
+  }
+  table.add({verdict_of(report, index),
+             {shortened(name, longest), Color::strong},
+             layer.op,
+             layer.candidate_type,
+             fmt::format("{:.2g}", difference.worst_absolute()),
+             fmt::format("{:.2g}", difference.worst_relative()),
+             difference.cosine ? fmt::format("{:.7f}", *difference.cosine) : "-",
+             decibels_text(layer),
+             range});
+}
+
+/// All of them where they are few or where it was asked for; otherwise those round the first that differs, or those
+/// that come nearest to it; and the outputs.
+std::vector<std::size_t> rows_to_show(const LayerReport& report, bool verbose) {
+  constexpr std::size_t few = 40;
+  constexpr std::size_t before = 5;
+  constexpr std::size_t after = 15;
+  const std::size_t count = report.layers.size();
+  std::size_t center = count;
+  for (std::size_t i = count; i-- > 0;) {
+    if (!report.layers[i].equal()) center = i;
+  }
+  if (report.first) center = report.first->layer;
+  std::vector<std::size_t> by_error(count);
+  std::iota(by_error.begin(), by_error.end(), std::size_t{0});
+  std::stable_sort(by_error.begin(), by_error.end(), [&](std::size_t a, std::size_t b) {
+    return report.layers[a].difference.excess > report.layers[b].difference.excess;
+  });
+  by_error.resize(std::min(by_error.size(), after));
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool near = center == count ? std::find(by_error.begin(), by_error.end(), i) != by_error.end()
+                                      : i + before >= center && i <= center + after;
+    if (verbose || count <= few || near || report.layers[i].is_output) rows.push_back(i);
+  }
+  return rows;
+}
+
+void add_nodes(Table& table, const char* what, const std::vector<NodeRef>& nodes) {
+  constexpr std::size_t few = 6;
+  const std::size_t shown = std::min(few, nodes.size());
+  std::string last;
+  for (std::size_t i = nodes.size() - shown; i < nodes.size(); ++i) {
+    last += (last.empty() ? "" : ", ") + describe(nodes[i]);
+  }
+  table.add({{what, Color::faint},
+             fmt::format("{}{}", nodes.size() > shown ? fmt::format("{} nodes, the last of them ", nodes.size()) : "",
+                         last)});
+}
+
+void add_first(Listing& text, const LayerReport& report) {
+  const LayerComparison* different = report.first_different();
+  if (!report.first && different == nullptr) {
+    text.add(
+        {{"no tensor differs", Color::good}, fmt::format(": {} compared", count_text(report.layers.size(), "tensor"))});
+    return;
+  }
+  if (!report.first) {
+    text.add({{"no first divergence", Color::caution},
+              fmt::format(
+                  ": no node gives another result than the reference's where it is given the reference's inputs; the "
+                  "errors of many add up, and are above the tolerance first in '{}'",
+                  name_of(*different))});
+    return;
+  }
+  const LayerComparison& layer = report.layers[report.first->layer];
+  text.add(
+      {{"first divergence", Color::bad}, fmt::format(": '{}', by {}", name_of(layer), describe(layer.candidate_node))});
+  Table table;
+  table.add({{"given the reference's inputs", Color::faint}, report.first->why});
+  for (const std::string& difference : difference_texts(*report.first)) {
+    table.add({{"differs in", Color::faint}, difference});
+  }
+  add_nodes(table, "in the candidate", layer.candidate_nodes);
+  add_nodes(table, "in the reference", layer.reference_nodes);
+  text.add(std::move(table));
+}
+
+void add_nan(Listing& text, const LayerReport& report) {
+  if (!report.nan_begins) return;
+  const LayerComparison& layer = report.layers[*report.nan_begins];
+  text.add({{"NaN begins", Color::bad},
+            fmt::format(": '{}', by {}: {} in the reference and {} in the candidate of {} elements, made of tensors "
+                        "without NaN",
+                        name_of(layer), describe(layer.candidate_node), layer.reference_range.nan,
+                        layer.candidate_range.nan, layer.reference_range.count)});
+}
+
+Listing failure_text(const Failure& failure) {
+  Listing text;
+  text.add({{"the candidate does not run", Color::bad},
+            fmt::format(": {}", failure.node ? describe(*failure.node) : "no node of it fails by itself")});
+  Table table;
+  table.add({{"why", Color::faint}, failure.message});
+  if (!failure.nodes.empty()) add_nodes(table, "fails with", failure.nodes);
+  text.add(std::move(table));
+  return text;
+}
+
+/// What the emulated type does: the first tensor that is beyond its range, and the layer that loses most.
+void add_losses(Listing& text, const LayerReport& report) {
+  const Cell beyond("beyond the range of the type", Color::bad);
+  for (const LargeConstant& constant : report.large_constants) {
+    text.add({beyond, fmt::format(": the constant '{}' that {} reads: {} of {} elements, up to {:.4g}", constant.name,
+                                  describe(constant.node), constant.overflow, constant.elements, constant.largest)});
+  }
+  std::size_t overflowing = 0;
+  const LayerComparison* first = nullptr;
+  bool emulated = false;
+  for (const LayerComparison& layer : report.layers) {
+    emulated = emulated || layer.rounding.has_value();
+    if (!layer.rounding || layer.rounding->overflow == 0) continue;
+    if (overflowing++ == 0) first = &layer;
+  }
+  if (first != nullptr) {
+    text.add({beyond,
+              fmt::format(": {}, first '{}' by {}: {} of {} elements, up to {:.4g}", count_text(overflowing, "tensor"),
+                          first->candidate, describe(first->candidate_node), first->rounding->overflow,
+                          first->reference_range.count, first->reference_range.largest())});
+  }
+  if (emulated && report.weakest) {
+    const LayerComparison& layer = report.layers[*report.weakest];
+    text.add({{"loses most", Color::caution},
+              fmt::format(": '{}' by {}, {:.1f} dB less signal to noise than what it is made of", layer.candidate,
+                          describe(layer.candidate_node), *layer.snr_lost_db)});
+  }
+}
+
+/// What cannot be looked at: those of one kind once.
+void add_not_compared(Listing& text, const LayerReport& report) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const LayerComparison& layer : report.layers) {
+    if (!layer.not_compared.empty()) names[layer.not_compared].push_back(name_of(layer));
+  }
+  for (const auto& [why, tensors] : names) {
+    text.add({{"not compared", Color::caution},
+              fmt::format(": {}, as '{}': {}", count_text(tensors.size(), "tensor"), tensors.front(), why)});
+  }
+}
+
+/// Those that are not of a tensor's own type.
+void add_tolerances(Listing& text, const LayerReport& report) {
+  std::map<std::string, std::size_t> counts;
+  for (const LayerComparison& layer : report.layers) {
+    if (!layer.why_tolerance.empty()) ++counts[allowed_text(layer.tolerance, layer.why_tolerance)];
+  }
+  for (const auto& [allowed, count] : counts) {
+    text.add(fmt::format("{} ({})", allowed, count_text(count, "tensor")), Color::faint);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> difference_texts(const Divergence& first) {
+  if (!first.differences) return {};
+  if (first.differences->empty()) return {"nothing: operator, attributes and constants are the same in both files"};
+  constexpr std::size_t few = 6;
+  std::vector<std::string> texts = *first.differences;
+  if (texts.size() <= few) return texts;
+  const std::size_t more = texts.size() - few;
+  texts.resize(few);
+  texts.push_back(fmt::format("{} more: --json has them", more));
+  return texts;
+}
+
+std::string decibels_text(const LayerComparison& layer) {
+  return layer.error.snr_db ? fmt::format("{:.1f} dB", *layer.error.snr_db) : "-";
+}
+
+std::string first_divergence_text(const LayerReport& report) {
+  if (!report.first) return "";
+  const LayerComparison& layer = report.layers[report.first->layer];
+  return fmt::format("'{}', by {}: {}", name_of(layer), describe(layer.candidate_node), report.first->why);
+}
+
+std::string hidden_difference_text(const LayerReport& report) {
+  const LayerComparison* different = report.first_different();
+  if (!report.equal() || different == nullptr) return "";
+  const LayerComparison& first = report.first ? report.layers[report.first->layer] : *different;
+  const auto count = static_cast<std::size_t>(std::count_if(
+      report.layers.begin(), report.layers.end(), [](const LayerComparison& layer) { return !layer.equal(); }));
+  return fmt::format("the outputs are the same, so the exit code is 0; {} inside differ{}, first '{}' by {}",
+                     count_text(count, "tensor"), count == 1 ? "s" : "", name_of(first),
+                     describe(first.candidate_node));
+}
+
+Listing layers_text(const LayerReport& report, bool verbose) {
+  if (report.failure) return failure_text(*report.failure);
+  Listing text;
+  text.add(fmt::format("{} on {} ({})", count_text(report.layers.size(), "tensor"), count_text(report.runs, "run"),
+                       fmt::join(report.inputs, ", ")));
+  add_nan(text, report);
+  add_first(text, report);
+  add_losses(text, report);
+  Table table;
+  const auto faint = [](const char* title) { return Cell(title, Color::faint); };
+  table.add({faint(""), faint("tensor"), faint("operator"), faint("candidate"), faint("max abs"), faint("max rel"),
+             faint("cosine"), faint("SNR"), faint("range in the candidate")});
+  const std::vector<std::size_t> rows = rows_to_show(report, verbose);
+  for (const std::size_t row : rows) add_row(table, report, row);
+  text.add(std::move(table));
+  if (rows.size() < report.layers.size()) {
+    text.add(fmt::format("{} more: -v shows them, --json all figures of each",
+                         count_text(report.layers.size() - rows.size(), "tensor")));
+  }
+  add_tolerances(text, report);
+  add_not_compared(text, report);
+  for (const std::string& problem : report.problems) text.add({{"differs", Color::bad}, ": " + problem});
+  return text;
+}
+
+std::vector<std::string> layers_warnings(const LayerReport& report, bool has_data) {
+  std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
+  for (const LayerComparison& layer : report.layers) {
+    if (layer.verdict() == Verdict::nothing_compared) {
+      warnings.push_back(nothing_compared_text(layer.reference, layer.is_lost_in_noise(), has_data));
+    }
+  }
+  if (std::string hidden = hidden_difference_text(report); !hidden.empty()) warnings.push_back(std::move(hidden));
+  return warnings;
+}
+
+std::string reduced_command(const toolkit::ReducedFiles& files, const std::string& options) {
+  if (!files.reference.empty()) {
+    return fmt::format("graft verify {} {} --layers{}{}", files.reference, files.candidate,
+                       files.inputs.empty() ? "" : " --data " + files.inputs, options);
+  }
+  const std::string results = std::filesystem::path(files.candidate).replace_extension(".result.npz").string();
+  return fmt::format("graft run {}{} -o {}{}", files.candidate, files.inputs.empty() ? "" : " --input " + files.inputs,
+                     results, options);
+}
+
+}  // namespace graft::present

@@ -1,0 +1,113 @@
+// Nodes, tensors and outputs of a model in int8.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "graph/node_ref.hpp"
+#include "present/html/quantize_int8_page.hpp"
+#include "present/html/quantize_page.hpp"
+#include "present/text/quantize_text.hpp"
+
+namespace graft::present {
+namespace {
+
+std::size_t count_of(const Int8Plan& plan, Int8Kind kind) {
+  return static_cast<std::size_t>(
+      std::count_if(plan.nodes.begin(), plan.nodes.end(), [&](const Int8Node& node) { return node.kind == kind; }));
+}
+
+void add_nodes(Listing& text, const ChosenInt8& chosen, bool explain) {
+  constexpr std::size_t widest = 60;
+  Table table;
+  for (const Int8Node& node : chosen.plan.nodes) {
+    const bool is_kept = node.kind == Int8Kind::kept;
+    if (!is_kept && !explain) continue;
+    table.add({{type_name(chosen, node), is_kept && !node.by_form ? Color::caution : Color::none},
+               shortened(describe(node.node), widest),
+               {explanation(node), is_kept ? Color::none : Color::faint}});
+  }
+  if (table.empty()) return;
+  text.add("");
+  text.add(explain ? "Nodes" : "Not in int8");
+  text.add(std::move(table));
+}
+
+void add_tensors(Listing& text, const ChosenInt8& chosen) {
+  constexpr std::size_t widest = 48;
+  constexpr double whole = 100;
+  Table table;
+  for (const Int8Tensor& tensor : chosen.tensors) {
+    std::string found;
+    if (tensor.found) {
+      found = fmt::format("{:.4g} to {:.4g}", tensor.found->figures().lowest, tensor.found->figures().highest);
+      if (tensor.snr_db) found += fmt::format(", {:.1f} dB after rounding", *tensor.snr_db);
+      if (tensor.saturated > 0) found += fmt::format(", {:.2g} % saturate", whole * tensor.saturated);
+    }
+    table.add({shortened(tensor.name, widest), fmt::format("±{:.4g}", tensor.threshold), {found, Color::faint}});
+  }
+  text.add("");
+  text.add("Tensors in int8, and what becomes 127 steps");
+  text.add(std::move(table));
+}
+
+void add_outputs(Listing& text, const ChosenInt8& chosen) {
+  if (chosen.outputs.empty()) return;
+  Table table;
+  for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
+    const std::string is = quality_text(chosen.outputs[i]);
+    const std::string was = quality_text(chosen.plain[i]);
+    table.add({{chosen.outputs[i].name, Color::strong}, is});
+    if (is != was) table.add({"", {fmt::format("nothing kept: {}", was), Color::faint}});
+  }
+  text.add("");
+  text.add(fmt::format("Outputs, against the f32 network on the CPU, for {}",
+                       count_text(static_cast<std::size_t>(chosen.judged), "sample")));
+  text.add(std::move(table));
+}
+
+/// What the user's metric says, the f32 network's beside it.
+void add_metric(Listing& text, const ChosenInt8& chosen) {
+  const auto shown = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "none"; };
+  const std::string first = shown(chosen.trials.front().metric);
+  const std::string last = shown(chosen.metric_int8);
+  text.add("");
+  text.add(fmt::format("Metric: {} in f32, {} in int8{}", shown(chosen.metric_f32), last,
+                       first == last ? "" : fmt::format(", {} with nothing kept", first)));
+}
+
+}  // namespace
+
+std::string int8_summary(const toolkit::Int8Report& report, const Int8Options& options) {
+  const ChosenInt8& chosen = report.chosen;
+  const std::size_t in_int8 = count_of(chosen.plan, Int8Kind::computes) + count_of(chosen.plan, Int8Kind::moves);
+  return fmt::format("{} in int8, {} fused with them, {} in {}, {} rounded, {} of weights ({} before)",
+                     count_text(in_int8, "node"), count_of(chosen.plan, Int8Kind::follows),
+                     count_of(chosen.plan, Int8Kind::kept),
+                     options.rest ? fmt::format("{} or f32", to_string(*options.rest)) : "f32",
+                     count_text(chosen.placed.quantized_tensors, "tensor"), bytes_text(report.weights.after),
+                     bytes_text(report.weights.before));
+}
+
+Listing int8_text(const toolkit::Int8Report& report, bool has_metric, bool explain) {
+  const ChosenInt8& chosen = report.chosen;
+  Listing text;
+  add_nodes(text, chosen, explain);
+  if (explain) add_tensors(text, chosen);
+  for (const std::string& note : chosen.notes) text.add("note: " + note);
+  add_outputs(text, chosen);
+  if (has_metric) add_metric(text, chosen);
+  return text;
+}
+
+std::string missed_int8_text(const std::string& model, const std::string& output,
+                             const std::vector<std::string>& data) {
+  return fmt::format(
+      "the outputs are not as good as was asked for with any layer in int8; what was written is the best that has one\n"
+      "`graft verify {} {} --layers --data {}` shows where it goes",
+      model, output, fmt::join(data, " --data "));
+}
+
+}  // namespace graft::present

@@ -1,0 +1,116 @@
+// Lines and tables of a comparison output by output.
+#include "present/text/verify_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "present/html/quantize_page.hpp"
+
+namespace graft::present {
+namespace {
+
+void add_rows(Table& table, const OutputReport& output, std::size_t runs, bool verbose) {
+  const std::string name = output.reference_name == output.candidate_name
+                               ? output.reference_name
+                               : fmt::format("{} / {}", output.reference_name, output.candidate_name);
+  const bool was_run = runs > 0;
+  const bool judged_as_a_whole = output.tolerance.snr_db || !output.why_tolerance.empty();
+  const bool has_figures = was_run && judged_as_a_whole && output.figures.is_real &&
+                           output.worst.incomparable.empty() &&
+                           (output.figures.largest_error != 0 || output.figures.not_finite != 0);
+  // The figures are those of all runs, and the difference that of the worst.
+  const bool says_runs = has_figures && runs > 1;
+  const std::string of_run = says_runs ? fmt::format("run {}: ", output.worst_run + 1) : "";
+  table.add({!was_run ? Cell("not run", Color::faint) : verdict_cell(output.verdict()),
+             {name, Color::strong},
+             output.reference_type,
+             was_run ? of_run + output.worst.to_string() : ""});
+  if (!output.note.empty()) table.add({"", "", "", {output.note, Color::faint}});
+  if (has_figures) {
+    const std::string of_all = says_runs ? fmt::format("all {} runs: ", runs) : "";
+    table.add({"", "", "", of_all + quality_text(output.figures)});
+  }
+  if (was_run && (!output.equal() || verbose || !output.why_tolerance.empty()))
+    table.add({"", "", "", {allowed_text(output.tolerance, output.why_tolerance), Color::faint}});
+  if (was_run && output.floor) table.add({"", "", "", {output.floor->to_string(), Color::faint}});
+}
+
+}  // namespace
+
+Cell verdict_cell(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same: return {"same", Color::good};
+    case Verdict::different: return {"differs", Color::bad};
+    case Verdict::nothing_compared: return {"nothing compared", Color::caution};
+  }
+  return {};
+}
+
+std::string result_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same: return "the same";
+    case Verdict::different: return "not the same";
+    case Verdict::nothing_compared: return "not compared";
+  }
+  return "";
+}
+
+Listing inputs_text(const VerifiedFiles& files, const InputRanges& ranges, const std::string& why_sizes) {
+  Listing text;
+  text.add(fmt::format("reference {}, candidate {}", files.reference, files.candidate), Color::faint);
+  for (const auto& [name, range] : ranges) {
+    text.add(fmt::format("made-up '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
+                         range.why.empty() ? "" : ", since " + range.why),
+             Color::faint);
+  }
+  if (!why_sizes.empty()) text.add(why_sizes, Color::faint);
+  return text;
+}
+
+Listing verify_text(const toolkit::OutputComparison& compared, const VerifiedFiles& files, bool verbose) {
+  const VerifyReport& report = compared.report;
+  Listing text;
+  text.add({{result_text(report.verdict()), verdict_cell(report.verdict()).color},
+            fmt::format(": {} on {} ({})", count_text(report.runs, "run"),
+                        files.has_data ? "the given data" : "synthetic inputs", fmt::join(report.inputs, ", "))});
+  text.append(inputs_text(files, compared.ranges, report.why_sizes));
+  Table table;
+  for (const OutputReport& output : report.outputs) add_rows(table, output, report.runs, verbose);
+  for (const std::string& problem : report.problems) table.add({Cell("differs", Color::bad), problem});
+  text.add(std::move(table));
+  return text;
+}
+
+std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors, bool has_data) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [](const ComparedTensor& tensor) {
+    return tensor.floor && tensor.floor->says_little();
+  });
+  if (found == tensors.end()) return {};
+  return {fmt::format(
+      "'{}' says little: {}; {}", found->reference, found->floor->to_string(),
+      has_data
+          ? "the given data are badly conditioned for this network"
+          : "synthetic inputs are badly conditioned here: give real ones with --data, or their numbers with --range")};
+}
+
+std::string nothing_compared_text(const std::string& name, bool is_lost_in_noise, bool has_data) {
+  // Of a tensor that is lost in noise noise_warnings has the figures.
+  const char* why = is_lost_in_noise ? "they differ, and rounding alone changes the reference by as much"
+                                     : "in no run has it an element that is a finite number in both models";
+  return fmt::format("nothing was compared of output '{}': {}; {}", name, why,
+                     has_data ? "give other data" : "give real inputs with --data, or their numbers with --range");
+}
+
+std::vector<std::string> verify_warnings(const VerifyReport& report, bool has_data) {
+  std::vector<std::string> warnings = noise_warnings(tensors_of(report), has_data);
+  for (const OutputReport& output : report.outputs) {
+    if (report.runs > 0 && output.verdict() == Verdict::nothing_compared) {
+      warnings.push_back(nothing_compared_text(output.reference_name, output.is_lost_in_noise(), has_data));
+    }
+  }
+  return warnings;
+}
+
+}  // namespace graft::present

@@ -1,0 +1,131 @@
+// Asks Python's bench, or runs the model itself.
+#include "toolkit/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "core/suggest.hpp"
+#include "engine/driver.hpp"
+#include "engine/temporary_folder.hpp"
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "toolkit/timed_models.hpp"
+#include "toolkit/work.hpp"
+#include "verify/ends.hpp"
+#include "verify/inputs.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Beside the program, as it is built or installed.
+fs::path c_library() {
+  const fs::path folder = executable_folder().parent_path();
+  std::error_code ignored;
+  for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
+    fs::path candidate = folder / lib / "libgraft_c.so";
+    if (fs::is_regular_file(candidate, ignored)) return candidate;
+  }
+  throw Error(Error::Kind::missing_tool,
+              fmt::format("{}: not there\nBuild it with: make build", (folder / "lib" / "libgraft_c.so").string()));
+}
+
+void check_operators(const std::string& list) {
+  std::vector<std::string> known{"all"};
+  for (const OperatorType* type : operators()) known.emplace_back(type->name);
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string name = list.substr(begin, end - begin);
+    begin = end + 1;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto meant = nearest(name, known);
+    throw Error(fmt::format("--op {}: there is no such operator\n{}", name,
+                            meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them; or: all"));
+  }
+}
+
+std::vector<std::string> command_of(const OperatorBench& bench) {
+  std::vector<std::string> command{"--library",     c_library().string(), "--op",
+                                   bench.operators, "--device",           bench.device};
+  if (!bench.match.empty()) command.insert(command.end(), {"--match", bench.match});
+  if (bench.time_limit > 0) command.insert(command.end(), {"--time-limit", fmt::format("{}", bench.time_limit)});
+  if (!bench.peers) command.insert(command.end(), {"--peers", "none"});
+  if (bench.seed) {
+    command.insert(command.end(), {"--random", std::to_string(*bench.seed), "--cases", std::to_string(bench.cases)});
+  }
+  return command;
+}
+
+}  // namespace
+
+nlohmann::json bench_operators(const OperatorBench& bench, const Watch& watch) {
+  check_operators(bench.operators);
+  std::vector<std::string> command = command_of(bench);
+  Work work(watch);
+  try {
+    return work.run([&] {
+      std::optional<TemporaryFolder> folder;
+      if (bench.device == "cpu" && bench.peers && !bench.seed) {
+        folder.emplace();
+        write_timed_models(folder->path());
+        command.insert(command.end(), {"--models", folder->path().string()});
+      }
+      EngineDriver driver = find_engine_driver();
+      driver.module = "graft.bench";
+      if (bench.listener.on_start) bench.listener.on_start(driver);
+      return run_driver(driver, command,
+                        {.on_progress = [&](std::string_view phase, double part) { work.report(part, phase); },
+                         .on_log = bench.listener.on_log,
+                         .should_stop = [&] { return work.is_cancelled(); }});
+    });
+  } catch (const Interrupted&) {
+    throw Cancelled();
+  }
+}
+
+double ModelTimes::median() const {
+  std::vector<double> sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+double ModelTimes::fastest() const { return *std::min_element(seconds.begin(), seconds.end()); }
+double ModelTimes::slowest() const { return *std::max_element(seconds.begin(), seconds.end()); }
+
+ModelTimes time_model(const graft::Model& model,
+                      const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes, double limit,
+                      const Watch& watch) {
+  Work work(watch);
+  return work.run([&] {
+    constexpr std::size_t least = 3;
+    constexpr std::size_t most = 100;
+    InputOptions options;
+    for (const auto& [name, shape] : shapes) options.shapes[name] = shape;
+    const std::unique_ptr<runtime::CompiledModel> compiled = work.engine().compile(model);
+    TensorMap ignored;
+    MadeUpInputs made_up;
+    const TensorMap inputs = made_up.inputs(*compiled, model, options, ignored);
+    ModelTimes times;
+    times.why_sizes = made_up.why_sizes();
+    for (const auto& [name, tensor] : inputs) times.shapes.emplace(name, tensor.dims);
+    double total = 0;
+    while (times.seconds.size() < most && (times.seconds.size() < least || total < limit)) {
+      const auto started = std::chrono::steady_clock::now();
+      (void)compiled->run(inputs);
+      times.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());
+      work.report(std::max(static_cast<double>(times.seconds.size()) / most, total / limit),
+                  fmt::format("run {}", times.seconds.size()));
+      total += times.seconds.back();
+    }
+    return times;
+  });
+}
+
+}  // namespace graft::toolkit

@@ -1,0 +1,45 @@
+// A build with all that the engine driver tells of it: what `build` and the program are made from.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine_layers.hpp"
+#include "engine/plugin_nodes.hpp"
+#include "graph/model.hpp"
+#include "toolkit/engine_driver.hpp"
+
+namespace graft::toolkit {
+
+struct BuildRequest {
+  std::string name;  ///< What messages call the model.
+  /// The model as a file, which TensorRT reads where plugins do not need another one. Empty: a temporary one is
+  /// written.
+  std::string file = {};
+  std::string engine;                       ///< The file to write.
+  std::vector<std::string> options = {};    ///< Of the engine driver's command `build`.
+  std::vector<std::string> libraries = {};  ///< Plugin libraries that were named.
+  bool plugins = true;                      ///< Graft's operators become plugins.
+  bool layers = false;                      ///< Look at the engine's layers.
+  DriverListener listener = {};
+};
+
+struct BuildReport {
+  nlohmann::json built;      ///< The engine driver's result event.
+  PluginNodes plugin_nodes;  ///< Of the model.
+  std::optional<EngineLayers> layers;
+  std::vector<std::string> warnings;  ///< TensorRT's.
+
+  /// Why a layer of the engine is a plugin.
+  [[nodiscard]] std::string plugin_reason(const std::string& layer) const {
+    const auto known = plugin_nodes.find(layer);
+    return known != plugin_nodes.end() ? known->second.why : "the model asks for this plugin by name";
+  }
+};
+
+/// Throws EngineError where TensorRT refuses the model or an option; Cancelled.
+[[nodiscard]] BuildReport build_engine(graft::Model model, const BuildRequest& request, const Watch& watch);
+
+}  // namespace graft::toolkit

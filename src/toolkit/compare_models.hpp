@@ -1,0 +1,50 @@
+// Two models, read and compared: the whole reports that `verify` and the program are made from.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "graft/toolkit/progress.hpp"
+#include "toolkit/model_files.hpp"
+#include "verify/given_inputs.hpp"
+#include "verify/layers.hpp"
+#include "verify/verify_models.hpp"
+
+namespace graft::toolkit {
+
+struct ModelPair {
+  graft::Model reference;
+  graft::Model candidate;
+};
+
+struct CompareOptions {
+  /// Without `seeds` and `progress`, which are set here.
+  graft::VerifyOptions common = {.across_formats = true, .may_be_narrower = true};
+  std::optional<std::size_t> seeds = {};  ///< Nothing: 3 for outputs; 1 for all tensors, 2 where int8 is emulated.
+  std::optional<graft::Precision> emulated = {};  ///< Of all tensors only.
+  GivenNames names = {};
+};
+
+struct OutputComparison {
+  VerifyReport report;
+  InputRanges ranges;  ///< Of synthetic inputs, as they were used.
+};
+
+struct TensorComparison {
+  LayerReport report;
+  InputRanges ranges;  ///< Of synthetic inputs, as they were used.
+};
+
+/// Reads both models. A network of another format than ONNX is read with the shapes that the options or the other model
+/// give; data and shapes in the options are brought to the names and the layout of the reference.
+[[nodiscard]] ModelPair read_pair(const ModelFiles& reference, const ModelFiles& candidate, CompareOptions& options);
+
+/// Compares the outputs. Data and shapes have the names and the layout of the reference.
+[[nodiscard]] OutputComparison compare_outputs(const graft::Model& reference, const graft::Model& candidate,
+                                               CompareOptions options, const Watch& watch);
+
+/// The same for every tensor that both models have.
+[[nodiscard]] TensorComparison compare_tensors(const graft::Model& reference, const graft::Model& candidate,
+                                               CompareOptions options, const Watch& watch);
+
+}  // namespace graft::toolkit

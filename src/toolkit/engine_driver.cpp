@@ -1,0 +1,69 @@
+// The process in which TensorRT runs.
+#include "toolkit/engine_driver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "engine/plugin_library.hpp"
+#include "graft/error.hpp"
+#include "toolkit/work.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+/// Whether the creators in question are Graft's alone, which have a default for what a node leaves out.
+bool loads_own_plugins_alone(const std::vector<std::string>& arguments) {
+  const std::string own = own_plugin_library().path.string();
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] == "--plugin-library" && arguments[i + 1] != own) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+EngineAnswer ask_engine_driver(const std::vector<std::string>& arguments, const Renamings& renamings,
+                               const DriverListener& listener, const Watch& watch) {
+  Work work(watch);
+  try {
+    return work.run([&] {
+      const EngineDriver driver = find_engine_driver();
+      if (listener.on_start) listener.on_start(driver);
+      EngineAnswer answer = graft::ask_engine_driver(
+          driver, arguments,
+          {.on_progress = [&](std::string_view phase, double fraction) { work.report(fraction, phase); },
+           .on_log = listener.on_log,
+           .should_stop = [&] { return work.is_cancelled(); }},
+          renamings);
+      if (loads_own_plugins_alone(arguments)) {
+        std::erase_if(answer.warnings, [](const std::string& warning) {
+          return warning.find("not found in plugin node!") != std::string::npos;
+        });
+      }
+      return answer;
+    });
+  } catch (const Interrupted&) {
+    throw Cancelled();
+  }
+}
+
+void check_plugin_libraries(const std::string& option, const std::vector<std::string>& libraries) {
+  for (const std::string& library : libraries) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(library, ignored)) continue;
+    const bool is_folder = std::filesystem::is_directory(library, ignored);
+    const char* why = is_folder                                   ? "it is a folder"
+                      : std::filesystem::exists(library, ignored) ? "it is no regular file"
+                                                                  : "no such file";
+    throw EngineError(Error::Kind::bad_input, fmt::format("{} {}: {}", option, library, why),
+                      is_folder ? "Give the .so file in it; each library by itself"
+                                : fmt::format("Graft's own is {}", own_plugin_library().path.string()),
+                      {{"kind", "plugin_library"}, {"library", library}, {"cause", is_folder ? "folder" : "no_file"}});
+  }
+}
+
+}  // namespace graft::toolkit

@@ -1,0 +1,61 @@
+// Typed models with all that was found out about them: what `quantize` and the program are made from.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "engine/metric_command.hpp"
+#include "graft/toolkit/progress.hpp"
+#include "quant/choose_int8.hpp"
+#include "quant/choose_types.hpp"
+
+namespace graft::toolkit {
+
+/// Bytes of weights.
+struct WeightBytes {
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+};
+
+struct TypesReport {
+  ChosenTypes chosen;
+  WeightBytes weights;
+};
+
+struct Int8Report {
+  ChosenInt8 chosen;
+  WeightBytes weights;
+};
+
+/// Samples of inputs: in memory, or in the files that open_calibration_data reads. None where both are empty.
+struct Samples {
+  TensorMap tensors = {};
+  std::filesystem::path path = {};
+  std::optional<ImageRecipe> recipe = {};  ///< Of images in `path`.
+  std::int64_t limit = 0;                  ///< So many at most; 0: all.
+  std::string name = "--data";             ///< How messages call them.
+};
+
+/// Throws Error, quoting `name`, for a recipe where the data are no folder.
+[[nodiscard]] std::optional<ImageRecipe> read_recipe(const std::filesystem::path& file,
+                                                     const std::filesystem::path& data, const std::string& name);
+
+/// In f16 or bf16. `data` are split into runs where the model has a fixed batch.
+[[nodiscard]] TypesReport quantize_types(const graft::Model& model, ChooseOptions options, const TensorMap& data,
+                                         const std::string& data_name, const Watch& watch);
+
+/// In int8.
+[[nodiscard]] Int8Report quantize_int8(const graft::Model& model, graft::Int8Options options, const Samples& samples,
+                                       const Watch& watch);
+
+/// Writes the model, and returns the file beside it that has its weights, where there is one.
+std::optional<std::filesystem::path> write(const TypesReport& report, const std::filesystem::path& output);
+
+/// The same, and before it the scales for TensorRT 7 to 10, where `cache` is not empty. Throws Error, quoting
+/// `cache_name`, where there are none.
+std::optional<std::filesystem::path> write(const Int8Report& report, const std::filesystem::path& output,
+                                           const std::filesystem::path& cache, const std::string& cache_name);
+
+}  // namespace graft::toolkit

@@ -1,0 +1,19 @@
+// One run of a network that is read for these inputs.
+#pragma once
+
+#include "runtime/engine.hpp"
+#include "toolkit/model_files.hpp"
+
+namespace graft::toolkit {
+
+struct RunReport {
+  TensorMap outputs;
+  double seconds = 0;  ///< Of the run alone.
+};
+
+/// Reads the network, other formats than ONNX with the shapes of the inputs, and runs it on the CPU. Throws Error as
+/// `load` and Session do.
+[[nodiscard]] RunReport run_files(const ModelFiles& files, const TensorMap& inputs, runtime::OperatorKernels kernels,
+                                  int threads);
+
+}  // namespace graft::toolkit

@@ -1,0 +1,16 @@
+// Between what applications say of a comparison and what the libraries below take.
+#pragma once
+
+#include "graft/toolkit/precision.hpp"
+#include "graft/toolkit/verify.hpp"
+#include "toolkit/compare_models.hpp"
+
+namespace graft::toolkit {
+
+[[nodiscard]] Verdict verdict_of(graft::Verdict verdict);
+
+/// Data and shapes come back under the names of the reference and in its layout.
+[[nodiscard]] CompareOptions compare_options(const VerifyOptions& given, const graft::Model& reference,
+                                             const graft::Model& candidate);
+
+}  // namespace graft::toolkit

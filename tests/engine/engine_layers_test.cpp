@@ -1,0 +1,67 @@
+// A model's nodes in the layers that TensorRT tells of.
+#include "engine/engine_layers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace graft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Value* add(Graph& graph, const char* op, std::vector<Value*> inputs, const std::string& name) {
+  Node* node = graph.add_node(op, std::move(inputs), {name + "_out"});
+  node->name = name;
+  return node->outputs[0];
+}
+
+/// x and w in int8, a product of both, its sum with x.
+Model product() {
+  Model model;
+  Graph& graph = model.graph();
+  graph.opset_imports[""] = 18;
+  Value* scale = graph.add_input("scale");
+  Value* x = graph.add_input("x");
+  Value* w = graph.add_input("w");
+  Value* left = add(graph, "DequantizeLinear", {add(graph, "QuantizeLinear", {x, scale}, "qx"), scale}, "dx");
+  Value* right = add(graph, "DequantizeLinear", {add(graph, "QuantizeLinear", {w, scale}, "qw"), scale}, "dw");
+  graph.add_output(*add(graph, "Add", {add(graph, "MatMul", {left, right}, "product"), x}, "sum"));
+  return model;
+}
+
+nlohmann::json layer(const char* kind, const std::vector<std::string>& types, const std::vector<std::string>& nodes) {
+  nlohmann::json inputs = nlohmann::json::array();
+  for (const std::string& type : types) inputs.push_back({{"tensor", "t"}, {"type", type}});
+  return {
+      {"name", "kernel"}, {"kind", kind}, {"inputs", inputs}, {"outputs", nlohmann::json::array()}, {"nodes", nodes}};
+}
+
+TEST(EngineLayers, NodesThatRoundAreLeftOut) {
+  const Model model = product();
+  const EngineLayers engine =
+      engine_layers(model, {{"layers", {layer("gemm", {"i8", "i8"}, {"qx", "dx", "product", "inner | sum (Add)"})}}});
+  ASSERT_EQ(engine.layers.size(), 1);
+  EXPECT_TRUE(engine.layers[0].is_matrix);
+  EXPECT_THAT(engine.layers[0].nodes, ElementsAre("product", "sum"));
+  EXPECT_THAT(engine.islands, IsEmpty());
+}
+
+TEST(EngineLayers, AProductThatReadsLessInInt8ThanTheModelSaysIsAnIsland) {
+  const Model model = product();
+  const EngineLayers engine =
+      engine_layers(model, {{"layers", {layer("gemm", {"i8", "f32"}, {"product"}), layer("kgen", {"f32"}, {"sum"})}}});
+  ASSERT_EQ(engine.islands.size(), 1);
+  EXPECT_EQ(engine.islands[0].node, (NodeRef{.id = "product_out", .name = "product", .op = "MatMul", .domain = ""}));
+  EXPECT_EQ(engine.islands[0].type, "f32");
+  EXPECT_EQ(count_reads(engine.layers).at("f32"), 2);
+  EXPECT_EQ(matrix_layers(engine).size(), 1);
+}
+
+TEST(EngineLayers, WhatIsNotToldIsNotKnown) {
+  EXPECT_EQ(engine_layers(product(), {{"layers", nullptr}, {"reason", "no inspector"}}).unknown, "no inspector");
+  EXPECT_FALSE(engine_layers(product(), nullptr).unknown.empty());
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,81 @@
+// Engines by the installed TensorRT, as an application builds them.
+#include "graft/toolkit/build.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "graft/toolkit/convert.hpp"
+#include "graft/toolkit/import.hpp"
+#include "tests/toolkit/digits.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::filesystem::path engine() { return std::filesystem::path(::testing::TempDir()) / "toolkit.engine"; }
+
+BuildOptions for_sm89() {
+  BuildOptions options;
+  options.targets = {"sm89"};
+  options.shapes = {{"image", {{1, 1, 8, 8}, {8, 1, 8, 8}, {64, 1, 8, 8}}}};
+  return options;
+}
+
+bool has_plugin_library() { return std::filesystem::exists(std::getenv("GRAFT_PLUGIN_LIBRARY")); }
+
+TEST(Build, SaysWhichNodesArePluginsAndWhy) {
+  if (!has_plugin_library()) GTEST_SKIP() << "this build has no plugin library";
+  ConvertOptions always;
+  always.plugins = Plugins::always;
+  const Model model = convert(load(digits("digits.onnx")), always).model;
+  const BuildResult result = build(model, engine(), for_sm89());
+  EXPECT_EQ(result.bytes, std::filesystem::file_size(engine()));
+  EXPECT_THAT(result.plugins,
+              Contains(AllOf(Field(&PluginLayer::plugin, "L2Normalize"), Field(&PluginLayer::why, Not(IsEmpty())))));
+  std::filesystem::remove(engine());
+}
+
+TEST(Build, TakesProfilesLimitsFormatsAndFlags) {
+  BuildOptions options = for_sm89();
+  options.shapes = {};
+  options.profiles = {{{"image", {{1, 1, 8, 8}, {1, 1, 8, 8}, {4, 1, 8, 8}}}},
+                      {{"image", {{5, 1, 8, 8}, {64, 1, 8, 8}, {128, 1, 8, 8}}}}};
+  options.memory.workspace = std::uint64_t{1} << 28;
+  options.optimization_level = 1;
+  options.formats = {{"image", {.type = "f32"}}, {"logits", {}}};
+  options.tf32 = true;
+  options.verbosity = ProfilingVerbosity::detailed;
+  options.time_limit = 1000;
+  options.plugins = false;
+  const BuildResult result = build(load(digits("digits.onnx")), engine(), options);
+  EXPECT_GT(result.layers, 0);
+  EXPECT_THAT(result.plugins, IsEmpty());
+  std::filesystem::remove(engine());
+}
+
+TEST(Build, RefusesByNameWhatThisTensorRtLacks) {
+  const Model model = load(digits("digits.onnx"));
+  const auto refused = [&](const std::function<void(BuildOptions&)>& change) {
+    BuildOptions options = for_sm89();
+    change(options);
+    return message_of([&] { static_cast<void>(build(model, engine(), options)); });
+  };
+  EXPECT_THAT(refused([](BuildOptions& options) { options.dla = Dla{.core = 0, .gpu_fallback = true}; }),
+              HasSubstr("--dla"));
+  EXPECT_THAT(refused([](BuildOptions& options) { options.timing_cache = "times.cache"; }), HasSubstr("timing-cache"));
+  EXPECT_THAT(refused([](BuildOptions& options) { options.exclude_lean_runtime = true; }),
+              HasSubstr("--exclude-lean-runtime"));
+  EXPECT_THAT(refused([](BuildOptions& options) { options.formats = {{"nothing", {}}}; }), HasSubstr("nothing"));
+  EXPECT_FALSE(std::filesystem::exists(engine()));
+}
+
+}  // namespace
+}  // namespace graft::toolkit

@@ -1,0 +1,142 @@
+// What quantize takes for int8 beside data.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/quantize.hpp"
+#include "graft/toolkit/run.hpp"
+#include "tests/toolkit/digits.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+QuantizeOptions int8() {
+  QuantizeOptions options;
+  options.precision = Precision::int8;
+  options.data = images(64);
+  return options;
+}
+
+std::vector<std::string> types_of(const QuantizeResult& result) {
+  std::vector<std::string> types;
+  for (const QuantizedNode& node : result.nodes) types.push_back(node.type);
+  return types;
+}
+
+TEST(Int8Options, AMetricIsAskedForTheF32ModelAndForEachModelThatIsTried) {
+  const Model model = load(digits("digits.onnx"));
+  std::size_t asked = 0;
+  QuantizeOptions options = int8();
+  // The more nodes are in int8, the worse: QuantizeLinear and DequantizeLinear are more nodes.
+  options.int8.metric = [&](const Model& tried) {
+    ++asked;
+    EXPECT_EQ(Session(tried).run(images(1)).size(), 2);
+    return -static_cast<double>(tried.node_count());
+  };
+  const QuantizeResult plain = quantize(model, options);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(plain.metric_int8, -static_cast<double>(plain.model.node_count()));
+  EXPECT_GT(plain.metric_f32, plain.metric_int8);
+  EXPECT_TRUE(plain.met);
+
+  options.int8.max_drop = *plain.metric_f32 - *plain.metric_int8 - 1;
+  const QuantizeResult limited = quantize(model, options);
+  EXPECT_GT(asked, 4);
+  EXPECT_TRUE(limited.met);
+  EXPECT_LT(limited.model.node_count(), plain.model.node_count());
+}
+
+TEST(Int8Options, WhatTheMetricThrowsReachesTheCaller) {
+  QuantizeOptions options = int8();
+  options.int8.metric = [](const Model&) -> double { throw std::string("mine"); };
+  EXPECT_THROW(static_cast<void>(quantize(load(digits("digits.onnx")), options)), std::string);
+}
+
+TEST(Int8Options, TheRestMayBeF16) {
+  QuantizeOptions options = int8();
+  options.only = {"/conv1/Conv"};
+  const Model model = load(digits("digits.onnx"));
+  EXPECT_THAT(types_of(quantize(model, options)), Not(Contains("f16")));
+  options.int8.rest = Precision::f16;
+  EXPECT_THAT(types_of(quantize(model, options)), Contains("f16"));
+}
+
+TEST(Int8Options, ACacheStandsForData) {
+  const auto folder = std::filesystem::path(::testing::TempDir());
+  const auto cache = folder / "toolkit_scales.cache";
+  const auto again = folder / "toolkit_scales_again.cache";
+  const Model model = load(digits("digits.onnx"));
+  EXPECT_GT(write_calibration_cache(quantize(model, int8()).model, cache), 0);
+  QuantizeOptions options = int8();
+  options.data = {};
+  options.int8.cache = cache;
+  static_cast<void>(write_calibration_cache(quantize(model, options).model, again));
+  EXPECT_EQ(text_of(cache), text_of(again));
+  std::filesystem::remove(cache);
+  std::filesystem::remove(again);
+
+  options.int8.max_drop = 1;
+  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("QuantizeOptions::data"));
+}
+
+TEST(Int8Options, SamplesMayBeInAFile) {
+  const auto file = std::filesystem::path(::testing::TempDir()) / "toolkit_images.npz";
+  write_npz(file, images(64));
+  const Model model = load(digits("digits.onnx"));
+  QuantizeOptions options = int8();
+  const QuantizeResult from_memory = quantize(model, options);
+  options.data = {};
+  options.int8.data = file;
+  const QuantizeResult from_file = quantize(model, options);
+  ASSERT_EQ(from_file.outputs.size(), from_memory.outputs.size());
+  EXPECT_EQ(from_file.outputs[0].snr_db, from_memory.outputs[0].snr_db);
+  options.int8.samples = 8;
+  EXPECT_NE(quantize(model, options).outputs[0].snr_db, from_memory.outputs[0].snr_db);
+  options.int8.recipe = digits("recipe.yaml");
+  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("int8.recipe"));
+  std::filesystem::remove(file);
+}
+
+TEST(Int8Options, BiasCorrectionChangesTheOutputs) {
+  const Model model = load(digits("digits.onnx"));
+  QuantizeOptions options = int8();
+  const QuantizeResult plain = quantize(model, options);
+  options.int8.improve.bias = true;
+  EXPECT_NE(quantize(model, options).outputs[0].snr_db, plain.outputs[0].snr_db);
+}
+
+TEST(Int8Options, OfAnotherPrecisionAreRefusedByName) {
+  const Model model = load(digits("digits.onnx"));
+  QuantizeOptions options;
+  options.int8.max_drop = 1;
+  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("int8.max_drop"));
+  options = int8();
+  options.typed_io = true;
+  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("typed_io"));
+}
+
+TEST(TypedIo, GivesInputsTheType) {
+  const Model model = load(digits("digits.onnx"));
+  QuantizeOptions options;
+  options.shapes = {{"image", {2, 1, 8, 8}}};
+  EXPECT_EQ(quantize(model, options).model.inputs()[0].type, "f32");
+  options.typed_io = true;
+  EXPECT_EQ(quantize(model, options).model.inputs()[0].type, "f16");
+}
+
+}  // namespace
+}  // namespace graft::toolkit
