@@ -7,9 +7,12 @@
 
 namespace graft::cli {
 
-/// What the toolkit tells goes to `progress`, which has to live as long.
+/// What the toolkit tells goes to `progress`, which has to live as long; the end of the work is what the command says.
 [[nodiscard]] inline toolkit::Watch watch_of(Progress& progress) {
-  return {.progress = [&progress](double fraction, std::string_view text) { progress.update(text, fraction); },
+  return {.progress =
+              [&progress](double fraction, std::string_view text) {
+                if (fraction < 1) progress.update(text, fraction);
+              },
           .cancel = interruption()};
 }
 
