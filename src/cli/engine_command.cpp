@@ -53,8 +53,4 @@ void check_libraries(const std::vector<std::string>& libraries) {
   toolkit::check_plugin_libraries("--plugin-lib", libraries);
 }
 
-std::string tensorrt_text(const nlohmann::json& identity) {
-  return graft::tensorrt_text(identity.value("flavor", ""), identity.value("version", ""));
-}
-
 }  // namespace graft::cli

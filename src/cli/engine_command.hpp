@@ -27,7 +27,4 @@ void warn_of(const Console& console, const std::vector<std::string>& warnings);
 /// Throws Error for a --plugin-lib that is not there.
 void check_libraries(const std::vector<std::string>& libraries);
 
-/// Returns "TensorRT-RTX 1.7.1.116" for the driver's account of itself.
-[[nodiscard]] std::string tensorrt_text(const nlohmann::json& identity);
-
 }  // namespace graft::cli

@@ -9,7 +9,7 @@
 
 #include "cli/console.hpp"
 #include "cli/program.hpp"
-#include "core/suggest.hpp"
+#include "toolkit/suggest.hpp"
 
 namespace graft::cli {
 namespace {
@@ -56,7 +56,7 @@ CLI::Validator is_command(const CLI::App& app) {
   const std::string set = fmt::format("{{{}}}", fmt::join(names, ","));
   return {[names](const std::string& word) {
             if (std::find(names.begin(), names.end(), word) != names.end()) return std::string();
-            const auto meant = nearest(word, names);
+            const auto meant = toolkit::nearest(word, names);
             return fmt::format("there is no command {}{}", word,
                                meant ? fmt::format("; did you mean {}?", *meant) : "");
           },

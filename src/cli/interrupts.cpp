@@ -8,7 +8,7 @@
 #include <csignal>
 #include <string_view>
 
-#include "graph/mapped_file.hpp"
+#include "toolkit/files.hpp"
 
 namespace graft::cli {
 namespace {
@@ -27,9 +27,9 @@ void on_signal(int number) {
 
 void write_error(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
-/// A file that is mapped, see MappedFile, has become shorter under the reader's hands.
+/// A file that is mapped, has become shorter under the reader's hands.
 void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
-  const char* path = MappedFile::path_at(info->si_addr);
+  const char* path = toolkit::mapped_file_at(info->si_addr);
   if (path == nullptr) {
     (void)std::signal(number, SIG_DFL);  // and on return it happens again
     return;

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/output_files.hpp"
 #include "cli/program.hpp"
-#include "graph/model.hpp"
-#include "import/origin.hpp"
+#include "graft/toolkit/import.hpp"
 
 namespace graft::cli {
 
@@ -21,10 +19,10 @@ struct ModelArguments {
   std::vector<std::string> outputs;  ///< --keep-output
 };
 
+inline constexpr auto shapes_option = "--input";
+
 /// Model and weights, and what a command reads beside them, for check_files_apart.
 [[nodiscard]] std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others = {});
-
-using InputShapes = std::map<std::string, Shape, std::less<>>;
 
 /// MODEL and WEIGHTS.
 void add_model_files(CLI::App& command, ModelArguments& arguments);
@@ -32,32 +30,14 @@ void add_model_files(CLI::App& command, ModelArguments& arguments);
 void add_input_shapes(CLI::App& command, ModelArguments& arguments);
 void add_kept_outputs(CLI::App& command, ModelArguments& arguments);
 
-/// What --input says.
-[[nodiscard]] InputShapes input_shapes(const ModelArguments& arguments);
+/// What --input and --keep-output say.
+[[nodiscard]] toolkit::ImportOptions import_options(const ModelArguments& arguments);
 
 /// Throws Error for a network of another format, which `graft convert` has to read first.
 void check_is_onnx(const std::string& model);
 
-/// Reads the model; `shapes` are given to formats that need them while reading.
-[[nodiscard]] Model read(const ModelArguments& arguments, const InputShapes& shapes, Origin* origin = nullptr);
-
-/// Whether it is of another format than ONNX, by its name.
-[[nodiscard]] bool is_imported(const std::string& model);
-
-void warn_of_missing_ranks(const Console& console, const Model& model);
-
-/// "image  f32 ?x3x224x224": a row for each input and output.
-[[nodiscard]] Table table_of_ends(const Model& model);
-[[nodiscard]] Json json_of_ends(const Model& model);
-
-/// {"origin": null} for ONNX.
-[[nodiscard]] Json json_of_origin(const Origin& origin);
-/// "TensorFlow graph of 30 nodes"; empty for ONNX.
-[[nodiscard]] std::string origin_text(const Origin& origin);
-
 /// "out.onnx", or "out.onnx and out.onnx.data beside it, which has the weights".
 [[nodiscard]] std::string written_text(const Console& console, const std::string& file,
                                        const std::optional<std::filesystem::path>& data_file);
-[[nodiscard]] Json json_of_data_file(const std::optional<std::filesystem::path>& data_file);
 
 }  // namespace graft::cli

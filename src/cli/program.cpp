@@ -11,10 +11,10 @@
 
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
-#include "core/suggest.hpp"
-#include "engine/driver.hpp"
 #include "graft/error.hpp"
-#include "operator_library/load.hpp"
+#include "toolkit/engine_error.hpp"
+#include "toolkit/operators.hpp"
+#include "toolkit/suggest.hpp"
 
 namespace graft::cli {
 namespace {
@@ -51,7 +51,7 @@ int report(const Console& console, Exit code, const std::string& message, const 
 }
 
 /// Which plugin library is to blame, and the word for why: see docs/guide/plugin_not_found.md.
-Json facts_of(const EngineError& error) {
+Json facts_of(const toolkit::EngineError& error) {
   Json facts = Json::object();
   for (const char* name : {"library", "cause"}) {
     if (const auto found = error.event().find(name); found != error.event().end()) facts[name] = *found;
@@ -117,7 +117,7 @@ int Program::parse_failure(const CLI::ParseError& error) const {
     }
   }
   const bool is_option = wrong.front() == '-';
-  const auto meant = nearest(wrong, is_option ? option_names(where) : command_names(where));
+  const auto meant = toolkit::nearest(wrong, is_option ? option_names(where) : command_names(where));
   const std::string what = is_option        ? "there is no option"
                            : parsed.empty() ? "there is no command"
                                             : "one argument too many:";
@@ -170,13 +170,13 @@ int Program::run(int argument_count, char** arguments) {
   }
   try {
     install_interrupt_handlers();
-    load_operator_libraries(operator_libraries_);
+    toolkit::load_operator_libraries(operator_libraries_);
     const Exit code = chosen_(console_);
     console_.finish();
     return static_cast<int>(code);
-  } catch (const Interrupted&) {
+  } catch (const toolkit::Interrupted&) {
     return static_cast<int>(Exit::internal);  // not reached: DeferInterrupts has ended the program on the way here
-  } catch (const EngineError& error) {
+  } catch (const toolkit::EngineError& error) {
     const std::string next = error.next_step().empty() ? "" : "\n" + error.next_step();
     return report(console_, exit_of(error.kind()), error.what() + next, facts_of(error));
   } catch (const Error& error) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace graft {
 
@@ -17,6 +18,10 @@ NodeRef ref_of(const Node& node) {
 
 std::string describe(const NodeRef& node) {
   return fmt::format("node '{}' ({}{})", node.name, node.domain.empty() ? "" : node.domain + "::", node.op);
+}
+
+bool ByName::operator()(const NodeRef& a, const NodeRef& b) const {
+  return std::tie(a.name, a.op, a.domain) < std::tie(b.name, b.op, b.domain);
 }
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// Nodes are found again in the report of the conversion by their descriptions.
+// Nodes are found again in the report of the conversion by what it calls them.
 #include "inspect/forecast.hpp"
 
 #include <fmt/format.h>
@@ -68,24 +68,25 @@ Prospect prospect_of(const runtime::Engine& engine, const Model& model) {
     prospect.warnings.push_back(
         fmt::format("`graft convert` refuses the model, so nothing is said of what it would make: {}", error.what()));
   }
+  prospect.is_another = !report.rewrites.empty();
   prospect.nodes = converted.graph().node_count();
   const std::map<std::string, std::string> reasons = plugin_reasons(converted);
-  std::map<std::string, std::string> plugins;  // of nodes whose output a plugin gives then: why a plugin
+  std::map<NodeRef, std::string, ByName> plugins;  // of nodes whose output a plugin gives then: why a plugin
   model.graph().for_each_node([&](const Node& node) {
     const auto reason = node.output() == nullptr ? reasons.end() : reasons.find(node.output()->name);
-    if (reason != reasons.end()) plugins.emplace(describe(node), reason->second);
+    if (reason != reasons.end()) plugins.emplace(ref_of(node), reason->second);
   });
   for (const Rewrite& rewrite : report.rewrites) {
     std::string what = rewrite.pass == "remove_dead"
                            ? "no output needs it: `graft convert` takes it away"
                            : fmt::format("`graft convert` makes {} of it", rewrite.replacement);
-    for (const std::string& node : rewrite.nodes) {
+    for (const NodeRef& node : rewrite.nodes) {
       const auto plugin = plugins.find(node);
       if (plugin == plugins.end()) continue;
       what += fmt::format(", as a plugin: {}", plugin->second);
       break;
     }
-    for (const std::string& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
+    for (const NodeRef& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
   for (const Rewrite& rewrite : report.undone) {

@@ -23,7 +23,8 @@ ConvertReport convert_in_memory(const runtime::Engine& engine, Model& model);
 
 struct Prospect {
   Forecast forecast;
-  std::size_t nodes = 0;  ///< Of the converted model.
+  std::size_t nodes = 0;    ///< Of the converted model.
+  bool is_another = false;  ///< Whether the conversion rewrites anything.
   std::vector<std::string> warnings;
 };
 

@@ -166,7 +166,7 @@ void apply(const Finding& finding, const Node& node, const Answers& answers, Nod
   if (layer != nullptr) rule = verdict.plugin = describe_layer(*layer, answers.creators);
   verdict.truth = std::string(name_of(finding.outcome == Outcome::refused ? ProbeLevel::parser : answers.level));
   verdict.tensorrt = finding.words;
-  if (finding.as != nullptr) verdict.as = finding.as->name;
+  if (finding.as != nullptr) verdict.as = ref_of(*finding.as);
   verdict.reason = fmt::format("{}{}: {}", what_happened(finding.outcome), alike_text(finding), finding.words);
   if (finding.nodes.size() > 1) {
     verdict.reason = fmt::format("{} (by these together: {})", verdict.reason, names_of(finding.nodes));
@@ -385,8 +385,6 @@ std::string numbered(const std::string& file, std::size_t number) {
   const std::string name = fmt::format("{}.{}{}", path.stem().string(), number, path.extension().string());
   return (path.parent_path() / name).string();
 }
-
-NodeRef ref_of(const Node& node) { return {.name = node.name, .description = describe(node)}; }
 
 std::vector<NodeRef> refs_of(const std::vector<const Node*>& nodes) {
   std::vector<NodeRef> refs;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/node_ref.hpp"
 #include "graph/model.hpp"
 #include "inspect/tensorrt_probe.hpp"
 #include "inspect/trials.hpp"
@@ -21,11 +22,6 @@ struct ProbeOptions {
   std::string reduce;               ///< A file for the smallest part that fails; empty if none is to be written.
 };
 
-struct NodeRef {
-  std::string name;
-  std::string description;  ///< "node 'top_1' (TopK)", to show.
-};
-
 /// As many parts are written at most.
 inline constexpr std::size_t most_reduced = 20;
 
@@ -38,6 +34,8 @@ struct SmallestPart {
   std::vector<NodeRef> alike = {};     ///< Nodes that fail alike, and were not asked about.
   Outcome outcome = Outcome::refused;
   std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX of its inputs.
+
+  [[nodiscard]] const NodeRef& failing_node() const { return inside ? *inside : nodes.front(); }
 };
 
 struct ProbeAnswer {

@@ -35,7 +35,7 @@ Judgment judge_operator(const Node& node, const OperatorMatch& match, const Fore
       input != nullptr && input->type ? to_dtype(*input->type) : std::optional<DType>(DType::f32);
   const bool is_kept = node.metadata.contains(std::string(keep_note));  // `graft convert` leaves it a plugin too
   if (const auto form = dtype && !is_kept ? op->native_form(function_inputs(node)) : std::nullopt;
-      form && !forecast.stays.contains(describe(node))) {
+      form && !forecast.stays.contains(ref_of(node))) {
     return {Verdict::lowered, fmt::format("the native form is as fast: {}", *form), "graft convert"};
   }
   std::string reason = reason_for_plugin(node);
@@ -131,7 +131,7 @@ class Judge {
     if (const auto fault = node.metadata.find(fault_note); fault != node.metadata.end()) return faulty(fault->second);
     if (const OperatorMatch match = find_operator_for(node)) return judge_operator(node, match, forecast_);
     if (const FunctionDefinition* function = model_.find_function(node)) return judge_function(*function, depth);
-    const auto replaced = forecast_.becomes.find(describe(node));
+    const auto replaced = forecast_.becomes.find(ref_of(node));
     if (is_standard_operator(node.domain, node.op_type) && node.domain != "ai.onnx.ml") {
       const std::optional<std::string> refusal = refusal_of_tensorrt(node);
       if (!refusal) {
@@ -235,15 +235,13 @@ std::vector<NodeVerdict> judge_nodes(const Model& model, const Forecast& forecas
   const Judge judge(model, forecast);
   std::vector<NodeVerdict> nodes;
   model.graph().for_each_node([&](const Node& node) {
-    const Value* output = node.output(0);
-    const std::string name = !node.name.empty() ? node.name : output != nullptr ? output->name : "";
     Judgment judged;
     try {
       judged = judge.judge(node);
     } catch (const Error& error) {  // an attribute of the wrong type
       judged = faulty(fmt::format("{}: {}", model.source, error.what()));
     }
-    nodes.push_back({.node = name,
+    nodes.push_back({.node = ref_of(node),
                      .op = qualified_operator_name(node),
                      .verdict = judged.verdict,
                      .reason = std::move(judged.reason),

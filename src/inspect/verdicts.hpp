@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "graft/node_ref.hpp"
 #include "graph/model.hpp"
+#include "graph/node_ref.hpp"
 
 namespace graft::inspect {
 
@@ -49,22 +51,22 @@ inline constexpr std::array all_verdicts{Verdict::native,    Verdict::lowered,  
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 
 struct NodeVerdict {
-  std::string node;  ///< Its name, or that of its first output.
-  std::string op;    ///< "Conv", "graft::L2Normalize".
+  NodeRef node;
+  std::string op;  ///< "Conv", "graft::L2Normalize": a call of an operator's function goes by the operator's own name.
   Verdict verdict = Verdict::native;
-  std::string reason;          ///< Empty where there is nothing to say.
-  std::string advice;          ///< What to do about a node that is not native.
-  std::string truth = "rule";  ///< Who said so: rule, parser, builder.
-  std::string tensorrt = {};   ///< TensorRT's own words.
-  std::string plugin = {};     ///< Whose plugin TensorRT makes of it.
-  std::string cause = {};      ///< A word for what is wrong with a plugin node.
-  std::string as = {};         ///< The node that TensorRT was asked about in its place, which is the same.
+  std::string reason;              ///< Empty where there is nothing to say.
+  std::string advice;              ///< What to do about a node that is not native.
+  std::string truth = "rule";      ///< Who said so: rule, parser, builder.
+  std::string tensorrt = {};       ///< TensorRT's own words.
+  std::string plugin = {};         ///< Whose plugin TensorRT makes of it.
+  std::string cause = {};          ///< A word for what is wrong with a plugin node.
+  std::optional<NodeRef> as = {};  ///< The node that TensorRT was asked about in its place, which is the same.
 };
 
-/// What `graft convert` will do, by the descriptions of nodes.
+/// What `graft convert` will do.
 struct Forecast {
-  std::map<std::string, std::string> becomes;  ///< Of nodes that go: what comes.
-  std::set<std::string> stays;                 ///< Operators whose native form was tried and is not the same.
+  std::map<NodeRef, std::string, ByName> becomes;  ///< Of nodes that go: what comes.
+  std::set<NodeRef, ByName> stays;                 ///< Operators whose native form was tried and is not the same.
 };
 
 /// Whether a network with these nodes runs; nothing where that is unknown.

@@ -74,26 +74,26 @@ class ConstantRegion {
   [[nodiscard]] const std::vector<Value*>& results() const { return results_; }
 
   /// What goes with one result, the last ones of many.
-  [[nodiscard]] std::vector<std::string> nodes_of(const Value& result) const {
+  [[nodiscard]] Rewriter::Subject nodes_of(const Value& result) const {
     constexpr std::size_t most = 32;  // the report would grow with the square of the graph
-    std::vector<std::string> names;
+    Rewriter::Subject subject;
     std::unordered_set<const Node*> seen;
     std::vector<const Node*> waiting{result.producer};
     while (!waiting.empty()) {
       const Node* node = waiting.back();
       waiting.pop_back();
       if (node == nullptr || !members_.contains(node) || !seen.insert(node).second) continue;
-      if (names.size() == most) {
-        names.emplace_back("others before them");
+      if (subject.nodes.size() == most) {
+        subject.others = "others before them";
         break;
       }
-      names.push_back(describe(*node));
+      subject.nodes.push_back(ref_of(*node));
       for (const Value* input : node->inputs) {
         if (input != nullptr) waiting.push_back(input->producer);
       }
     }
-    std::reverse(names.begin(), names.end());
-    return names;
+    std::reverse(subject.nodes.begin(), subject.nodes.end());
+    return subject;
   }
 
  private:
@@ -181,7 +181,7 @@ void constants_to_initializers(Rewriter& rewriter, Graph& graph) {
     ++count;
   }
   if (count == 0) return;
-  rewriter.record({fmt::format("{} Constant nodes", count)}, "initializers", "the same tensors",
+  rewriter.record({.others = fmt::format("{} Constant nodes", count)}, "initializers", "the same tensors",
                   "by definition: the bytes are the same");
 }
 
@@ -211,7 +211,7 @@ bool fold_shapes(Rewriter& rewriter, Graph& graph, const ProvenShapes& shapes) {
   for (Node* node : graph.nodes()) {
     const auto dims = static_shape(*node, shapes);
     if (!dims || node->output() == nullptr || node->output()->is_output() || node->output()->is_unused()) continue;
-    rewriter.record({describe(*node)}, to_string(*dims), "these dimensions are fixed",
+    rewriter.record({.nodes = {ref_of(*node)}}, to_string(*dims), "these dimensions are fixed",
                     "by definition: they follow from the model's inputs");
     replace_by_constant(graph, *node->output(), *dims);
     folded = true;

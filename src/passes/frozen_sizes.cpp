@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "graft/error.hpp"
+#include "graph/node_ref.hpp"
 #include "graph/shape_inference.hpp"
 #include "passes/operator_fusion.hpp"
 
@@ -102,7 +104,7 @@ std::vector<FrozenSize> find_frozen_sizes(const Model& declared, const Model& dy
   for (const Node* node : dynamic.graph().nodes()) {
     auto text = frozen_window(*node, declared);
     if (!text) text = frozen_length(*node);
-    if (text) found.push_back({describe(*node), *std::move(text)});
+    if (text) found.push_back({ref_of(*node), *std::move(text)});
   }
   return found;
 }
@@ -135,11 +137,11 @@ std::vector<std::string> frozen_size_warnings(const std::vector<FrozenSize>& fro
   for (const FrozenSize& place : frozen) {
     const bool is_replaced = std::any_of(report.rewrites.begin(), report.rewrites.end(), [&](const Rewrite& rewrite) {
       return lifts_sizes(rewrite.pass) &&
-             std::find(rewrite.nodes.begin(), rewrite.nodes.end(), place.node) != rewrite.nodes.end();
+             std::set<NodeRef, ByName>(rewrite.nodes.begin(), rewrite.nodes.end()).contains(place.node);
     });
     if (is_replaced) continue;
     warnings.push_back(fmt::format("{}: {}, which are dynamic now: at other sizes it computes something else, or fails",
-                                   place.node, place.text));
+                                   describe(place.node), place.text));
   }
   return warnings;
 }

@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "graft/node_ref.hpp"
 #include "graph/model.hpp"
 #include "passes/report.hpp"
 
 namespace graft {
 
 struct FrozenSize {
-  std::string node;  ///< "node 'pool' (MaxPool)"
+  NodeRef node;
   std::string text;  ///< What it holds, and what follows.
 };
 

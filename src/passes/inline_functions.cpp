@@ -13,7 +13,7 @@ void inline_functions_of_exporters(Rewriter& rewriter) {
   const std::size_t calls = inline_functions(rewriter.model(), options);
   if (calls == 0) return;
   rewriter.record(
-      {fmt::format("{} calls of functions", calls)}, "the bodies of the functions",
+      {.others = fmt::format("{} calls of functions", calls)}, "the bodies of the functions",
       "patterns reach across the borders of functions, and TensorRT takes the wrong body of an overloaded one",
       "by definition: a call means its body");
 }

@@ -131,7 +131,7 @@ class Merger {
       // Each output of the network keeps a node of its own.
       if ((a == nullptr) != (b == nullptr) || (b != nullptr && b->is_output())) return;
     }
-    rewriter_.record({describe(other)}, describe(kept), "both compute the same from the same",
+    rewriter_.record({.nodes = {ref_of(other)}}, describe(kept), "both compute the same from the same",
                      "by definition: the same operator, attributes and inputs");
     for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
       if (other.outputs[i] != nullptr) graph.replace_all_uses(*other.outputs[i], *kept.outputs[i]);

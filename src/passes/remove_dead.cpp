@@ -14,11 +14,12 @@ void remove_dead(Rewriter& rewriter) {
   // Those inside first: a dead If takes its branches with it.
   std::reverse(graphs.begin(), graphs.end());
   for (Graph* graph : graphs) {
-    std::vector<std::string> before;
-    for (const Node* node : graph->nodes()) before.push_back(describe(*node));
+    std::vector<NodeRef> before;
+    for (const Node* node : graph->nodes()) before.push_back(ref_of(*node));
     if (graph->remove_dead() == 0) continue;
-    for (const Node* node : graph->nodes()) std::erase(before, describe(*node));
-    rewriter.record(std::move(before), "nothing", "no output needs them", "by definition: nothing reads their outputs");
+    for (const Node* node : graph->nodes()) std::erase(before, ref_of(*node));
+    rewriter.record({.nodes = std::move(before)}, "nothing", "no output needs them",
+                    "by definition: nothing reads their outputs");
   }
   remove_unused_functions(rewriter.model());
 }

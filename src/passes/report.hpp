@@ -23,11 +23,11 @@ enum class ProofKind : std::uint8_t {
 /// One change that a pass made or wanted to make.
 struct Rewrite {
   std::string pass;
-  std::vector<std::string> nodes;  ///< What goes: "node 'norm/Div' (Div)".
-  std::vector<NodeRef> replaced;   ///< Those of `nodes` that a proof by runs is about.
-  std::string replacement;         ///< What comes: "L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">".
-  std::string reason;              ///< Why it may be done.
-  std::string proof;               ///< What was run to prove it; of a rejected one, what disagreed.
+  std::vector<NodeRef> nodes;  ///< The nodes that go.
+  std::string others;          ///< What goes besides, and is no node: "3 Constant nodes", "tensor 'x'"; mostly empty.
+  std::string replacement;     ///< What comes: "L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode=\"norm\">".
+  std::string reason;          ///< Why it may be done.
+  std::string proof;           ///< What was run to prove it; of a rejected one, what disagreed.
   ProofKind proof_kind = ProofKind::own;
 };
 
@@ -35,7 +35,7 @@ struct Rewrite {
 struct NearMissNote {
   std::string pass;
   std::string pattern;  ///< "L2Normalize, epsilon_mode max".
-  std::string node;     ///< Where the pattern's last node was tried.
+  NodeRef node;         ///< Where the pattern's last node was tried.
   std::size_t matched_nodes = 0;
   std::string reason;  ///< The first condition that failed.
 };

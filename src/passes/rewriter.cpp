@@ -302,15 +302,12 @@ bool Rewriter::apply(const Proposal& proposal) {
   const Verdict verdict = prove(proposal);
   Rewrite rewrite{.pass = pass_,
                   .nodes = {},
-                  .replaced = {},
+                  .others = {},
                   .replacement = proposal.replacement,
                   .reason = proposal.reason,
                   .proof = verdict.text,
                   .proof_kind = verdict.kind};
-  for (const Node* node : proposal.nodes) {
-    rewrite.nodes.push_back(describe(*node));
-    rewrite.replaced.push_back(ref_of(*node));
-  }
+  for (const Node* node : proposal.nodes) rewrite.nodes.push_back(ref_of(*node));
   if (!verdict.proven) {
     report_.undone.push_back(std::move(rewrite));
     return false;
@@ -321,20 +318,19 @@ bool Rewriter::apply(const Proposal& proposal) {
   return true;
 }
 
-void Rewriter::record(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string proof) {
+void Rewriter::record(Subject subject, std::string replacement, std::string reason, std::string proof) {
   report_.rewrites.push_back({.pass = pass_,
-                              .nodes = std::move(nodes),
-                              .replaced = {},
+                              .nodes = std::move(subject.nodes),
+                              .others = std::move(subject.others),
                               .replacement = std::move(replacement),
                               .reason = std::move(reason),
                               .proof = std::move(proof)});
 }
 
-void Rewriter::record_rejected(std::vector<std::string> nodes, std::string replacement, std::string reason,
-                               std::string why) {
+void Rewriter::record_rejected(Subject subject, std::string replacement, std::string reason, std::string why) {
   report_.undone.push_back({.pass = pass_,
-                            .nodes = std::move(nodes),
-                            .replaced = {},
+                            .nodes = std::move(subject.nodes),
+                            .others = std::move(subject.others),
                             .replacement = std::move(replacement),
                             .reason = std::move(reason),
                             .proof = std::move(why)});
@@ -532,7 +528,7 @@ void Rewriter::near_miss(const std::string& pattern, const NearMiss& near) {
   if (!is_new && !better) return;
   note = {{.pass = pass_,
            .pattern = pattern,
-           .node = describe(*near.node),
+           .node = ref_of(*near.node),
            .matched_nodes = near.matched_nodes,
            .reason = near.reason},
           share};

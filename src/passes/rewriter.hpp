@@ -84,10 +84,16 @@ class Rewriter {
   /// stays as it is, the report lists it as rejected, and the result is false.
   bool apply(const Proposal& proposal);
 
-  /// Writes down a change that needs no run to prove it, and has been made already.
-  void record(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string proof);
+  /// What a change is about, as in Rewrite.
+  struct Subject {
+    std::vector<NodeRef> nodes = {};
+    std::string others = {};
+  };
 
-  void record_rejected(std::vector<std::string> nodes, std::string replacement, std::string reason, std::string why);
+  /// Writes down a change that needs no run to prove it, and has been made already.
+  void record(Subject subject, std::string replacement, std::string reason, std::string proof);
+
+  void record_rejected(Subject subject, std::string replacement, std::string reason, std::string why);
 
   /// Runs what lies between values of these names in a model and in a changed copy of it, in a sub-graph too; the whole
   /// models, which may take long, where that cannot be run by itself.

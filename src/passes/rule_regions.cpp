@@ -291,6 +291,7 @@ Selection select(const Selector& selector, const std::vector<Graph*>& graphs) {
       std::vector<Node*>& nodes = groups.at(group);
       const std::string name = fmt::format("{}, {} node{}", group, nodes.size(), nodes.size() == 1 ? "" : "s");
       selection.regions.push_back(make_region(name, std::move(nodes)));
+      selection.regions.back().is_group = true;
     }
   }
   if (!selection.regions.empty()) return selection;

@@ -18,6 +18,7 @@ struct Region {
   std::vector<Node*> nodes;
   std::vector<Value*> inputs;   ///< No constants; of a single node all of them, null where one is absent.
   std::vector<Value*> outputs;  ///< What is used outside, or is an output of the graph.
+  bool is_group = false;        ///< All nodes of a scope or a layer.
 };
 
 /// A region of these nodes; inputs and outputs follow.

@@ -37,7 +37,7 @@ constexpr std::array<std::int64_t, 3> proven_batches{1, 2, 3};
 
 /// One node that holds for a batch of 1, and what it becomes.
 struct Frozen {
-  std::string node;                 ///< "node 'view' (Reshape)"
+  NodeRef node;
   std::string output;               ///< By which it is found in a copy.
   std::string text;                 ///< What it holds.
   Numbers target;                   ///< Of a Reshape.
@@ -132,7 +132,7 @@ std::optional<Frozen> frozen_node(const Node& node, const std::string& batch) {
     }
   }
   if (!frozen) return std::nullopt;
-  frozen->node = describe(node);
+  frozen->node = ref_of(node);
   frozen->output = node.output()->name;
   return frozen;
 }
@@ -254,11 +254,12 @@ void unfreeze_batch(Rewriter& rewriter) {
     trouble = error.what();
   }
   if (frozen.empty()) return;
-  std::vector<std::string> nodes;
+  std::vector<NodeRef> nodes;
   for (const Frozen& one : frozen) nodes.push_back(one.node);
-  const std::string what = fmt::format(
-      "{}: the inputs declare a dynamic batch '{}', and this node holds for a batch of 1: {}{}", frozen.front().node,
-      *batch, frozen.front().text, frozen.size() == 1 ? "" : fmt::format("; so do {} others", frozen.size() - 1));
+  const std::string what =
+      fmt::format("{}: the inputs declare a dynamic batch '{}', and this node holds for a batch of 1: {}{}",
+                  describe(frozen.front().node), *batch, frozen.front().text,
+                  frozen.size() == 1 ? "" : fmt::format("; so do {} others", frozen.size() - 1));
   const std::string replacement =
       frozen.size() == 1 ? frozen.front().replacement() : fmt::format("{} nodes that follow the batch", frozen.size());
   const std::string reason = "the inputs declare a dynamic batch, and these nodes hold for a batch of 1";
@@ -274,12 +275,12 @@ void unfreeze_batch(Rewriter& rewriter) {
                         fmt::join(proven_batches, ", "), runs);
   }
   if (!trouble.empty()) {
-    rewriter.record_rejected(std::move(nodes), replacement, reason, trouble);
+    rewriter.record_rejected({.nodes = std::move(nodes)}, replacement, reason, trouble);
     rewriter.warn(what + "; no other batch runs");
     return;
   }
   for (const Frozen& one : frozen) unfreeze(model.graph(), one);
-  rewriter.record(std::move(nodes), replacement, reason, proof);
+  rewriter.record({.nodes = std::move(nodes)}, replacement, reason, proof);
   rewriter.warn(rewriter.options().prove ? fmt::format("{}; in the result they follow the batch ({})", what, proof)
                                          : what + "; `graft convert` lets them follow the batch");
 }

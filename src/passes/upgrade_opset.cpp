@@ -13,7 +13,7 @@ void upgrade_model_opset(Rewriter& rewriter) {
   Model& model = rewriter.model();
   const std::int64_t opset = model.graph().opset();
   if (opset == 0 || opset >= working_opset) return;
-  const std::vector<std::string> whole{fmt::format("the model, in operator set {}", opset)};
+  const Rewriter::Subject whole{.others = fmt::format("the model, in operator set {}", opset)};
   const std::string replacement = fmt::format("the same in operator set {}", working_opset);
   const std::string reason = "a model and its functions have to be of one operator set";
   Model before = model.clone();

@@ -487,7 +487,9 @@ class RuleRun {
 
   void remove(const Region& region) {
     if (region.outputs.empty()) {  // an assertion, say: it goes with everything else that no output needs
-      rewriter_.record({region.name}, "nothing", reason(), "by definition: no output of the graph needs it");
+      rewriter_.record(region.is_group ? Rewriter::Subject{.others = region.name}
+                                       : Rewriter::Subject{.nodes = {ref_of(*region.nodes.front())}},
+                       "nothing", reason(), "by definition: no output of the graph needs it");
       ++outcome_.applied;
       return;
     }

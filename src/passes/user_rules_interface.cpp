@@ -101,10 +101,10 @@ class InterfaceRule {
     throw Error(fmt::format("{}: {}", place.to_string(), message));
   }
 
-  void done(std::string what, std::string replacement) {
+  void done(Rewriter::Subject what, std::string replacement) {
     ++outcome_.matched;
     ++outcome_.applied;
-    rewriter_.record({std::move(what)}, std::move(replacement), reason(),
+    rewriter_.record(std::move(what), std::move(replacement), reason(),
                      "by definition: what remains computes what it did");
   }
 
@@ -155,7 +155,7 @@ class InterfaceRule {
                fmt::format("'{}' would be called '{}', and there is a tensor '{}' already", before, after, after));
         }
         graph().rename(*value, after);
-        done(fmt::format("tensor '{}'", before), fmt::format("'{}'", after));
+        done({.others = fmt::format("tensor '{}'", before)}, fmt::format("'{}'", after));
       }
     }
   }
@@ -170,9 +170,9 @@ class InterfaceRule {
           known.push_back(node->name);
           if (!entry.name.matches(node->name)) continue;
           found = true;
-          const std::string before = describe(*node);
+          NodeRef before = ref_of(*node);
           node->name = entry.name.renamed(node->name, std::get<std::string>(entry.value.data));
-          done(before, fmt::format("'{}'", node->name));
+          done({.nodes = {std::move(before)}}, fmt::format("'{}'", node->name));
         }
       }
       if (!found)
@@ -222,7 +222,7 @@ class InterfaceRule {
         }
         const std::string before = type_text(*input);
         input->shape = shape;
-        done(fmt::format("input '{}' {}", input->name, before), type_text(*input));
+        done({.others = fmt::format("input '{}' {}", input->name, before)}, type_text(*input));
       }
     }
     check_shapes(before);
@@ -244,11 +244,11 @@ class InterfaceRule {
     const std::string name = input.name;
     if (!input.type) {
       input.type = type;
-      done(fmt::format("input '{}'", name), to_string(type));
+      done({.others = fmt::format("input '{}'", name)}, to_string(type));
       return;
     }
     if (*input.type == type) {
-      done(fmt::format("input '{}'", name), fmt::format("{} already", to_string(type)));
+      done({.others = fmt::format("input '{}'", name)}, fmt::format("{} already", to_string(type)));
       return;
     }
     const ElementType before = *input.type;
@@ -268,7 +268,7 @@ class InterfaceRule {
       cast->name = name + "_cast";
       cast->attributes.emplace("to", NodeAttribute(AttributeData(static_cast<std::int64_t>(before))));
     }
-    done(fmt::format("input '{}', {}", name, to_string(before)),
+    done({.others = fmt::format("input '{}', {}", name, to_string(before))},
          fmt::format("{}, with a Cast to {} after it", to_string(type), to_string(before)));
   }
 
@@ -282,7 +282,7 @@ class InterfaceRule {
       const std::vector<std::string> symbols = symbols_of_inputs(rewriter_.model());
       if (std::find(symbols.begin(), symbols.end(), name) != symbols.end()) {
         fix_symbol(name, size);
-        done(fmt::format("dimension {}", name), std::to_string(size));
+        done({.others = fmt::format("dimension {}", name)}, std::to_string(size));
         continue;
       }
       const std::size_t colon = name.rfind(':');
@@ -323,7 +323,8 @@ class InterfaceRule {
     const Dim before = (*input.shape)[axis];
     if (before.kind() == Dim::Kind::symbol) fix_symbol(before.name(), size);
     (*input.shape)[axis] = size;
-    done(fmt::format("axis {} of input '{}', {}", axis, input.name, is_unknown(before) ? "?" : before.to_string()),
+    done({.others = fmt::format("axis {} of input '{}', {}", axis, input.name,
+                                is_unknown(before) ? "?" : before.to_string())},
          std::to_string(size));
   }
 
@@ -365,13 +366,13 @@ class InterfaceRule {
     const std::string replacement = fmt::format("any batch, called {}", rule_.symbol);
     if (why_not.empty()) {
       ++outcome_.applied;
-      rewriter_.record({what}, replacement, reason(),
+      rewriter_.record({.others = what}, replacement, reason(),
                        rewriter_.options().prove ? "two batches at once give what they give one after the other"
                                                  : "not proven, as asked for");
       return;
     }
     model = std::move(before);
-    rewriter_.record_rejected({what}, replacement, reason(), why_not);
+    rewriter_.record_rejected({.others = what}, replacement, reason(), why_not);
     outcome_.notes.push_back(fmt::format("not done: {}", why_not));
   }
 
@@ -431,11 +432,11 @@ class InterfaceRule {
         found = true;
         const auto& outputs = graph().outputs();
         if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) {
-          if (name.is_exact()) done(fmt::format("tensor '{}'", value->name), "an output already");
+          if (name.is_exact()) done({.others = fmt::format("tensor '{}'", value->name)}, "an output already");
           continue;
         }
         graph().add_output(*value);
-        done(fmt::format("tensor '{}'", value->name), "an output");
+        done({.others = fmt::format("tensor '{}'", value->name)}, "an output");
       }
       if (!found) missed_tensor(name, "tensor that a node makes", graph().values());
     }
@@ -451,7 +452,7 @@ class InterfaceRule {
           fail(name.place(), fmt::format("'{}' is the last output; a model needs one", value->name));
         const auto found = std::find(outputs.begin(), outputs.end(), value);
         graph().remove_output(static_cast<std::size_t>(found - outputs.begin()));
-        done(fmt::format("output '{}'", value->name), "nothing");
+        done({.others = fmt::format("output '{}'", value->name)}, "nothing");
       }
     }
     graph().remove_dead();
@@ -490,7 +491,7 @@ class InterfaceRule {
     const std::string source = model.source;
     model = extract(model, from, to);
     model.source = source;
-    done(fmt::format("{} nodes", before),
+    done({.others = fmt::format("{} nodes", before)},
          fmt::format("the {} nodes from {} to {}", graph().node_count(), fmt::join(names_of(graph().inputs()), ", "),
                      fmt::join(names_of(graph().outputs()), ", ")));
   }

@@ -10,15 +10,10 @@
 #include "graft/error.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/build.hpp"
+#include "toolkit/shape_ranges.hpp"
 
 namespace graft::toolkit {
 namespace {
-
-std::string text_of(const ShapeRanges::value_type& shape) {
-  const auto& [name, range] = shape;
-  return fmt::format("{}={}..{}..{}", name, fmt::join(range.smallest, "x"), fmt::join(range.usual, "x"),
-                     fmt::join(range.largest, "x"));
-}
 
 std::string text_of(ProfilingVerbosity verbosity) {
   switch (verbosity) {

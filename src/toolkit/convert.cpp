@@ -2,11 +2,19 @@
 #include "graft/toolkit/convert.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "core/suggest.hpp"
+#include "graph/functions.hpp"
+#include "graph/onnx_io.hpp"
 #include "passes/pipeline.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/convert.hpp"
+#include "toolkit/read.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {
@@ -34,7 +42,8 @@ std::vector<Rewrite> rewrites_of(std::vector<graft::Rewrite>&& found) {
   std::vector<Rewrite> rewrites;
   for (graft::Rewrite& rewrite : found) {
     rewrites.push_back({.pass = std::move(rewrite.pass),
-                        .nodes = std::move(rewrite.replaced),
+                        .nodes = std::move(rewrite.nodes),
+                        .others = std::move(rewrite.others),
                         .replacement = std::move(rewrite.replacement),
                         .reason = std::move(rewrite.reason),
                         .proof = std::move(rewrite.proof)});
@@ -54,28 +63,72 @@ std::vector<std::string> failures_of(const std::vector<RuleOutcome>& rules) {
   return failures;
 }
 
+graft::ConvertOptions internal_options(Work& work, const ConvertOptions& options) {
+  for (const std::string& name : options.only) check_pass_name(name, "ConvertOptions::only");
+  for (const std::string& name : options.without) check_pass_name(name, "ConvertOptions::without");
+  graft::ConvertOptions inner;
+  inner.plugins = mode_of(options.plugins);
+  inner.only = options.only;
+  inner.without = options.without;
+  inner.prove = options.prove;
+  inner.prove_each = options.prove_each;
+  if (!options.rules.empty()) inner.rules = read_rules(options.rules);
+  inner.progress = [&work](std::string_view pass, std::size_t done, std::size_t total) {
+    work.report(static_cast<double>(done + 1) / static_cast<double>(total + 1), pass);
+  };
+  return inner;
+}
+
+/// What the public function and the program share: the passes, and the warnings of sizes that they left.
+ConvertReport rewrite(const Work& work, graft::Model& model, const graft::ConvertOptions& inner,
+                      const std::vector<FrozenSize>& frozen) {
+  ConvertReport report = graft::convert(work.engine(), model, inner);
+  for (std::string& warning : frozen_size_warnings(frozen, report)) report.warnings.push_back(std::move(warning));
+  return report;
+}
+
+std::uint64_t bytes_of_weights(const graft::Model& model) {
+  std::uint64_t bytes = 0;
+  for (const Value* value : model.graph().initializers()) bytes += value->initializer->bytes.size();
+  return bytes;
+}
+
+std::size_t count_of(const graft::Model& model, std::string_view op) {
+  std::size_t count = 0;
+  model.graph().for_each_node([&](const Node& node) { count += node.is(op) ? 1 : 0; });
+  return count;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : pipeline()) names.emplace_back(pass.name);
+  return names;
+}
+
+void check_pass_name(const std::string& name, std::string_view option) {
+  const std::vector<std::string> known = pass_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  const auto meant = nearest(name, known);
+  throw Error(fmt::format("{}: there is no pass {}; {}the passes are {}", option, name,
+                          meant ? fmt::format("did you mean {}? ", *meant) : "", fmt::join(known, ", ")));
+}
 
 ConvertResult convert(const Model& model, const ConvertOptions& options) {
   Work work(options.watch);
   return work.run([&] {
-    graft::ConvertOptions inner;
-    inner.plugins = mode_of(options.plugins);
-    inner.only = options.only;
-    inner.without = options.without;
-    inner.prove = options.prove;
-    if (!options.rules.empty()) inner.rules = read_rules(options.rules);
-    inner.progress = [&](std::string_view pass, std::size_t done, std::size_t total) {
-      work.report(static_cast<double>(done) / static_cast<double>(total + 1), pass);
-    };
+    const graft::ConvertOptions inner = internal_options(work, options);
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
     graft::Model converted = model_of(model).clone();
-    ConvertReport report = graft::convert(work.engine(), converted, inner);
+    ConvertReport report = rewrite(work, converted, inner, ModelAccess::frozen_sizes_of(model));
+    if (!options.functions) detach_functions(converted);
     ConvertResult result;
     result.warnings = std::move(report.warnings);
-    for (std::string& warning : frozen_size_warnings(ModelAccess::frozen_sizes_of(model), report)) {
-      result.warnings.push_back(std::move(warning));
-    }
     result.failed_rules = failures_of(report.rules);
     result.proofs_run = report.proofs_run;
     for (graft::OperatorChoice& choice : report.choices) {
@@ -89,6 +142,50 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
     result.model = ModelAccess::make(std::move(converted));
     return result;
   });
+}
+
+bool Conversion::is_complete() const {
+  return std::none_of(report.rules.begin(), report.rules.end(),
+                      [](const RuleOutcome& rule) { return rule.failed(); }) &&
+         inspect::runs(nodes).value_or(false);
+}
+
+Conversion convert_file(const ConvertRequest& request) {
+  Work work(request.options.watch);
+  return work.run([&] {
+    graft::ConvertOptions inner = internal_options(work, request.options);
+    inner.input_shapes = to_internal(request.import.shapes);
+    work.report(0, "reading " + request.file.string());
+    Conversion result;
+    result.file = request.file;
+    result.is_proven = request.options.prove;
+    // Readers of other formats than ONNX need the shapes while they read.
+    InputShapes reading_shapes = inner.input_shapes;
+    reading_shapes.merge(shapes_of(inner.rules));
+    auto start = std::chrono::steady_clock::now();
+    result.model = read(request.file, request.import, reading_shapes, request.shapes_name, &result.origin);
+    result.seconds.read = seconds_since(start);
+    result.nodes_before = result.model.graph().node_count();
+    if (request.keep_original) result.original = result.model.clone();
+    const std::vector<FrozenSize> frozen = frozen_sizes_of(result.model, request.file, request.import);
+    start = std::chrono::steady_clock::now();
+    result.report = rewrite(work, result.model, inner, frozen);
+    result.seconds.prove = result.report.proof_seconds;
+    result.seconds.rewrite = seconds_since(start) - result.seconds.prove;
+    if (!request.options.functions) result.nodes_without_function = detach_functions(result.model);
+    result.nodes = inspect::judge_nodes(result.model);
+    result.nodes_after = result.model.graph().node_count();
+    result.weight_bytes = bytes_of_weights(result.model);
+    result.transpositions = count_of(result.model, "Transpose");
+    return result;
+  });
+}
+
+void write(Conversion& conversion, const std::filesystem::path& output) {
+  const auto start = std::chrono::steady_clock::now();
+  conversion.data_file = write_onnx(conversion.model, output);
+  conversion.output = output;
+  conversion.seconds.write = seconds_since(start);
 }
 
 }  // namespace graft::toolkit

@@ -7,8 +7,8 @@
 #include "graft/toolkit/import.hpp"
 #include "graph/onnx_io.hpp"
 #include "graph/shape_inference.hpp"
-#include "import/read_model.hpp"
 #include "toolkit/access.hpp"
+#include "toolkit/read.hpp"
 #include "verify/ends.hpp"
 
 namespace graft::toolkit {
@@ -26,16 +26,6 @@ std::vector<Port> ports_of(const std::vector<const Value*>& values) {
   std::vector<Port> ports;
   for (const Value* value : values) ports.push_back(port_of(*value));
   return ports;
-}
-
-std::map<std::string, Shape, std::less<>> shapes_of(const Shapes& given) {
-  std::map<std::string, Shape, std::less<>> shapes;
-  for (const auto& [name, sizes] : given) {
-    Shape shape;
-    for (const std::int64_t size : sizes) shape.push_back(size < 0 ? unknown_dim() : Dim(size));
-    shapes.emplace(name, std::move(shape));
-  }
-  return shapes;
 }
 
 }  // namespace
@@ -58,14 +48,11 @@ const std::string& Model::source() const { return state_->model.source; }
 void Model::save(const std::filesystem::path& file) const { write_onnx(state_->model, file); }
 
 Model load(const std::filesystem::path& file, const ImportOptions& options) {
-  const auto shapes = shapes_of(options.shapes);
-  graft::Model model =
-      read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = shapes, .origin = nullptr});
+  const InputShapes shapes = to_internal(options.shapes);
+  graft::Model model = read(file, options, shapes, "ImportOptions::shapes");
   if (shapes.empty()) return ModelAccess::make(std::move(model));
   infer_shapes(model, shapes);
-  auto frozen = find_frozen_sizes(model, shapes, [&] {
-    return read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = {}, .origin = nullptr});
-  });
+  auto frozen = frozen_sizes_of(model, file, options);
   return ModelAccess::make(std::move(model), std::move(frozen));
 }
 

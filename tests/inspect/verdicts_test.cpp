@@ -20,7 +20,8 @@ Model model_with(const std::string& op_type, const std::string& domain = "") {
 TEST(Verdicts, a_native_operator_needs_no_reason) {
   const std::vector<NodeVerdict> nodes = judge_nodes(model_with("Relu"));
   ASSERT_EQ(nodes.size(), 1U);
-  EXPECT_EQ(nodes[0].node, "y");
+  EXPECT_EQ(nodes[0].node.id, "y");
+  EXPECT_EQ(nodes[0].node.name, "y") << "it has no other name";
   EXPECT_EQ(nodes[0].op, "Relu");
   EXPECT_EQ(nodes[0].verdict, Verdict::native);
   EXPECT_EQ(nodes[0].reason, "");
@@ -32,7 +33,7 @@ TEST(Verdicts, an_operator_that_the_parser_refuses_is_unsupported_unless_convers
   EXPECT_EQ(judge_nodes(model)[0].verdict, Verdict::unsupported);
   EXPECT_EQ(runs(judge_nodes(model)), false);
   Forecast forecast;
-  forecast.becomes["node 'y' (Det)"] = "something native";
+  forecast.becomes[{.id = "renamed since", .name = "y", .op = "Det", .domain = ""}] = "something native";
   const NodeVerdict lowered = judge_nodes(model, forecast)[0];
   EXPECT_EQ(lowered.verdict, Verdict::lowered);
   EXPECT_EQ(lowered.advice, "something native");
@@ -53,7 +54,11 @@ TEST(Verdicts, a_plugin_by_its_fields_is_a_plugin) {
 }
 
 NodeVerdict verdict(const std::string& name, const std::string& op, Verdict verdict, const std::string& reason = "") {
-  return {.node = name, .op = op, .verdict = verdict, .reason = reason, .advice = ""};
+  return {.node = {.id = name, .name = name, .op = op, .domain = ""},
+          .op = op,
+          .verdict = verdict,
+          .reason = reason,
+          .advice = ""};
 }
 
 TEST(VerdictGroups, problems_go_by_operator_and_the_rest_by_reason) {

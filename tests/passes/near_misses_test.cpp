@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "graph/node_ref.hpp"
 #include "graph/onnx_io.hpp"
 #include "passes/pipeline.hpp"
 #include "runtime/default_engine.hpp"
@@ -70,7 +71,7 @@ TEST(NearMisses, SayWhyNot) {
     const ConvertReport report = convert(default_engine(), model);
     std::string found;
     for (const NearMissNote& note : report.near_misses)
-      found += note.pattern + " | " + note.node + " | " + note.reason + "\n";
+      found += note.pattern + " | " + describe(note.node) + " | " + note.reason + "\n";
     if (std::getenv("GRAFT_SHOW_NEAR_MISSES") != nullptr) std::cout << name << "\n  " << found;
     // A file without words matches too little of any pattern to be worth one.
     if (!entry.contains("words")) continue;

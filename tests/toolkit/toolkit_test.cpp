@@ -9,6 +9,7 @@
 #include "graft/toolkit/build.hpp"
 #include "graft/toolkit/convert.hpp"
 #include "graft/toolkit/import.hpp"
+#include "graft/toolkit/inspect.hpp"
 #include "graft/toolkit/quantize.hpp"
 #include "graft/toolkit/run.hpp"
 #include "graft/toolkit/verify.hpp"
@@ -17,6 +18,7 @@
 namespace graft::toolkit {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -80,6 +82,98 @@ TEST(Convert, ProvesAndSaysWhatItDid) {
   ASSERT_THAT(result.choices, Not(IsEmpty()));
   EXPECT_THAT(result.choices.front().node.id, Not(IsEmpty()));
   EXPECT_LT(result.model.node_count(), model.node_count());
+}
+
+TEST(Convert, PassesAreNamed) {
+  EXPECT_THAT(pass_names(), Contains("fuse_l2_normalize"));
+  const Model model = load(digits("digits.onnx"));
+  ConvertOptions options;
+  options.only = {"fuse_l2_normalise"};
+  const std::string message = message_of([&] { static_cast<void>(convert(model, options)); });
+  EXPECT_THAT(message, HasSubstr("ConvertOptions::only"));
+  EXPECT_THAT(message, HasSubstr("did you mean fuse_l2_normalize?"));
+  options.only = {"fold_constants"};
+  const ConvertResult result = convert(model, options);
+  EXPECT_TRUE(std::all_of(result.rewrites.begin(), result.rewrites.end(),
+                          [](const Rewrite& rewrite) { return rewrite.pass == "fold_constants"; }));
+}
+
+TEST(Convert, FunctionsCanBeLeftOut) {
+  const Model model = load(digits("digits.onnx"));
+  const auto bytes_of = [](const Model& converted) {
+    const auto file = std::filesystem::path(::testing::TempDir()) / "toolkit_functions.onnx";
+    converted.save(file);
+    const auto bytes = std::filesystem::file_size(file);
+    std::filesystem::remove(file);
+    return bytes;
+  };
+  ConvertOptions options;
+  options.prove = false;
+  const Model whole = convert(model, options).model;
+  options.functions = false;
+  const Model bare = convert(model, options).model;
+  EXPECT_EQ(bare.node_count(), whole.node_count());
+  EXPECT_LT(bytes_of(bare), bytes_of(whole));
+}
+
+const NodeSupport& first_of(const InspectResult& result, const std::vector<NodeGroup>& groups) {
+  return result.nodes.at(groups.at(0).nodes.at(0));
+}
+
+TEST(Inspect, JudgesNodesByRule) {
+  Told told;
+  const Model model = load(digits("digits.onnx"));
+  const InspectResult result = inspect(model, {.watch = told.watch});
+  told.expect_complete();
+  EXPECT_EQ(result.runs, true);
+  EXPECT_EQ(result.model.node_count(), model.node_count());
+  EXPECT_THAT(result.problems, IsEmpty());
+  EXPECT_FALSE(result.probe.has_value());
+  ASSERT_THAT(result.others, Not(IsEmpty()));
+  EXPECT_THAT(first_of(result, result.others).reason, HasSubstr("L2Normalize"));
+  ASSERT_THAT(result.plain, Not(IsEmpty()));
+  const NodeSupport& plain = first_of(result, result.plain);
+  EXPECT_EQ(plain.support, Support::native);
+  EXPECT_EQ(plain.judge, Judge::rule);
+  EXPECT_THAT(plain.node.id, Not(IsEmpty()));
+}
+
+TEST(Inspect, JudgesWhatConvertMakes) {
+  const Model model = load(digits("digits.onnx"));
+  const InspectResult result = inspect(model, {.convert = true});
+  EXPECT_LT(result.model.node_count(), model.node_count());
+  const auto normalize = std::find_if(result.nodes.begin(), result.nodes.end(),
+                                      [](const NodeSupport& node) { return node.node.domain == "graft"; });
+  ASSERT_NE(normalize, result.nodes.end());
+  EXPECT_EQ(normalize->support, Support::plugin);
+  EXPECT_THAT(normalize->advice, HasSubstr("graft build"));
+}
+
+TEST(Inspect, AsksTensorRTWithinTheBudget) {
+  Told told;
+  InspectOptions options;
+  options.judge = Judge::builder;
+  options.convert = true;
+  options.shapes = {{"image", {{1, 1, 8, 8}, {8, 1, 8, 8}, {64, 1, 8, 8}}}};
+  options.budget.max_builds = 1;
+  options.watch = told.watch;
+  const InspectResult result = inspect(load(digits("digits.onnx")), options);
+  told.expect_complete();
+  ASSERT_TRUE(result.probe.has_value());
+  EXPECT_THAT(result.probe->tensorrt, HasSubstr("TensorRT"));
+  EXPECT_GE(result.probe->parses, 1);
+  EXPECT_LE(result.probe->builds, 1);
+  EXPECT_TRUE(std::any_of(result.nodes.begin(), result.nodes.end(),
+                          [](const NodeSupport& node) { return node.judge == Judge::builder; }));
+  EXPECT_EQ(to_string(Support::not_asked), "not asked");
+}
+
+TEST(Inspect, ShapesOfAnInputThatIsNotThereAreNamed) {
+  InspectOptions options;
+  options.judge = Judge::builder;
+  options.shapes = {{"picture", {{1}, {1}, {1}}}};
+  EXPECT_THAT(message_of([&] { static_cast<void>(inspect(load(digits("digits.onnx")), options)); }),
+              HasSubstr("picture"));
 }
 
 TEST(Verify, TheConvertedModelIsTheSame) {

@@ -26,13 +26,19 @@ struct ConvertOptions {
   std::vector<std::string> without = {};  ///< Passes to leave out.
   std::filesystem::path rules = {};       ///< The caller's own changes, in YAML (docs/guide/rules.md); empty: none.
   bool prove = true;                      ///< False: rewrites are made without running anything.
+  /// Prove also the rewrites that differ from a proven one in the values of weights alone.
+  bool prove_each = false;
+  /// False: Graft's nodes are left without their ONNX functions, which win over plugins in TensorRT's own parser. Such
+  /// a model needs the plugin library, and other runtimes than Graft cannot run it.
+  bool functions = true;
   Watch watch = {};
 };
 
 /// A change that was made, or that was rejected since its proof failed.
 struct Rewrite {
   std::string pass;
-  std::vector<NodeRef> nodes;  ///< What goes; empty where nothing had to be run to prove it.
+  std::vector<NodeRef> nodes;  ///< The nodes that go.
+  std::string others;          ///< What goes besides, and is no node: "3 Constant nodes"; mostly empty.
   std::string replacement;     ///< What comes: "LeakyReLU<alpha=0.1>".
   std::string reason;          ///< Why it may be done.
   std::string proof;           ///< What was run to prove it; of a rejected one, what disagreed.
@@ -56,6 +62,9 @@ struct ConvertResult {
   std::vector<std::string> failed_rules;  ///< Rules that are not optional and were not done everywhere, and why.
   std::size_t proofs_run = 0;
 };
+
+/// The names of the passes, in the order in which they run.
+[[nodiscard]] GRAFT_API std::vector<std::string> pass_names();
 
 /// Rewrites a copy of the model; each rewrite is proven by runs on the CPU, and rejected where they disagree. The names
 /// of inputs and outputs stay. Converting a converted model changes nothing. Throws Error for an unknown pass, a file

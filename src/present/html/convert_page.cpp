@@ -1,17 +1,20 @@
-// Passes name nodes by description, so that is how they are found in the model before.
+// Nodes are found in the model before by what the report of the conversion calls them.
 #include "present/html/convert_page.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "graph/node_ref.hpp"
 #include "graph/shape_inference.hpp"
 #include "present/html/inspect_page.hpp"
+#include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
+#include "present/text/convert_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -45,14 +48,23 @@ report::Table rules_of(const ConvertReport& done) {
   return table;
 }
 
-}  // namespace
+/// Marks and lists what was rewritten on the graph before.
+class ConvertPage {
+ public:
+  ConvertPage(const std::string& file, const Model& before);
+  [[nodiscard]] report::Report finish(const toolkit::Conversion& conversion);
 
-bool tidies_up(std::string_view pass) {
-  constexpr std::array<std::string_view, 8> passes = {"inline_functions",  "upgrade_opset",     "remove_dead",
-                                                      "fold_constants",    "remove_identities", "move_transposes",
-                                                      "cancel_transposes", "remove_leftovers"};
-  return std::find(passes.begin(), passes.end(), pass) != passes.end();
-}
+ private:
+  void mark(const Rewrite& rewrite);
+  /// The first of the nodes that is drawn, and then all of them in words.
+  [[nodiscard]] std::vector<report::Cell> cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const;
+  /// Those of passes that tidy up, of the others, or all.
+  [[nodiscard]] report::Table rewrites(std::string title, const std::vector<Rewrite>& rewrites,
+                                       std::optional<bool> tidying) const;
+
+  report::Report page_;
+  report::ModelPlaces before_;
+};
 
 ConvertPage::ConvertPage(const std::string& file, const Model& before) : page_(new_model_report("convert", file)) {
   Model drawn = before.clone();
@@ -71,8 +83,8 @@ ConvertPage::ConvertPage(const std::string& file, const Model& before) : page_(n
 }
 
 void ConvertPage::mark(const Rewrite& rewrite) {
-  for (const std::string& description : rewrite.nodes) {
-    const auto [first, last] = before_.descriptions.equal_range(description);
+  for (const NodeRef& replaced : rewrite.nodes) {
+    const auto [first, last] = before_.descriptions.equal_range(describe(replaced));
     for (auto each = first; each != last; ++each) {
       report::Node& node = page_.graphs[each->second.graph].nodes[each->second.node];
       if (node.kind == rewritten) continue;
@@ -84,15 +96,15 @@ void ConvertPage::mark(const Rewrite& rewrite) {
   }
 }
 
-std::vector<report::Cell> ConvertPage::cells_of(const std::vector<std::string>& nodes) const {
+std::vector<report::Cell> ConvertPage::cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const {
   report::Cell drawn;
-  for (const std::string& description : nodes) {
-    const auto found = before_.descriptions.find(description);
+  for (const NodeRef& node : nodes) {
+    const auto found = before_.descriptions.find(describe(node));
     if (found == before_.descriptions.end()) continue;
     drawn = found->second;
     break;
   }
-  return {drawn, fmt::format("{}", fmt::join(nodes, ", "))};
+  return {drawn, text};
 }
 
 report::Table ConvertPage::rewrites(std::string title, const std::vector<Rewrite>& rewrites,
@@ -107,7 +119,8 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<Rewrite
                       .is_folded = tidying.value_or(false)};
   for (const Rewrite& rewrite : rewrites) {
     if (tidying && tidies_up(rewrite.pass) != *tidying) continue;
-    std::vector<report::Cell> row = cells_of(rewrite.nodes);
+    std::vector<report::Cell> row =
+        cells_of(rewrite.nodes, fmt::format("{}", fmt::join(replaced_texts(rewrite), ", ")));
     for (const std::string& text : {rewrite.replacement, rewrite.pass, rewrite.reason, rewrite.proof}) {
       row.emplace_back(text);
     }
@@ -116,12 +129,12 @@ report::Table ConvertPage::rewrites(std::string title, const std::vector<Rewrite
   return table;
 }
 
-report::Report ConvertPage::finish(const Model& after, const std::vector<inspect::NodeVerdict>& nodes,
-                                   const ConvertReport& done, const std::string& summary) {
-  page_.summary.push_back({"result", summary});
-  add_ends(page_, after);
+report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
+  const ConvertReport& done = conversion.report;
+  page_.summary.push_back({"result", summary_text(conversion)});
+  add_ends(page_, conversion.model);
   for (const Rewrite& rewrite : done.rewrites) mark(rewrite);
-  report::Table verdicts = add_verdicts(page_, after, nodes, "after");
+  report::Table verdicts = add_verdicts(page_, conversion.model, conversion.nodes, "after");
   verdicts.title = "Nodes after";
 
   const auto add = [&](report::Table table) {
@@ -142,7 +155,7 @@ report::Report ConvertPage::finish(const Model& after, const std::vector<inspect
                                    {"the condition that failed", Type::text}},
                        .is_folded = true};
   for (const NearMissNote& near : done.near_misses) {
-    std::vector<report::Cell> row = cells_of({near.node});
+    std::vector<report::Cell> row = cells_of({near.node}, describe(near.node));
     row.emplace_back(near.pattern);
     row.emplace_back(static_cast<double>(near.matched_nodes));
     row.emplace_back(near.reason);
@@ -151,6 +164,12 @@ report::Report ConvertPage::finish(const Model& after, const std::vector<inspect
   add(std::move(nearly));
   add(std::move(verdicts));
   return std::move(page_);
+}
+
+}  // namespace
+
+report::Report convert_page(const toolkit::Conversion& conversion) {
+  return ConvertPage(conversion.file.string(), *conversion.original).finish(conversion);
 }
 
 }  // namespace graft::present

@@ -9,6 +9,7 @@
 
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
+#include "present/text/model_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -56,7 +57,7 @@ report::Table table_of(const std::vector<inspect::NodeVerdict>& nodes,
     const inspect::NodeVerdict& node = nodes[i];
     // A constant is drawn as a part of the nodes that read it.
     if (!places[i] && node.op == "Constant" && node.verdict == inspect::Verdict::native) continue;
-    table.rows.push_back({node_cell(places[i], node.node), node.op, std::string(inspect::name_of(node.verdict)),
+    table.rows.push_back({node_cell(places[i], node.node.name), node.op, std::string(inspect::name_of(node.verdict)),
                           node.reason, node.advice});
   }
   return table;
@@ -86,6 +87,17 @@ report::Table add_verdicts(report::Report& report, const Model& model, const std
     node.advice = nodes[i].advice;
   }
   return table_of(nodes, places);
+}
+
+report::Report inspect_page(const toolkit::Inspection& inspection) {
+  report::Report page = new_model_report("inspect", inspection.file.string());
+  if (const std::string origin = origin_text(inspection.origin); !origin.empty()) {
+    page.summary.push_back({"read", origin});
+  }
+  page.summary.push_back({"opset", fmt::format("{}", inspection.model.graph().opset())});
+  add_ends(page, inspection.model);
+  page.sections.emplace_back(add_verdicts(page, inspection.model, inspection.nodes, "main graph"));
+  return page;
 }
 
 }  // namespace graft::present

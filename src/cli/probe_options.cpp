@@ -1,0 +1,111 @@
+// The options of `graft inspect` about the real TensorRT.
+#include "cli/probe_options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/engine_command.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/watch.hpp"
+#include "graft/error.hpp"
+#include "present/text/inspect_text.hpp"
+#include "toolkit/engine_error.hpp"
+
+namespace graft::cli {
+namespace {
+
+inspect::ProbeLevel level_of(const std::string& word) {
+  if (word == "parser") return inspect::ProbeLevel::parser;
+  return word == "builder" ? inspect::ProbeLevel::builder : inspect::ProbeLevel::rule;
+}
+
+}  // namespace
+
+void add_probe_options(CLI::App& command, ProbeArguments& arguments) {
+  command
+      .add_option("--probe,--truth", arguments.level,
+                  "who judges: rule; parser, which is TensorRT's own; builder, which is its builder too (rule)")
+      ->type_name("WHO")
+      ->check(CLI::IsMember({"rule", "parser", "builder"}));
+  command
+      .add_option("--plugin-lib", arguments.trials.libraries,
+                  "plugin library for TensorRT to load; once for each (Graft's own, if the model needs it)")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--shapes", arguments.shapes,
+          "smallest, usual and largest shape of an input with dynamic dimensions, NAME=MIN..OPT..MAX, for the builder; "
+          "once for each")
+      ->type_name("RANGE");
+  command.add_option("--target", arguments.trials.targets, "GPU generations to build for, as for `graft build`")
+      ->type_name("LIST")
+      ->delimiter(',');
+  command.add_option("--tensorrt", arguments.trials.tensorrt, "which TensorRT: auto, rtx, full (auto)")
+      ->type_name("WHICH")
+      ->check(CLI::IsMember({"auto", "rtx", "full"}));
+  command.add_flag("--plugin-override", arguments.trials.plugin_override,
+                   "plugins win over ONNX operators and functions of their name");
+  command
+      .add_option("--time-limit", arguments.trials.limit,
+                  "a parse or build, or a plugin library being opened, that takes longer counts as hanging (300)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--max-builds", arguments.trials.max_builds,
+                  "builds to ask for in all; what is not answered by then is said (60)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--max-seconds", arguments.trials.max_seconds,
+                  "seconds to ask for in all; what is not answered by then is said (300)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--reduce", arguments.reduce,
+                  "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes with; "
+                  "of several the worst, and the others beside it: out.onnx, out.2.onnx ...")
+      ->type_name("FILE");
+}
+
+void check_probe_options(const ProbeArguments& arguments) {
+  check_libraries(arguments.trials.libraries);
+  if (arguments.level != "rule") return;
+  const auto refuse = [](const char* option) {
+    throw Error(fmt::format("{} is about the real TensorRT\nAdd --probe parser or --probe builder", option));
+  };
+  if (!arguments.reduce.empty()) refuse("--reduce");
+  if (!arguments.trials.libraries.empty()) refuse("--plugin-lib");
+  if (arguments.trials.plugin_override) refuse("--plugin-override");
+  if (!arguments.shapes.empty()) refuse("--shapes");
+}
+
+toolkit::TrialCallback trial_details(const Console& console, Progress& progress) {
+  return [&](const inspect::TrialProgress& trial) {
+    progress.clear();
+    console.detail(fmt::format("{} of {}: {}, {:.2f} s", trial.action, count_text(trial.nodes, "node"), trial.outcome,
+                               trial.seconds));
+  };
+}
+
+void probe(const Console& console, toolkit::Inspection& inspection, const ProbeArguments& arguments) {
+  const inspect::ProbeOptions options{.level = level_of(arguments.level),
+                                      .trials = arguments.trials,
+                                      .shapes = arguments.shapes,
+                                      .reduce = arguments.reduce};
+  if (options.level == inspect::ProbeLevel::rule) return;
+  const DeferInterrupts defer;
+  Progress progress(console);
+  try {
+    toolkit::probe(inspection, options, watch_of(progress), trial_details(console, progress));
+  } catch (const toolkit::EngineError& error) {
+    progress.clear();
+    throw with_options_of_this_program(error);
+  }
+  progress.clear();
+  if (!options.reduce.empty() && inspection.probe->reduced.empty()) {
+    console.warn(present::nothing_reduced_text(inspection, options.reduce));
+  }
+}
+
+}  // namespace graft::cli

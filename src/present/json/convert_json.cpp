@@ -1,0 +1,98 @@
+// Nodes are there by their descriptions.
+#include "present/json/convert_json.hpp"
+
+#include "graph/node_ref.hpp"
+#include "present/json/model_json.hpp"
+#include "present/json/verdicts.hpp"
+#include "present/text/convert_text.hpp"
+
+namespace graft::present {
+namespace {
+
+Json to_json(const std::vector<Rewrite>& rewrites) {
+  Json list = Json::array();
+  for (const Rewrite& rewrite : rewrites) {
+    list.push_back({{"pass", rewrite.pass},
+                    {"nodes", replaced_texts(rewrite)},
+                    {"replacement", rewrite.replacement},
+                    {"reason", rewrite.reason},
+                    {"proof", rewrite.proof},
+                    {"proof_kind", to_string(rewrite.proof_kind)}});
+  }
+  return list;
+}
+
+Json to_json(const ConvertReport& report) {
+  Json passes = Json::array();
+  for (const PassSummary& pass : report.passes) {
+    passes.push_back({{"pass", pass.pass}, {"why", pass.why}, {"rewrites", pass.rewrites}, {"seconds", pass.seconds}});
+  }
+  Json near_misses = Json::array();
+  for (const NearMissNote& near : report.near_misses) {
+    near_misses.push_back({{"pass", near.pass},
+                           {"pattern", near.pattern},
+                           {"node", describe(near.node)},
+                           {"matched_nodes", near.matched_nodes},
+                           {"reason", near.reason}});
+  }
+  Json choices = Json::array();
+  for (const OperatorChoice& choice : report.choices) {
+    choices.push_back({{"node", describe(choice.node)},
+                       {"operator", choice.op},
+                       {"kind", to_string(choice.kind)},
+                       {"reason", choice.reason}});
+  }
+  Json rules = Json::array();
+  for (const RuleOutcome& rule : report.rules) {
+    rules.push_back({{"place", rule.place},
+                     {"rule", rule.rule},
+                     {"reason", rule.reason},
+                     {"matched", rule.matched},
+                     {"applied", rule.applied},
+                     {"failed", rule.failed()},
+                     {"notes", rule.notes}});
+  }
+  return {{"passes", passes},
+          {"rules", rules},
+          {"rewrites", to_json(report.rewrites)},
+          {"undone", to_json(report.undone)},
+          {"near_misses", near_misses},
+          {"choices", choices},
+          {"warnings", report.warnings},
+          {"proofs_run", report.proofs_run},
+          {"spot_checks", report.spot_checks},
+          {"proofs_alike", report.proofs_alike},
+          {"proofs_reused", report.proofs_reused}};
+}
+
+Json json_of(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict) {
+  Json listed = Json::array();
+  for (const inspect::NodeVerdict& node : nodes) {
+    if (node.verdict != verdict) continue;
+    listed.push_back(
+        {{"node", node.node.name}, {"operator", node.op}, {"reason", node.reason}, {"advice", node.advice}});
+  }
+  return listed;
+}
+
+}  // namespace
+
+Json to_json(const toolkit::Conversion& conversion) {
+  const toolkit::Conversion::Seconds& seconds = conversion.seconds;
+  Json json = {{"model", conversion.file.string()},       {"output", conversion.output.string()},
+               {"nodes_before", conversion.nodes_before}, {"nodes_after", conversion.nodes_after},
+               {"weight_bytes", conversion.weight_bytes}, {"transpositions", conversion.transpositions}};
+  json["external_data"] = json_of_data_file(conversion.data_file);
+  json["nodes_without_function"] = conversion.nodes_without_function.value_or(0);
+  json.update(to_json(conversion.origin));
+  json.update(json_of_io(conversion.model));
+  json["seconds"] = {
+      {"read", seconds.read}, {"rewrite", seconds.rewrite}, {"prove", seconds.prove}, {"write", seconds.write}};
+  json.update(to_json(conversion.report));
+  json.update({{"runs", json_of_runs(conversion.nodes)},
+               {"unsupported", json_of(conversion.nodes, inspect::Verdict::unsupported)},
+               {"unknown", json_of(conversion.nodes, inspect::Verdict::unknown)}});
+  return json;
+}
+
+}  // namespace graft::present

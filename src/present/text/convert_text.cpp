@@ -1,0 +1,274 @@
+// Rewrites that are alike share a line: a network repeats itself.
+#include "present/text/convert_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "graph/node_ref.hpp"
+#include "present/text/model_text.hpp"
+#include "present/text/verdict_color.hpp"
+
+namespace graft::present {
+namespace {
+
+std::string nodes_text(const Rewrite& rewrite, bool all) {
+  const std::vector<std::string> nodes = replaced_texts(rewrite);
+  constexpr std::size_t few = 2;
+  return all || nodes.size() <= few ? fmt::format("{}", fmt::join(nodes, ", ")) : count_text(nodes.size(), "node");
+}
+
+/// A line that stands for several rewrites alike: a network repeats itself.
+struct Line {
+  std::string text;
+  std::string replacement;
+  std::string proof;
+  std::size_t nodes = 0;
+  std::size_t count = 0;
+};
+
+/// "each proven", or "3 proven, 2 spot-checked, 15 alike to those".
+std::string proofs_text(const std::vector<const Rewrite*>& rewrites) {
+  std::size_t own = 0;
+  std::size_t checked = 0;
+  std::size_t alike = 0;
+  for (const Rewrite* rewrite : rewrites) {
+    own += rewrite->proof_kind == ProofKind::own ? 1U : 0U;
+    checked += rewrite->proof_kind == ProofKind::spot_check ? 1U : 0U;
+    alike += rewrite->proof_kind == ProofKind::one_of_a_kind ? 1U : 0U;
+  }
+  if (own == rewrites.size()) return "each proven";
+  return fmt::format("{} proven, {} spot-checked, {} alike to those but for the values of weights", own, checked,
+                     alike);
+}
+
+std::vector<Line> lines_of(const ConvertReport& report, const PassSummary& pass, bool all) {
+  std::vector<Line> lines;
+  std::vector<std::vector<const Rewrite*>> of_lines;
+  std::vector<const Rewrite*> proven;
+  for (const Rewrite& rewrite : report.rewrites) {
+    if (rewrite.pass != pass.pass) continue;
+    const std::size_t nodes = replaced_texts(rewrite).size();
+    if (!rewrite.proof.empty()) proven.push_back(&rewrite);
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
+      return !all && line.replacement == rewrite.replacement && line.nodes == nodes;
+    });
+    if (same == lines.end()) {
+      lines.push_back({.text = fmt::format("{} -> {}", nodes_text(rewrite, all), rewrite.replacement),
+                       .replacement = rewrite.replacement,
+                       .proof = rewrite.proof,
+                       .nodes = nodes,
+                       .count = 1});
+      of_lines.push_back({&rewrite});
+    } else {
+      ++same->count;
+      of_lines[static_cast<std::size_t>(same - lines.begin())].push_back(&rewrite);
+    }
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].count < 2 || lines[i].proof.empty()) continue;
+    lines[i].proof = fmt::format("{}; the first: {}", proofs_text(of_lines[i]), lines[i].proof);
+  }
+  if (all || lines.size() <= 1) return lines;
+  constexpr std::size_t few = 6;
+  const std::string whole =
+      count_text(pass.rewrites, "change") + (proven.size() == pass.rewrites ? ", " + proofs_text(proven) : "");
+  if (tidies_up(pass.pass)) return {{.text = whole, .replacement = "", .proof = "", .nodes = 0, .count = 1}};
+  if (lines.size() > few) {
+    lines.resize(few);
+    lines.push_back({.text = fmt::format("and more, {} in all; -v shows each", whole),
+                     .replacement = "",
+                     .proof = "",
+                     .nodes = 0,
+                     .count = 1});
+  }
+  return lines;
+}
+
+std::string outcome_text(const RuleOutcome& rule) {
+  if (rule.matched == 0) return "matched nothing";
+  if (rule.applied == rule.matched) return fmt::format("done, {}", count_text(rule.applied, "place"));
+  return fmt::format("done in {} of {}", rule.applied, count_text(rule.matched, "place"));
+}
+
+std::string count_of_proofs(const ConvertReport& report) {
+  const std::size_t proofs = report.proofs_run - report.spot_checks;
+  std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a proof of its own";
+  if (report.spot_checks + report.proofs_alike == 0) return text;
+  return fmt::format("{}, {} and {} alike", text, count_text(report.spot_checks, "spot check"), report.proofs_alike);
+}
+
+}  // namespace
+
+bool tidies_up(std::string_view pass) {
+  constexpr std::array<std::string_view, 8> passes = {"inline_functions",  "upgrade_opset",     "remove_dead",
+                                                      "fold_constants",    "remove_identities", "move_transposes",
+                                                      "cancel_transposes", "remove_leftovers"};
+  return std::find(passes.begin(), passes.end(), pass) != passes.end();
+}
+
+std::vector<std::string> replaced_texts(const Rewrite& rewrite) {
+  std::vector<std::string> texts;
+  if (!rewrite.others.empty()) texts.push_back(rewrite.others);
+  for (const NodeRef& node : rewrite.nodes) texts.push_back(describe(node));
+  return texts;
+}
+
+std::string summary_text(const toolkit::Conversion& conversion) {
+  const std::string origin = origin_text(conversion.origin);
+  return fmt::format("{}{} before, {} after, {}, {} of weights", origin.empty() ? "" : origin + ", as ONNX ",
+                     count_text(conversion.nodes_before, "node"), conversion.nodes_after,
+                     conversion.is_proven ? count_of_proofs(conversion.report) : "nothing proven",
+                     bytes_text(conversion.weight_bytes));
+}
+
+std::string timings_text(const toolkit::Conversion& conversion) {
+  const toolkit::Conversion::Seconds& seconds = conversion.seconds;
+  return fmt::format("read in {:.2f} s, rewritten in {:.2f} s, proven in {:.2f} s, written in {:.2f} s", seconds.read,
+                     seconds.rewrite, seconds.prove, seconds.write);
+}
+
+Table rewrites_table(const ConvertReport& report, bool verbose) {
+  Table table;
+  for (const PassSummary& pass : report.passes) {
+    if (pass.rewrites == 0) continue;
+    bool first = true;
+    for (const Line& line : lines_of(report, pass, verbose)) {
+      table.add({{first ? pass.pass : "", Color::strong},
+                 line.count == 1 ? line.text : fmt::format("{}, {} times", line.text, line.count)});
+      if (!line.proof.empty()) table.add({"", {"proof: " + line.proof, Color::faint}});
+      first = false;
+    }
+  }
+  return table;
+}
+
+Table choices_table(const ConvertReport& report, bool verbose) {
+  std::vector<std::pair<const OperatorChoice*, std::size_t>> groups;
+  for (const OperatorChoice& choice : report.choices) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return group.first->kind == choice.kind && group.first->op == choice.op && group.first->reason == choice.reason;
+    });
+    if (same != groups.end() && !verbose) {
+      ++same->second;
+    } else {
+      groups.emplace_back(&choice, 1);
+    }
+  }
+  constexpr std::size_t widest = 60;
+  Table table;
+  for (const auto& [choice, count] : groups) {
+    const bool plugin = choice->kind == OperatorChoice::Kind::plugin;
+    table.add({{std::string(to_string(choice->kind)), plugin ? Color::good : Color::none},
+               count == 1 ? (verbose ? describe(choice->node) : shortened(describe(choice->node), widest))
+                          : fmt::format("{} nodes ({})", count, choice->op),
+               choice->reason});
+  }
+  return table;
+}
+
+Table explanation_table(const ConvertReport& report, const PassSummary& pass) {
+  Table table;
+  for (const Rewrite& rewrite : report.rewrites) {
+    if (rewrite.pass != pass.pass) continue;
+    table.add({{"done", Color::good}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
+    table.add({"", {rewrite.reason, Color::faint}});
+    if (!rewrite.proof.empty()) table.add({"", {"proof: " + rewrite.proof, Color::faint}});
+  }
+  for (const Rewrite& rewrite : report.undone) {
+    if (rewrite.pass != pass.pass) continue;
+    table.add({{"not done", Color::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
+    table.add({"", {rewrite.proof, Color::faint}});
+  }
+  for (const NearMissNote& near : report.near_misses) {
+    if (near.pass != pass.pass) continue;
+    table.add({{"nearly", Color::faint},
+               fmt::format("{} at {}, {} matched", near.pattern, describe(near.node),
+                           count_text(near.matched_nodes, "node"))});
+    table.add({"", {near.reason, Color::faint}});
+  }
+  if (table.empty()) table.add({{"nothing to do", Color::faint}});
+  return table;
+}
+
+Table rules_table(const ConvertReport& report, bool explained) {
+  Table table;
+  for (const RuleOutcome& rule : report.rules) {
+    const Color color = rule.failed() ? Color::bad : rule.applied == 0 ? Color::caution : Color::good;
+    table.add({rule.place, {outcome_text(rule), color}, rule.rule});
+    if (!explained) continue;
+    if (!rule.reason.empty()) table.add({"", "", {rule.reason, Color::faint}});
+    for (const std::string& note : rule.notes) table.add({"", "", {note, Color::faint}});
+  }
+  return table;
+}
+
+std::vector<std::string> rule_errors(const ConvertReport& report) {
+  std::vector<std::string> errors;
+  for (const RuleOutcome& rule : report.rules) {
+    if (!rule.failed()) continue;
+    std::string text = fmt::format("{}: {}: {}", rule.place, rule.rule, outcome_text(rule));
+    for (const std::string& note : rule.notes) text += "\n" + note;
+    errors.push_back(std::move(text));
+  }
+  return errors;
+}
+
+std::vector<std::string> rejection_warnings(const ConvertReport& report) {
+  std::vector<std::string> warnings;
+  for (const Rewrite& rewrite : report.undone) {
+    if (rewrite.pass.starts_with("rules_")) continue;
+    warnings.push_back(fmt::format("{}: not done at {}: {}", rewrite.pass, nodes_text(rewrite, false), rewrite.proof));
+  }
+  return warnings;
+}
+
+Table problems_table(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict) {
+  // Nodes of one operator with one reason, in the order of the first.
+  std::vector<std::vector<const inspect::NodeVerdict*>> groups;
+  for (const inspect::NodeVerdict& node : nodes) {
+    if (node.verdict != verdict) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return group.front()->op == node.op && group.front()->reason == node.reason;
+    });
+    if (same != groups.end()) {
+      same->push_back(&node);
+    } else {
+      groups.push_back({&node});
+    }
+  }
+  Table table;
+  for (const auto& group : groups) {
+    constexpr std::size_t few = 4;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < std::min(few, group.size()); ++i) names.push_back(group[i]->node.name);
+    const std::size_t more = group.size() - names.size();
+    table.add({{group.front()->op, color_of(verdict)},
+               fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
+    table.add({"", group.front()->reason});
+    table.add({"", {"what to do: " + group.front()->advice, Color::faint}});
+  }
+  return table;
+}
+
+std::string problems_title(const std::vector<inspect::NodeVerdict>& nodes, inspect::Verdict verdict) {
+  const auto count = std::count_if(nodes.begin(), nodes.end(),
+                                   [&](const inspect::NodeVerdict& node) { return node.verdict == verdict; });
+  if (count == 0) return {};
+  return fmt::format("{} {}", count_text(static_cast<std::size_t>(count), "node"),
+                     verdict == inspect::Verdict::unknown ? "of which the rules do not know whether TensorRT runs them"
+                                                          : "that neither TensorRT nor Graft runs");
+}
+
+std::string without_functions_text(std::size_t nodes) {
+  if (nodes == 0) return "--no-functions: the model has no node of Graft's operators, so nothing was left out";
+  return fmt::format(
+      "{} without {} ONNX function{}: TensorRT's own parser makes plugins of {}, with the plugin library loaded, and "
+      "refuses the model without it. ONNX Runtime cannot run the file; graft can.",
+      count_text(nodes, "node"), nodes == 1 ? "its" : "their", nodes == 1 ? "" : "s", nodes == 1 ? "it" : "them");
+}
+
+}  // namespace graft::present

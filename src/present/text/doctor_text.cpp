@@ -1,0 +1,146 @@
+// What is missing, and is needed, has a remedy.
+#include "present/text/doctor_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace graft::present {
+namespace {
+
+std::string joined(const Json& texts) {
+  std::string result;
+  for (const auto& text : texts) result += (result.empty() ? "" : " ") + text.get<std::string>();
+  return result;
+}
+
+Finding cpu_engine(const toolkit::Diagnosis& diagnosis) {
+  Finding finding{.name = "CPU engine", .found = !diagnosis.cpu_engine.empty(), .needed = true};
+  if (finding.found) {
+    finding.text = diagnosis.cpu_engine;
+    finding.facts["version"] = finding.text.substr(finding.text.find(' ') + 1);
+  } else {
+    finding.text = "this build has none: nothing can be proven, verified, quantized or run";
+    finding.remedy = "make deps build";
+  }
+  return finding;
+}
+
+Finding plugin_library(const toolkit::Diagnosis& diagnosis) {
+  const PluginLibrary& library = diagnosis.plugin_library;
+  Finding finding{.name = "plugin library", .found = library.exists, .needed = true};
+  finding.facts = {{"path", library.path.string()}};
+  if (!library.exists) {
+    finding.text = fmt::format("not there: {}", library.path.string());
+    if (!diagnosis.with_cuda) {
+      finding.text += "; this build is one without CUDA: GRAFT_CUDA=OFF was set, or no nvcc was found";
+    }
+    finding.remedy = "make build, with nvcc on PATH or from `make deps`; until then: graft build --plugins never";
+    return finding;
+  }
+  finding.text = fmt::format("{}, {}, {}", library.path.string(), bytes_text(diagnosis.plugin_library_bytes),
+                             count_text(diagnosis.operators, "operator"));
+  if (diagnosis.with_cuda) {
+    finding.text += fmt::format(", compiled with CUDA {} against the headers of TensorRT {}", diagnosis.cuda_compiler,
+                                diagnosis.tensorrt_headers);
+    finding.facts["cuda_compiler"] = diagnosis.cuda_compiler;
+    finding.facts["tensorrt_headers"] = diagnosis.tensorrt_headers;
+  }
+  finding.facts["bytes"] = diagnosis.plugin_library_bytes;
+  return finding;
+}
+
+Finding tensorrt(const Json& flavor) {
+  const std::string name = flavor.value("flavor", "");
+  Finding finding{.name = name == "rtx"    ? "TensorRT-RTX"
+                          : name == "full" ? "TensorRT"
+                                           : "TensorRT lean",
+                  .found = flavor.value("usable", false)};
+  finding.facts = flavor;
+  if (!finding.found) {
+    finding.text = flavor.value("reason", "");
+    finding.remedy = flavor.value("install", "");
+    return finding;
+  }
+  finding.text = flavor.value("version", "");
+  finding.text += flavor.value("builder", false) ? ", builds engines" : ", plugin registry only";
+  if (flavor.contains("targets") && !flavor["targets"].empty()) finding.text += " for " + joined(flavor["targets"]);
+  return finding;
+}
+
+Finding gpu(const Json& cuda) {
+  Finding finding{.name = "GPU"};
+  finding.facts = cuda;
+  for (const auto& device : cuda.value("devices", Json::array())) {
+    finding.found = true;
+    finding.text += fmt::format("{}{}, compute capability {}", finding.text.empty() ? "" : "; ",
+                                device.value("name", ""), device.value("compute_capability", ""));
+  }
+  if (!finding.found) {
+    finding.text = fmt::format("none, {}; not needed to convert, verify and build", cuda.value("reason", ""));
+  }
+  return finding;
+}
+
+void add_driver(const toolkit::Diagnosis& diagnosis, std::vector<Finding>& findings) {
+  const std::size_t first = findings.size();
+  Finding python{.name = "Python", .found = !diagnosis.driver.is_null(), .needed = true};
+  if (!python.found) {
+    python.text = diagnosis.driver_error.substr(0, diagnosis.driver_error.find('\n'));
+    python.remedy = "apt-get install python3 python3-venv, then make deps build";
+    findings.push_back(std::move(python));
+    return;
+  }
+  python.facts = diagnosis.driver["python"];
+  python.text = fmt::format("{}, {}", python.facts.value("executable", ""), python.facts.value("version", ""));
+  findings.push_back(std::move(python));
+  bool can_build = false;
+  for (const Json& flavor : diagnosis.driver["flavors"]) {
+    findings.push_back(tensorrt(flavor));
+    can_build = can_build || (findings.back().found && flavor.value("builder", false));
+  }
+  // Any one flavor that builds is enough; the first that could be installed is then what is missing.
+  if (!can_build) findings[first + 1].needed = true;
+  findings.push_back(gpu(diagnosis.driver["cuda"]));
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const toolkit::Diagnosis& diagnosis) {
+  std::vector<Finding> findings{cpu_engine(diagnosis), plugin_library(diagnosis)};
+  add_driver(diagnosis, findings);
+  return findings;
+}
+
+bool is_complete(const std::vector<Finding>& findings) {
+  return std::none_of(findings.begin(), findings.end(),
+                      [](const Finding& finding) { return finding.needed && !finding.found; });
+}
+
+Listing doctor_text(const std::vector<Finding>& findings) {
+  Table table;
+  Table remedies;
+  for (const Finding& finding : findings) {
+    const bool missing = !finding.found && finding.needed;
+    const Cell mark = finding.found ? Cell("ok", Color::good)
+                      : missing     ? Cell("missing", Color::bad)
+                                    : Cell("-", Color::faint);
+    table.add({mark, {finding.name, Color::strong}, {finding.text, finding.found ? Color::none : Color::faint}});
+    if (missing) remedies.add({finding.name, finding.remedy});
+  }
+  Listing listing;
+  listing.add("graft " GRAFT_VERSION);
+  listing.add("");
+  listing.add(std::move(table));
+  listing.add("");
+  if (is_complete(findings)) {
+    listing.add("Everything is there to convert, verify and build.");
+  } else {
+    listing.add("Missing, and what to type:");
+    listing.add(std::move(remedies));
+  }
+  return listing;
+}
+
+}  // namespace graft::present

@@ -1,0 +1,210 @@
+// Nodes of one kind share a paragraph.
+#include "present/text/inspect_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "engine/engine_session.hpp"
+#include "graph/node_ref.hpp"
+#include "inspect/verdict_groups.hpp"
+#include "present/text/model_text.hpp"
+#include "present/text/verdict_color.hpp"
+
+namespace graft::present {
+namespace {
+
+using inspect::SmallestPart;
+using inspect::VerdictGroup;
+using inspect::VerdictGroups;
+
+/// "135 nodes and 96 constants"
+std::string nodes_text(const std::vector<inspect::NodeVerdict>& nodes) {
+  const auto constants = static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), inspect::is_mere_constant));
+  const std::string text = count_text(nodes.size() - constants, "node");
+  return constants == 0 ? text : fmt::format("{} and {}", text, count_text(constants, "constant"));
+}
+
+Table counts_table(const std::vector<inspect::NodeVerdict>& nodes) {
+  Table table;
+  for (const inspect::Verdict verdict : inspect::all_verdicts) {
+    const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const inspect::NodeVerdict& node) {
+      return node.verdict == verdict && !inspect::is_mere_constant(node);
+    });
+    if (count == 0 && (inspect::is_by_tensorrt(verdict) || inspect::is_open(verdict))) continue;
+    table.add({{std::string(inspect::name_of(verdict)), count == 0 ? Color::faint : color_of(verdict)},
+               {fmt::format("{:>5}", count), count == 0 ? Color::faint : Color::strong},
+               {std::string(inspect::meaning_of(verdict)), Color::faint}});
+  }
+  return table;
+}
+
+/// "3 Conv, 1 Relu"
+std::string operators_text(const VerdictGroup& group) {
+  constexpr std::size_t few = 12;
+  const auto counts = inspect::count_operators(group);
+  std::string text;
+  for (std::size_t i = 0; i < counts.size() && i < few; ++i) {
+    const auto& [op, count] = counts[i];
+    text += text.empty() ? "" : ", ";
+    text += count == 1 ? op : fmt::format("{} {}", count, op);
+  }
+  return counts.size() <= few ? text : fmt::format("{} and {} other operators", text, counts.size() - few);
+}
+
+std::string names_text(const VerdictGroup& group) {
+  constexpr std::size_t few = 4;
+  std::string text;
+  for (std::size_t i = 0; i < group.nodes.size() && i < few; ++i)
+    text += (i == 0 ? "" : ", ") + group.nodes[i]->node.name;
+  return group.nodes.size() <= few ? text : fmt::format("{} and {} more", text, group.nodes.size() - few);
+}
+
+/// The beginning of what TensorRT said at length.
+std::string beginning_of(const std::string& text) {
+  constexpr std::size_t longest = 500;
+  return text.size() <= longest ? text : text.substr(0, text.find_last_of(' ', longest)) + " ...";
+}
+
+Table group_table(const VerdictGroup& group, bool whole) {
+  const inspect::NodeVerdict& judged = group.first();
+  Table table;
+  const Cell verdict(std::string(inspect::name_of(judged.verdict)), color_of(judged.verdict));
+  table.add({verdict, {operators_text(group) + "  " + names_text(group), Color::strong}});
+  std::string reason = whole ? judged.reason : beginning_of(judged.reason);
+  if (const std::size_t reasons = inspect::count_reasons(group); reasons > 1) {
+    reason = fmt::format("the first: {} ({} other reasons: --all)", reason, reasons - 1);
+  }
+  table.add({"", reason});
+  if (inspect::is_problem(judged) && !judged.advice.empty()) {
+    table.add({"", {"what to do: " + judged.advice, Color::faint}});
+  }
+  return table;
+}
+
+Listing nodes_listing(const std::vector<inspect::NodeVerdict>& nodes, bool all) {
+  constexpr std::size_t few_problems = 8;
+  constexpr std::size_t few_others = 4;
+  const VerdictGroups groups = inspect::group_verdicts(nodes, all);
+  Listing listing;
+  const auto add = [&](const std::vector<VerdictGroup>& some, std::size_t few) {
+    std::size_t left_out = 0;
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (all || i < few) {
+        listing.add("");
+        listing.add(group_table(some[i], all));
+      } else {
+        left_out += some[i].nodes.size();
+      }
+    }
+    if (left_out == 0) return;
+    listing.add("");
+    listing.add(fmt::format("and {} more, for {} other reasons: --all shows them", count_text(left_out, "node"),
+                            some.size() - few));
+  };
+  add(groups.problems, few_problems);
+  add(groups.others, few_others);
+  if (groups.plain.empty()) return listing;
+  Table plain;
+  for (const VerdictGroup& group : groups.plain) {
+    plain.add({std::string(inspect::name_of(group.first().verdict)),
+               {all ? group.first().op + "  " + group.first().node.name : operators_text(group), Color::faint}});
+  }
+  listing.add("");
+  listing.add(std::move(plain));
+  return listing;
+}
+
+std::vector<std::string> names_of(const std::vector<NodeRef>& nodes) {
+  std::vector<std::string> names;
+  for (const NodeRef& node : nodes) names.push_back(node.name);
+  return names;
+}
+
+std::string few_names(const std::vector<NodeRef>& nodes) {
+  constexpr std::size_t few = 8;
+  std::vector<std::string> names = names_of(nodes);
+  names.resize(std::min(few, names.size()));
+  const std::string text = fmt::format("{}", fmt::join(names, ", "));
+  return nodes.size() <= few ? text : fmt::format("{} and {} more", text, nodes.size() - few);
+}
+
+Listing::Line line_of(const SmallestPart& part) {
+  const std::string who = part.nodes.size() == 1
+                              ? describe(part.failing_node())
+                              : fmt::format("these together: {}", fmt::join(names_of(part.nodes), ", "));
+  std::string rest =
+      fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, inspect::what_happened(part.outcome));
+  if (part.inside) rest += fmt::format(", inside {}", describe(part.nodes.front()));
+  if (!part.alike.empty()) rest += fmt::format("; {} alike: {}", part.alike.size(), few_names(part.alike));
+  if (!part.shapes.empty()) rest += fmt::format("; --shapes {}", fmt::join(part.shapes, " --shapes "));
+  return {{"wrote "}, {part.file, Color::strong}, {std::move(rest)}};
+}
+
+}  // namespace
+
+Listing inspect_text(const toolkit::Inspection& inspection, bool all) {
+  const std::string origin = origin_text(inspection.origin);
+  Listing listing;
+  listing.add({{inspection.file.string(), Color::strong},
+               {fmt::format(": {}opset {}, {}", origin.empty() ? "" : origin + "; as ONNX: ",
+                            inspection.model.graph().opset(), nodes_text(inspection.nodes))}});
+  listing.add(io_table(inspection.model));
+  listing.add("");
+  listing.add(counts_table(inspection.nodes));
+  listing.append(nodes_listing(inspection.nodes, all));
+  return listing;
+}
+
+std::vector<std::string> plugin_warnings(const toolkit::Inspection& inspection) {
+  std::vector<std::string> warnings;
+  for (const inspect::NodeVerdict& node : inspection.nodes) {
+    if (node.verdict != inspect::Verdict::plugin || node.cause.empty()) continue;
+    warnings.push_back(fmt::format("node '{}' ({}): {}\n{}", node.node.name, node.op, node.reason, node.advice));
+  }
+  return warnings;
+}
+
+Listing probe_text(const toolkit::Inspection& inspection) {
+  Listing listing;
+  if (!inspection.probe) return listing;
+  const inspect::ProbeAnswer& answer = *inspection.probe;
+  for (const SmallestPart& part : answer.reduced) listing.add(line_of(part));
+  if (!answer.not_reduced.empty()) {
+    listing.add(fmt::format("not written: {}; {} are enough to begin with, mend those and ask again",
+                            few_names(answer.not_reduced), inspect::most_reduced));
+  }
+  if (answer.unanswered > 0) {
+    listing.add(fmt::format("the budget is spent, and {} without an answer: --max-builds and --max-seconds allow more",
+                            answer.unanswered == 1 ? "1 node is" : fmt::format("{} nodes are", answer.unanswered)));
+  }
+  if (answer.pieces > 1) {
+    listing.add(fmt::format("the nodes that build were built in {} pieces, and not all together", answer.pieces));
+  }
+  listing.add(fmt::format("{} was asked: {}, {}, {}, {:.1f} s",
+                          tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
+                          count_text(answer.trials.parses, "parse"), count_text(answer.trials.builds, "build"),
+                          count_text(answer.trials.processes, "process", "processes"), answer.trials.seconds));
+  if (inspection.prospect.is_another) {
+    // It was asked about the model as it is, which is not the one that an engine is to be built from.
+    listing.add(fmt::format(
+        "asked about the model as it is, of {}; `graft convert` makes {} of it: --convert asks about those",
+        count_text(inspection.model.graph().node_count(), "node"), count_text(inspection.prospect.nodes, "node")));
+  }
+  return listing;
+}
+
+std::string nothing_reduced_text(const toolkit::Inspection& inspection, const std::string& file) {
+  const auto bad = std::count_if(inspection.nodes.begin(), inspection.nodes.end(),
+                                 [](const inspect::NodeVerdict& node) { return inspect::is_bad(node.verdict); });
+  return fmt::format("--reduce {}: nothing is written, as TensorRT{} takes the whole model{}", file,
+                     inspection.probe->level == inspect::ProbeLevel::parser ? "'s parser" : "",
+                     bad == 0 ? ""
+                              : fmt::format("; its builder does not, the rule says of {}: --probe builder asks",
+                                            count_text(static_cast<std::size_t>(bad), "node")));
+}
+
+}  // namespace graft::present

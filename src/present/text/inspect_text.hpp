@@ -1,0 +1,25 @@
+// `graft inspect` in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "present/text/listing.hpp"
+#include "toolkit/inspect.hpp"
+
+namespace graft::present {
+
+/// The model, how many nodes have each verdict, then problems, the worst before the others, a little of what there is
+/// to say of the rest, and what is plainly native, on one line. With `all` every node.
+[[nodiscard]] Listing inspect_text(const toolkit::Inspection& inspection, bool all);
+
+/// A warning for each plugin that TensorRT makes of a node from other values than the model has.
+[[nodiscard]] std::vector<std::string> plugin_warnings(const toolkit::Inspection& inspection);
+
+/// What was asked of TensorRT, and the parts that were written; empty where it was not asked.
+[[nodiscard]] Listing probe_text(const toolkit::Inspection& inspection);
+
+/// Why there is nothing to reduce to `file`.
+[[nodiscard]] std::string nothing_reduced_text(const toolkit::Inspection& inspection, const std::string& file);
+
+}  // namespace graft::present

@@ -1,0 +1,67 @@
+// A conversion with all that it found out, for programs that show it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graft/toolkit/convert.hpp"
+#include "graft/toolkit/import.hpp"
+#include "graph/model.hpp"
+#include "import/origin.hpp"
+#include "inspect/verdicts.hpp"
+#include "passes/report.hpp"
+
+namespace graft::toolkit {
+
+struct ConvertRequest {
+  std::filesystem::path file;
+  ImportOptions import = {};
+  ConvertOptions options = {};
+  bool keep_original = false;  ///< The model before is a part of the result.
+  /// How messages call ImportOptions::shapes and the passes.
+  std::string shapes_name = "ImportOptions::shapes";
+};
+
+struct Conversion {
+  struct Seconds {
+    double read = 0;
+    double rewrite = 0;
+    double prove = 0;
+    double write = 0;
+  };
+
+  std::filesystem::path file;
+  Origin origin;
+  std::optional<graft::Model> original;
+  graft::Model model;
+  bool is_proven = true;  ///< False: nothing was run.
+  ConvertReport report;
+  std::vector<inspect::NodeVerdict> nodes;  ///< Of the model after.
+  std::size_t nodes_before = 0;
+  std::size_t nodes_after = 0;
+  std::uint64_t weight_bytes = 0;
+  std::size_t transpositions = 0;
+  std::optional<std::size_t> nodes_without_function;  ///< Where functions were left out: of how many nodes.
+  std::filesystem::path output;                       ///< Once it is written.
+  std::optional<std::filesystem::path> data_file;     ///< Beside the output, with its weights.
+  Seconds seconds;
+
+  /// Whether every rule was done, and the model runs as far as is known.
+  [[nodiscard]] bool is_complete() const;
+};
+
+/// Reads and rewrites a network; `convert` of the toolkit is the part after reading. Throws Error as both do.
+[[nodiscard]] Conversion convert_file(const ConvertRequest& request);
+
+/// Writes the model, whole or not at all.
+void write(Conversion& conversion, const std::filesystem::path& output);
+
+/// Throws Error quoting `option` for a name that no pass has.
+void check_pass_name(const std::string& name, std::string_view option);
+
+}  // namespace graft::toolkit

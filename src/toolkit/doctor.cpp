@@ -1,0 +1,36 @@
+// Asks each part whether it is there.
+#include "toolkit/doctor.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include "graft/error.hpp"
+#include "graft/registry.hpp"
+#include "runtime/default_engine.hpp"
+
+namespace graft::toolkit {
+
+Diagnosis diagnose(const AskDriver& ask) {
+  Diagnosis found;
+  const runtime::Engine& engine = runtime::default_engine();
+  if (engine.can_run()) found.cpu_engine = engine.name();
+  found.plugin_library = own_plugin_library();
+  std::error_code ignored;
+  if (found.plugin_library.exists) {
+    found.plugin_library_bytes = std::filesystem::file_size(found.plugin_library.path, ignored);
+  }
+  found.operators = operators().size();
+#if GRAFT_WITH_CUDA
+  found.with_cuda = true;
+  found.cuda_compiler = GRAFT_CUDA_VERSION;
+  found.tensorrt_headers = GRAFT_TENSORRT_VERSION;
+#endif
+  try {
+    found.driver = ask({"probe"});
+  } catch (const Error& error) {
+    found.driver_error = error.what();
+  }
+  return found;
+}
+
+}  // namespace graft::toolkit

@@ -1,0 +1,11 @@
+// What the engine driver throws, for programs that show more of it than its text.
+#pragma once
+
+#include "engine/driver.hpp"
+
+namespace graft::toolkit {
+
+using graft::EngineError;
+using graft::Interrupted;
+
+}  // namespace graft::toolkit

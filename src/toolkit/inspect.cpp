@@ -1,0 +1,189 @@
+// Verdicts on nodes, and what TensorRT says of them.
+#include "toolkit/inspect.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/driver.hpp"
+#include "engine/engine_session.hpp"
+#include "graph/shape_inference.hpp"
+#include "inspect/verdict_groups.hpp"
+#include "toolkit/access.hpp"
+#include "toolkit/read.hpp"
+#include "toolkit/shape_ranges.hpp"
+#include "toolkit/trials.hpp"
+#include "toolkit/work.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+/// Fills in all but the file of an inspection.
+void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
+  graft::Model& model = inspection.model;
+  inspection.is_converted = convert;
+  if (convert) {
+    infer_shapes(model, shapes);
+    inspect::convert_in_memory(engine, model);
+  }
+  inspect::infer_and_note_faults(model, convert ? InputShapes() : shapes);
+  if (!convert) inspection.prospect = inspect::prospect_of(engine, model);
+  inspection.nodes = inspect::judge_nodes(model, inspection.prospect.forecast);
+}
+
+void ask(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end) {
+  try {
+    inspection.probe =
+        inspect::probe_verdicts(inspection.model, options, trial_callbacks(work, on_end), inspection.nodes);
+  } catch (const Interrupted&) {
+    throw Cancelled();
+  }
+}
+
+inspect::ProbeLevel level_of(Judge judge) {
+  switch (judge) {
+    case Judge::parser: return inspect::ProbeLevel::parser;
+    case Judge::builder: return inspect::ProbeLevel::builder;
+    case Judge::rule: break;
+  }
+  return inspect::ProbeLevel::rule;
+}
+
+Judge judge_of(const std::string& word) {
+  if (word == inspect::name_of(inspect::ProbeLevel::parser)) return Judge::parser;
+  return word == inspect::name_of(inspect::ProbeLevel::builder) ? Judge::builder : Judge::rule;
+}
+
+Support support_of(inspect::Verdict verdict) {
+  switch (verdict) {
+    case inspect::Verdict::native: return Support::native;
+    case inspect::Verdict::lowered: return Support::lowered;
+    case inspect::Verdict::plugin: return Support::plugin;
+    case inspect::Verdict::unknown: return Support::unknown;
+    case inspect::Verdict::not_asked: return Support::not_asked;
+    case inspect::Verdict::unsupported: return Support::unsupported;
+    case inspect::Verdict::refused: return Support::refused;
+    case inspect::Verdict::fails: return Support::fails;
+    case inspect::Verdict::hangs: return Support::hangs;
+    case inspect::Verdict::crashes: return Support::crashes;
+  }
+  return Support::unknown;
+}
+
+inspect::ProbeOptions probe_options(const InspectOptions& options) {
+  inspect::ProbeOptions inner{.level = level_of(options.judge), .trials = {}, .shapes = {}, .reduce = {}};
+  for (const auto& library : options.plugin_libraries) inner.trials.libraries.push_back(library.string());
+  inner.trials.tensorrt = options.tensorrt;
+  inner.trials.targets = options.targets;
+  inner.trials.plugin_override = options.plugin_override;
+  inner.trials.limit = options.budget.trial_seconds;
+  inner.trials.max_builds = options.budget.max_builds;
+  inner.trials.max_seconds = options.budget.max_seconds;
+  for (const auto& shape : options.shapes) inner.shapes.push_back(text_of(shape));
+  inner.reduce = options.reduce.string();
+  return inner;
+}
+
+std::vector<NodeGroup> groups_of(const std::vector<inspect::VerdictGroup>& groups,
+                                 const std::vector<inspect::NodeVerdict>& nodes) {
+  std::vector<NodeGroup> result;
+  for (const inspect::VerdictGroup& group : groups) {
+    NodeGroup& made = result.emplace_back();
+    for (const inspect::NodeVerdict* node : group.nodes) {
+      made.nodes.push_back(static_cast<std::size_t>(node - nodes.data()));
+    }
+  }
+  return result;
+}
+
+ProbeSummary summary_of(const inspect::ProbeAnswer& answer) {
+  ProbeSummary summary{.tensorrt = tensorrt_text(answer.tensorrt.flavor, answer.tensorrt.version),
+                       .parses = answer.trials.parses,
+                       .builds = answer.trials.builds,
+                       .seconds = answer.trials.seconds,
+                       .unanswered = answer.unanswered,
+                       .reduced = {}};
+  for (const inspect::SmallestPart& part : answer.reduced) {
+    summary.reduced.push_back({.file = part.file,
+                               .nodes = part.nodes,
+                               .inside = part.inside,
+                               .alike = part.alike,
+                               .support = support_of(inspect::verdict_of(part.outcome))});
+  }
+  return summary;
+}
+
+InspectResult result_of(Inspection inspection) {
+  InspectResult result;
+  const inspect::VerdictGroups groups = inspect::group_verdicts(inspection.nodes, false);
+  result.problems = groups_of(groups.problems, inspection.nodes);
+  result.others = groups_of(groups.others, inspection.nodes);
+  result.plain = groups_of(groups.plain, inspection.nodes);
+  result.runs = inspect::runs(inspection.nodes);
+  for (inspect::NodeVerdict& node : inspection.nodes) {
+    result.nodes.push_back({.node = std::move(node.node),
+                            .support = support_of(node.verdict),
+                            .reason = std::move(node.reason),
+                            .advice = std::move(node.advice),
+                            .judge = judge_of(node.truth),
+                            .tensorrt = std::move(node.tensorrt),
+                            .plugin = std::move(node.plugin),
+                            .as = std::move(node.as)});
+  }
+  result.warnings = std::move(inspection.prospect.warnings);
+  if (inspection.probe) result.probe = summary_of(*inspection.probe);
+  result.model = ModelAccess::make(std::move(inspection.model));
+  return result;
+}
+
+}  // namespace
+
+std::string to_string(Support support) {
+  for (const inspect::Verdict verdict : inspect::all_verdicts) {
+    if (support_of(verdict) == support) return std::string(inspect::name_of(verdict));
+  }
+  return {};
+}
+
+InspectResult inspect(const Model& model, const InspectOptions& options) {
+  Work work(options.watch);
+  return work.run([&] {
+    Inspection inspection;
+    inspection.model = model_of(model).clone();
+    judge(work.engine(), inspection, {}, options.convert);
+    if (options.judge != Judge::rule) {
+      try {
+        ask(work, inspection, probe_options(options), {});
+      } catch (const EngineError& error) {
+        throw Error(error.kind(),
+                    fmt::format("{}{}{}", error.what(), error.next_step().empty() ? "" : "\n", error.next_step()));
+      }
+    }
+    return result_of(std::move(inspection));
+  });
+}
+
+Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& import, bool convert,
+                        const std::string& shapes_name) {
+  const Watch nobody;
+  Work work(nobody);
+  return work.run([&] {
+    Inspection inspection;
+    inspection.file = file;
+    const InputShapes shapes = to_internal(import.shapes);
+    inspection.model = read(file, import, shapes, shapes_name, &inspection.origin);
+    judge(work.engine(), inspection, shapes, convert);
+    return inspection;
+  });
+}
+
+void probe(Inspection& inspection, const inspect::ProbeOptions& options, const Watch& watch,
+           const TrialCallback& on_end) {
+  Work work(watch);
+  work.run([&] {
+    ask(work, inspection, options, on_end);
+    return true;
+  });
+}
+
+}  // namespace graft::toolkit

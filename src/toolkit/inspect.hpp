@@ -1,0 +1,46 @@
+// An inspection with all that it found out, for programs that show it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/inspect.hpp"
+#include "graph/model.hpp"
+#include "import/origin.hpp"
+#include "inspect/forecast.hpp"
+#include "inspect/probe_verdicts.hpp"
+#include "inspect/verdicts.hpp"
+
+namespace graft::toolkit {
+
+struct Inspection {
+  std::filesystem::path file;
+  Origin origin;
+  graft::Model model;  ///< That was judged.
+  bool is_converted = false;
+  inspect::Prospect prospect;  ///< Of a model that is not converted.
+  std::vector<inspect::NodeVerdict> nodes;
+  std::optional<inspect::ProbeAnswer> probe;
+
+  /// Whether TensorRT runs the model; nothing where that is not known.
+  [[nodiscard]] std::optional<bool> runs() const { return inspect::runs(nodes); }
+};
+
+/// Reads a network and judges its nodes by rule. Throws Error as `load` does; messages call the shapes of the options
+/// `shapes_name`.
+[[nodiscard]] Inspection inspect_file(const std::filesystem::path& file, const ImportOptions& import, bool convert,
+                                      const std::string& shapes_name);
+
+/// Told of each trial of TensorRT that has ended.
+using TrialCallback = std::function<void(const inspect::TrialProgress& trial)>;
+
+/// Asks TensorRT, corrects the verdicts and writes the smallest parts that fail. Throws EngineError where TensorRT does
+/// not start, Error for shapes that do not fit the model; Cancelled.
+void probe(Inspection& inspection, const inspect::ProbeOptions& options, const Watch& watch,
+           const TrialCallback& on_end = {});
+
+}  // namespace graft::toolkit

@@ -1,0 +1,163 @@
+// Lists creators, and builds small engines with them.
+#include "toolkit/plugins.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "engine/driver.hpp"
+#include "graph/model.hpp"
+#include "inspect/trials.hpp"
+#include "toolkit/trials.hpp"
+#include "toolkit/work.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json* find_check(const Json& creator, std::string_view name) {
+  const auto found = std::find_if(creator["checks"].begin(), creator["checks"].end(),
+                                  [&](const Json& check) { return check.value("check", "") == name; });
+  return found == creator["checks"].end() ? nullptr : &*found;
+}
+
+/// What a model gives for a field whose meaning is not known: 1. Nothing for types that a model does not have.
+std::optional<NodeAttribute> one_of_type(const std::string& type) {
+  if (type == "float32" || type == "float64") return NodeAttribute(AttributeData(1.0F));
+  if (type == "int32" || type == "int64") return NodeAttribute(AttributeData(std::int64_t{1}));
+  return std::nullopt;
+}
+
+/// A node of the plugin alone, between f32 inputs and one output.
+graft::Model model_of(const Json& creator, std::size_t inputs, const std::vector<std::int64_t>& sizes) {
+  graft::Model model;
+  model.source = "the model of the check";
+  Graph& graph = model.graph();
+  graph.opset_imports[""] = 17;
+  std::vector<Value*> values;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    Value* input = values.emplace_back(graph.add_input(fmt::format("x{}", i)));
+    input->type = ElementType::f32;
+    input->shape = Shape(sizes.begin(), sizes.end());
+  }
+  Node* node = graph.add_node(creator.value("name", ""), values, {"y"});
+  const Json* creation = find_check(creator, "creation");
+  if (creation != nullptr && creation->value("detail", "") == "ones") {
+    for (const Json& field : creator["fields"]) {
+      if (auto one = one_of_type(field.value("type", ""))) {
+        node->attributes.insert_or_assign(field.value("name", ""), std::move(*one));
+      }
+    }
+  }
+  for (const char* name : {"version", "namespace"}) {
+    node->attributes.insert_or_assign(fmt::format("plugin_{}", name),
+                                      NodeAttribute(AttributeData(creator.value(name, ""))));
+  }
+  node->output()->type = ElementType::f32;
+  graph.add_output(*node->output());
+  return model;
+}
+
+Json outcome_of_check(std::string_view check, std::string_view outcome, const std::string& detail) {
+  return {{"check", check}, {"outcome", outcome}, {"detail", detail}};
+}
+
+/// Whether TensorRT builds an engine in which the plugin is the only layer: it then clones, asks for types, shapes and
+/// formats, and serializes. Which inputs a plugin takes no creator says, so that a refusal is no fault; an end of the
+/// process is one.
+Json check_engine(inspect::Trials& trials, const Json& creator) {
+  constexpr const char* name = "engine";
+  const Json* creation = find_check(creator, "creation");
+  if (creation == nullptr || creation->value("outcome", "") != "passed") {
+    return outcome_of_check(name, "not checked", "no plugin could be made to ask");
+  }
+  const std::vector<std::vector<std::int64_t>> shapes = {{2, 4, 8, 8}, {2, 4, 8}, {2, 4}};
+  constexpr std::size_t most_inputs = 3;
+  std::string said;
+  for (std::size_t inputs = 1; inputs <= most_inputs; ++inputs) {
+    for (const std::vector<std::int64_t>& sizes : shapes) {
+      const std::string given = fmt::format("{} of f32 {}", inputs == 1 ? "1 input" : fmt::format("{} inputs", inputs),
+                                            fmt::join(sizes, "x"));
+      const inspect::Trial trial = trials.build(model_of(creator, inputs, sizes), {}, 1.0);
+      if (said.empty()) said = trial.answer.value("message", "");
+      if (trial.outcome == inspect::Outcome::accepted) return outcome_of_check(name, "passed", given);
+      if (trial.outcome == inspect::Outcome::hung) {
+        return outcome_of_check(name, "failed", fmt::format("the build with {} did not come to an end", given));
+      }
+      if (trial.outcome == inspect::Outcome::crashed) {
+        const auto signal = trial.answer.find("signal");
+        const bool has_signal = signal != trial.answer.end() && signal->is_string();
+        return outcome_of_check(
+            name, "failed",
+            fmt::format("the build with {} ended the process {}", given,
+                        has_signal ? fmt::format("by signal {}", signal->get<std::string>())
+                                   : fmt::format("with exit code {}", trial.answer.value("return_code", 0))));
+      }
+    }
+  }
+  return outcome_of_check(
+      name, "not checked",
+      fmt::format("TensorRT built no engine with 1 to {} f32 inputs of 2, 3 or 4 dimensions; first answer: {}",
+                  most_inputs, said));
+}
+
+/// Whether no check of any creator failed.
+bool conform(const Json& libraries) {
+  for (const Json& library : libraries) {
+    for (const Json& creator : library["creators"]) {
+      for (const Json& check : creator["checks"]) {
+        if (check.value("outcome", "") == "failed") return false;
+      }
+    }
+  }
+  return true;
+}
+
+void add_engine_checks(Work& work, PluginsReport& report, const inspect::TrialOptions& options,
+                       const TrialCallback& on_end) {
+  try {
+    inspect::DriverTrials trials(options, trial_callbacks(work, on_end));
+    for (Json& library : report.libraries) {
+      for (Json& creator : library["creators"]) creator["checks"].push_back(check_engine(trials, creator));
+    }
+  } catch (const Interrupted&) {
+    throw Cancelled();
+  }
+}
+
+}  // namespace
+
+PluginsReport list_plugins(const PluginsRequest& request, const AskDriver& ask) {
+  std::vector<std::string> question{"plugins"};
+  question.insert(question.end(), request.libraries.begin(), request.libraries.end());
+  question.insert(question.end(), {"--tensorrt", request.tensorrt});
+  if (!request.time_limit.empty()) question.insert(question.end(), {"--time-limit", request.time_limit});
+  if (request.check) question.emplace_back("--check");
+  Json answer = ask(question);
+  return {.tensorrt = std::move(answer["tensorrt"]), .libraries = std::move(answer["plugin_libraries"])};
+}
+
+void check_engines(PluginsReport& report, const PluginsRequest& request, const Watch& watch,
+                   const TrialCallback& on_end) {
+  const std::string flavor = report.tensorrt.value("flavor", "");
+  inspect::TrialOptions options;
+  options.libraries = request.libraries;
+  options.tensorrt = flavor;
+  options.max_builds = std::numeric_limits<std::size_t>::max();
+  options.max_seconds = std::numeric_limits<double>::max();
+  if (!request.time_limit.empty()) options.limit = std::stod(request.time_limit);
+  Work work(watch);
+  report.conforms = work.run([&] {
+    if (flavor != "lean") add_engine_checks(work, report, options, on_end);
+    return conform(report.libraries);
+  });
+}
+
+}  // namespace graft::toolkit

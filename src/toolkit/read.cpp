@@ -1,0 +1,54 @@
+// The readers, behind one function.
+#include "toolkit/read.hpp"
+
+#include <fmt/format.h>
+
+#include "graft/error.hpp"
+#include "import/messages.hpp"
+#include "import/read_model.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+/// What the file itself says of its inputs; empty where it cannot be read.
+std::string inputs_without_shapes(const std::filesystem::path& file, const ImportOptions& options) {
+  try {
+    return inputs_text(
+        read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = {}, .origin = nullptr}).graph());
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+InputShapes to_internal(const Shapes& shapes) {
+  InputShapes internal;
+  for (const auto& [name, sizes] : shapes) {
+    Shape shape;
+    for (const std::int64_t size : sizes) shape.push_back(size < 0 ? unknown_dim() : Dim(size));
+    internal.emplace(name, std::move(shape));
+  }
+  return internal;
+}
+
+graft::Model read(const std::filesystem::path& file, const ImportOptions& options, const InputShapes& shapes,
+                  std::string_view shapes_name, Origin* origin) {
+  try {
+    return read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = shapes, .origin = origin});
+  } catch (const Error& error) {
+    if (options.shapes.empty() || error.kind() != Error::Kind::bad_input) throw;
+    const std::string said = inputs_without_shapes(file, options);
+    if (said.empty() || std::string_view(error.what()).find(said) != std::string_view::npos) throw;
+    throw Error(fmt::format("{}\nWithout {} {}", error.what(), shapes_name, said));
+  }
+}
+
+std::vector<FrozenSize> frozen_sizes_of(const graft::Model& model, const std::filesystem::path& file,
+                                        const ImportOptions& options) {
+  return find_frozen_sizes(model, to_internal(options.shapes), [&] {
+    return read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = {}, .origin = nullptr});
+  });
+}
+
+}  // namespace graft::toolkit

@@ -1,0 +1,24 @@
+// Trials of TensorRT within a call of the toolkit.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "inspect/trials.hpp"
+#include "toolkit/work.hpp"
+
+namespace graft::toolkit {
+
+/// Progress and cancellation of `work`; `on_end` is told of each trial that has ended.
+[[nodiscard]] inline inspect::TrialCallbacks trial_callbacks(
+    Work& work, std::function<void(const inspect::TrialProgress&)> on_end = {}) {
+  const auto on_start = [&work](const inspect::TrialProgress& trial) {
+    work.report(trial.fraction, trial.number == 0 ? std::string(trial.action)
+                                                  : fmt::format("{} number {}: {} node{}", trial.action, trial.number,
+                                                                trial.nodes, trial.nodes == 1 ? "" : "s"));
+  };
+  return {.on_start = on_start, .on_end = std::move(on_end), .should_stop = [&work] { return work.is_cancelled(); }};
+}
+
+}  // namespace graft::toolkit

@@ -1,0 +1,83 @@
+// What `graft convert` says of its rewrites and of nodes that do not run.
+#include "present/text/convert_text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "present/json/convert_json.hpp"
+
+namespace graft::present {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+NodeRef node(const std::string& name, const std::string& op) {
+  return {.id = name + "_out", .name = name, .op = op, .domain = ""};
+}
+
+Rewrite rewrite(std::vector<NodeRef> nodes, std::string others = "") {
+  return {.pass = "fuse_something",
+          .nodes = std::move(nodes),
+          .others = std::move(others),
+          .replacement = "Something",
+          .reason = "it is the same",
+          .proof = ""};
+}
+
+inspect::NodeVerdict verdict(const std::string& name, const std::string& op, inspect::Verdict verdict) {
+  return {.node = node(name, op), .op = op, .verdict = verdict, .reason = "no reason", .advice = "none"};
+}
+
+std::string text_of(const Table& table) { return table.text(false, 200); }
+
+TEST(ConvertText, nodes_are_described_after_what_is_no_node) {
+  EXPECT_THAT(replaced_texts(rewrite({node("a", "Div"), node("it's", "Mul")}, "others before them")),
+              ElementsAre("others before them", "node 'a' (Div)", "node 'it's' (Mul)"));
+}
+
+TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
+  ConvertReport report;
+  report.passes = {{.pass = "fuse_something", .why = "", .rewrites = 2, .seconds = 0}};
+  report.rewrites = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
+  EXPECT_THAT(text_of(rewrites_table(report, false)), HasSubstr("node 'a' (Div) -> Something, 2 times"));
+  EXPECT_THAT(text_of(rewrites_table(report, true)), HasSubstr("node 'b' (Div) -> Something"));
+}
+
+TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
+  ConvertReport report;
+  report.undone = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
+  report.undone[0].proof = "y differs";
+  report.undone[1].pass = "rules_first";
+  EXPECT_THAT(rejection_warnings(report), ElementsAre("fuse_something: not done at node 'a' (Div): y differs"));
+}
+
+TEST(ConvertText, problems_of_one_operator_and_reason_share_a_row) {
+  std::vector<inspect::NodeVerdict> nodes;
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    nodes.push_back(verdict(name, "Det", inspect::Verdict::unsupported));
+  }
+  nodes.push_back(verdict("f", "Unique", inspect::Verdict::unknown));
+  EXPECT_EQ(problems_title(nodes, inspect::Verdict::unsupported), "5 nodes that neither TensorRT nor Graft runs");
+  const std::string text = text_of(problems_table(nodes, inspect::Verdict::unsupported));
+  EXPECT_THAT(text, HasSubstr("a, b, c, d and 1 more"));
+  EXPECT_THAT(text, Not(HasSubstr("Unique")));
+  EXPECT_EQ(problems_title({}, inspect::Verdict::unknown), "");
+}
+
+TEST(ConvertJson, nodes_are_texts_and_verdicts_are_apart) {
+  toolkit::Conversion conversion;
+  conversion.file = "in.pb";
+  conversion.report.rewrites = {rewrite({node("a", "Div")}, "tensor 'x'")};
+  conversion.nodes = {verdict("f", "Unique", inspect::Verdict::unknown)};
+  const Json json = to_json(conversion);
+  EXPECT_EQ(json["rewrites"][0]["nodes"], Json({"tensor 'x'", "node 'a' (Div)"}));
+  EXPECT_EQ(json["unknown"][0]["node"], "f");
+  EXPECT_TRUE(json["unsupported"].empty());
+  EXPECT_TRUE(json["runs"].is_null());
+  EXPECT_TRUE(json["origin"].is_null());
+}
+
+}  // namespace
+}  // namespace graft::present
