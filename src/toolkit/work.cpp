@@ -16,8 +16,8 @@ class WatchedModel final : public runtime::CompiledModel {
  public:
   WatchedModel(std::unique_ptr<runtime::CompiledModel> model, Check check) : model_(std::move(model)), check_(check) {}
   using runtime::CompiledModel::run;
-  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> beside() const override {
-    return std::make_unique<WatchedModel>(model_->beside(), check_);
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
+    return std::make_unique<WatchedModel>(model_->new_request(), check_);
   }
   void run(const TensorMap& inputs, const std::function<void(const TensorMap&)>& look) override {
     check_();
