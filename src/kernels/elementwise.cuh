@@ -13,7 +13,9 @@ namespace detail {
 
 /// Tuned on an H200.
 struct ElementwisePolicy {
-  static constexpr int threads = 256;  ///< Each with one vector: more of them in flight measured slower.
+  static constexpr int threads = 256;
+  static constexpr int vectors_of_many = 2;  ///< Of a thread, where the tensor fills the GPU several times.
+  static constexpr int many_times = 3;
   static constexpr int table_threads = 256;
   static constexpr int table_vectors_in_flight = 4;
   static constexpr int table_blocks_per_multiprocessor = 4;
@@ -60,25 +62,32 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   y[i] = is_padding ? T(0.F) : apply_to(op, x[i]);
 }
 
-/// The last block also takes the elements that fill no vector.
-template <class T, class Op>
+/// U vectors to a thread. The last block also takes the elements that fill no vector.
+template <class T, int U, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::threads)
     elementwise_vector(Op op, const T* x, T* y, std::int64_t count) {
   constexpr int width = widest<T>;
   constexpr int threads = ElementwisePolicy::threads;
   using V = Vector<T, width>;
   const std::int64_t vectors = count / width;
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
-  // Asked for before the vector is stored, so that small tensors wait for memory once.
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (U * threads) + threadIdx.x;
+  // Asked for before the vectors are stored, so that small tensors wait for memory once.
   const std::int64_t rest = vectors * width + threadIdx.x;
   const bool has_rest = blockIdx.x == gridDim.x - 1 && rest < count;
   const T last = has_rest ? x[rest] : T(0.F);
-  if (i < vectors) {
+  V loaded[U];
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    if (first + u * threads < vectors) loaded[u] = V::load(x + (first + u * threads) * width);
+  }
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    if (first + u * threads >= vectors) continue;
     float values[width];
-    V::load(x + i * width).unpack(values);
+    loaded[u].unpack(values);
 #pragma unroll
     for (float& value : values) value = op.apply(value);
-    V::pack(values).store(y + i * width);
+    V::pack(values).store(y + (first + u * threads) * width);
   }
   if (has_rest) y[rest] = apply_to(op, last);
 }
@@ -158,17 +167,23 @@ struct ElementwiseKernels {
       auto* y = static_cast<T*>(buffers.outputs[0]);
       // A tensor smaller than one vector still needs the block that takes the rest.
       const std::int64_t vectors = count == 0 ? 0 : std::max<std::int64_t>(count / widest<T>, 1);
+      DeviceTraits device;
+      if (Status status = current_device(device); !status.ok()) return status;
       if constexpr (std::is_same_v<T, std::int8_t>) {
         constexpr int threads = ElementwisePolicy::table_threads;
-        DeviceTraits device;
-        if (Status status = current_device(device); !status.ok()) return status;
         const std::int64_t most = device.multiprocessors * ElementwisePolicy::table_blocks_per_multiprocessor;
         return launch(Op::name, elementwise_table<Op>, {std::min(ceil_divide(vectors, threads), most), threads},
                       context, op, x, y, count);
       } else {
-        constexpr int threads = ElementwisePolicy::threads;
-        return launch(Op::name, elementwise_vector<T, Op>, {ceil_divide(vectors, threads), threads}, context, op, x, y,
-                      count);
+        using Policy = ElementwisePolicy;
+        const std::int64_t held = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
+        const auto run = [&](auto* kernel, int vectors_of_thread) {
+          const std::int64_t of_block = std::int64_t{Policy::threads} * vectors_of_thread;
+          return launch(Op::name, kernel, {ceil_divide(vectors, of_block), Policy::threads}, context, op, x, y, count);
+        };
+        constexpr int many = Policy::vectors_of_many;
+        if (vectors >= held * Policy::many_times) return run(elementwise_vector<T, many, Op>, many);
+        return run(elementwise_vector<T, 1, Op>, 1);
       }
     });
   }

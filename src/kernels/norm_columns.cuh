@@ -19,19 +19,20 @@ struct Columns {
   int channels = 0;  ///< Of chw32: those that are no padding.
 };
 
-/// Tuned on an H200.
+/// Tuned on an H100. A block is as wide as its height allows, which the length of the vectors sets.
+template <class T, int N>
 struct ColumnsPolicy {
-  template <class T, int N>
-  static constexpr int threads = sizeof(T) == 1 && N == widest<T> ? 256 : 512;
-  /// Vectors that a thread holds, of tensors that fill the GPU.
-  template <class T, int N>
-  static constexpr int many_rows = N == widest<T> ? 8 : 16;
-  static constexpr int tall_threads = 1024;  ///< Where that spares a cluster; slower for 128 bits of i8.
-  static constexpr int few_threads = 256;    ///< For short vectors and small tensors.
-  static constexpr int few_rows = 4;
-  /// Threads side by side: less would read parts of the 128 bytes that memory gives at once.
-  template <class T, int N>
-  static constexpr int narrowest = N == 1 ? 32 : 128 / static_cast<int>(sizeof(T)) / N;
+  static constexpr bool wide = Vector<T, N>::bytes == 16;
+  static constexpr bool wide_i8 = wide && sizeof(T) == 1;  ///< Whose sums take too many registers for large blocks.
+  static constexpr int threads = 256;
+  static constexpr int many_threads = wide_i8 ? 256 : 512;
+  static constexpr int few_rows = 4;               ///< Vectors that a thread holds, of small tensors,
+  static constexpr int rows = 8;                   ///< of others,
+  static constexpr int many_rows = wide ? 8 : 16;  ///< and of long columns and large tensors.
+  /// Threads side by side.
+  static constexpr int narrowest = (wide_i8 ? 128 : wide ? 64 : sizeof(T) == 1 ? 16 : 32) / Vector<T, N>::bytes;
+  static constexpr int narrowest_of_many = (wide ? 128 : 32) / Vector<T, N>::bytes;
+  static constexpr int large = 20;  ///< Times that a large tensor's vectors are more than the GPU's threads.
 };
 
 namespace detail {
@@ -154,59 +155,61 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 
 }  // namespace detail
 
-/// The longest vector that is read in whole pieces of memory, without clusters and with them. Without, blocks get
-/// narrower until their height is that of a cluster.
+/// The longest vector, in any case with a cluster of blocks, which then are as narrow as pays; without clusters they
+/// get narrower.
 template <class T, int N>
-inline constexpr int columns_capacity_of_block =
-    ColumnsPolicy::threads<T, N> / ColumnsPolicy::narrowest<T, N>* ColumnsPolicy::many_rows<T, N>;
-template <class T, int N>
-inline constexpr int columns_capacity = columns_capacity_of_block<T, N>* max_cluster;
+inline constexpr int columns_capacity =
+    ColumnsPolicy<T, N>::threads / ColumnsPolicy<T, N>::narrowest* ColumnsPolicy<T, N>::many_rows* max_cluster;
 
 template <class T, int N, bool Chw32 = false, class Weights>
 [[nodiscard]] Status run_columns(const char* what, const T* x, T* y, const Columns& columns,
                                  const Normalizer& normalizer, const Weights& weights, const DeviceTraits& device,
                                  const CudaContext& context) {
   using namespace detail;
-  using Policy = ColumnsPolicy;
+  using Policy = ColumnsPolicy<T, N>;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
-  const auto run = [&](auto* kernel, int rows, int threads, int cluster) {
+  // The logarithm of the largest width whose height takes a column; of a single thread where none does.
+  const auto log2_width_of = [&](int rows, int threads, int cluster) {
     int log2_width = 0;
     while (2 << log2_width <= threads && (threads >> (log2_width + 1)) * rows * cluster >= columns.reduced &&
            (cluster == 1 || 2 << log2_width <= columns_cluster_width)) {
       ++log2_width;
     }
-    const Grid grid{ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster, threads, cluster};
-    return launch(what, kernel, grid, context, x, y, columns, log2_width, normalizer, weights);
+    return log2_width;
   };
-  const bool fills =
-      vectors * columns.reduced >= std::int64_t{2} * device.multiprocessors * device.threads_per_multiprocessor;
-  constexpr int few = Policy::few_threads / Policy::narrowest<T, N> * Policy::few_rows;
-  if (columns.reduced <= Policy::few_rows || (!fills && columns.reduced <= few)) {
-    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, false, Weights>,
-               Policy::few_rows, Policy::few_threads, 1);
+  const auto run = [&]<int R, int Threads, bool Clustered>(int cluster) {
+    const int log2_width = log2_width_of(R, Threads, cluster);
+    const Grid grid{ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster, Threads, cluster};
+    return launch(what, columns_in_registers<T, N, R, Threads, Chw32, Clustered, Weights>, grid, context, x, y, columns,
+                  log2_width, normalizer, weights);
+  };
+  const auto fits = [&](int rows, int threads, int cluster, int narrowest) {
+    const int width = 1 << log2_width_of(rows, threads, cluster);
+    return width >= narrowest && threads / width * rows * cluster >= columns.reduced;
+  };
+  constexpr int threads = Policy::threads;
+  constexpr int many_threads = Policy::many_threads;
+  const std::int64_t held = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
+  const std::int64_t all = vectors * columns.reduced;
+  const bool small = all < 2 * held;
+  const bool large = !Policy::wide && all >= Policy::large * held;
+  if (columns.reduced <= Policy::few_rows ||
+      (small && columns.reduced > Policy::rows && fits(Policy::few_rows, threads, 1, Policy::narrowest))) {
+    return run.template operator()<Policy::few_rows, threads, false>(1);
   }
-  if (!fills && device.has_clusters() && columns.reduced <= few * max_cluster) {
-    int cluster = 1;
-    while (columns.reduced > few * cluster) cluster *= 2;
-    return run(columns_in_registers<T, N, Policy::few_rows, Policy::few_threads, Chw32, true, Weights>,
-               Policy::few_rows, Policy::few_threads, cluster);
+  const int narrowest = small ? Policy::narrowest : Policy::narrowest_of_many;
+  if (columns.reduced <= Policy::rows || (!large && fits(Policy::rows, threads, 1, narrowest))) {
+    return run.template operator()<Policy::rows, threads, false>(1);
   }
-  constexpr int rows = Policy::many_rows<T, N>;
-  if constexpr (N > 1 && (sizeof(T) > 1 || N < widest<T>)) {
-    constexpr int tall = Policy::tall_threads;
-    if (columns.reduced > columns_capacity_of_block<T, N> && columns.reduced <= tall / Policy::narrowest<T, N> * rows) {
-      return run(columns_in_registers<T, N, rows, tall, Chw32, false, Weights>, rows, tall, 1);
-    }
+  if (!large && fits(Policy::rows, many_threads, 1, Policy::narrowest)) {
+    return run.template operator()<Policy::rows, many_threads, false>(1);
   }
-  int cluster = 1;
-  while (device.has_clusters() && cluster < max_cluster &&
-         columns.reduced > columns_capacity_of_block<T, N> * cluster) {
-    cluster *= 2;
+  if (!device.has_clusters() || (!small && fits(Policy::many_rows, many_threads, 1, Policy::narrowest))) {
+    return run.template operator()<Policy::many_rows, many_threads, false>(1);
   }
-  constexpr int threads = Policy::threads<T, N>;
-  auto* kernel = cluster > 1 ? columns_in_registers<T, N, rows, threads, Chw32, true, Weights>
-                             : columns_in_registers<T, N, rows, threads, Chw32, false, Weights>;
-  return run(kernel, rows, threads, cluster);
+  int cluster = 2;
+  while (cluster < max_cluster && !fits(Policy::many_rows, threads, cluster, Policy::narrowest)) cluster *= 2;
+  return run.template operator()<Policy::many_rows, threads, true>(cluster);
 }
 
 }  // namespace graft

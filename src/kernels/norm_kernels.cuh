@@ -8,9 +8,9 @@
 #include "graft/define_operator.hpp"
 #include "kernels/norm_columns.cuh"
 #include "kernels/norm_long.cuh"
-#include "kernels/norm_planes.cuh"
 #include "kernels/norm_rows.cuh"
 #include "kernels/norm_strided.cuh"
+#include "kernels/row_vectors.cuh"
 #include "ops/reduction.hpp"
 
 namespace graft {
@@ -52,9 +52,15 @@ struct NormKernels {
 
   /// What accesses narrower than 128 bits hold.
   template <class T>
-  static constexpr int narrow_of_rows = sizeof(T) == 4 ? widest<T> : 8 / static_cast<int>(sizeof(T));
-  template <class T>
   static constexpr int narrow_of_columns = sizeof(T) == 2 ? 2 : 4;
+
+  static int vector_width(const Problem& problem) {
+    return static_cast<int>(vector_bytes / size_of(problem.inputs[0].dtype));
+  }
+  /// The longest row that the GPU holds.
+  static std::int64_t most_vectors(const Task& task) {
+    return task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
+  }
 
   static std::int64_t innermost(const ReductionPlan& plan) {
     const Extents& inner = inner_is_kept(plan) ? plan.kept_extents : plan.reduced_extents;
@@ -116,28 +122,23 @@ struct NormKernels {
     if (plan.reduced_extents.rank() != 1 || plan.reduced_strides[0] != 1) {
       return unsupported("takes a norm over the innermost axes");
     }
-    return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
-      using T = decltype(element);
-      const std::int64_t narrow = plan.reduced_count % narrow_of_rows<T> == 0 ? narrow_of_rows<T> : 1;
-      const std::int64_t longest = rows_capacity * (plan.reduced_count % widest<T> == 0 ? widest<T> : narrow);
-      if (plan.reduced_count <= longest) return {};
-      return unsupported("takes up to " + std::to_string(longest) + " elements, found " +
-                         std::to_string(plan.reduced_count));
-    });
+    const std::int64_t vectors = row_vectors(plan.reduced_count, vector_width(problem));
+    if (vectors <= rows_capacity) return {};
+    return unsupported("takes up to " + std::to_string(rows_capacity) + " vectors of 16 bytes, found " +
+                       std::to_string(vectors));
   }
 
   static Status rows_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-      return task.template with_width<T, narrow_of_rows<T>>([&]<int N>(std::integral_constant<int, N>) {
-        // What fits is decided without the addresses and the GPU.
-        const std::int64_t most = task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
-        if (task.plan.reduced_count > most * N) {
-          return run_in_two_passes(task, x, y, true, buffers.workspace, context);
-        }
-        const int length = static_cast<int>(task.plan.reduced_count);
-        const Rows rows{.count = task.plan.kept_count, .length = length, .pitch = length};
-        return run_rows<T, N>(what, x, y, rows, task.normalizer, task.weights, task.device, context);
-      });
+      // What fits is decided without the addresses and the GPU.
+      if (!task.aligned || row_vectors(task.plan.reduced_count, widest<T>) > most_vectors(task)) {
+        return run_in_two_passes(task, x, y, true, buffers.workspace, context);
+      }
+      const int length = static_cast<int>(task.plan.reduced_count);
+      const Rows rows{.count = task.plan.kept_count, .length = length, .pitch = length};
+      auto* run = length % widest<T> == 0 ? run_rows<T, widest<T>, RowForm::whole, Weights>
+                                          : run_rows<T, widest<T>, RowForm::shifted, Weights>;
+      return run(what, x, y, rows, task.normalizer, task.weights, task.device, context);
     });
   }
 
@@ -150,36 +151,32 @@ struct NormKernels {
     if (plan.reduced_extents.rank() != 2 || plan.reduced_strides[1] != 1) {
       return unsupported("takes a norm over two groups of neighbouring axes, the inner one innermost");
     }
-    const std::int64_t vector = vector_bytes / size_of(problem.inputs[0].dtype);
-    const std::int64_t width = plan.reduced_extents[1] % vector == 0 ? vector : 1;
-    if (plan.reduced_count <= rows_capacity * width) return {};
-    return unsupported("takes up to " + std::to_string(rows_capacity * width) + " elements, found " +
-                       std::to_string(plan.reduced_count));
+    const std::int64_t vectors = plan.reduced_extents[0] * row_vectors(plan.reduced_extents[1], vector_width(problem));
+    if (vectors <= rows_capacity) return {};
+    return unsupported("takes up to " + std::to_string(rows_capacity) + " vectors of 16 bytes, found " +
+                       std::to_string(vectors));
   }
 
   static Status pieces_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
+      constexpr int N = widest<T>;
       const ReductionPlan& plan = task.plan;
-      const std::int64_t most = task.device.has_clusters() ? rows_capacity : rows_capacity_of_block;
-      const bool whole = task.aligned && plan.reduced_extents[1] % widest<T> == 0;
-      if (plan.reduced_count > most * (whole ? widest<T> : 1)) {
+      const int piece = static_cast<int>(plan.reduced_extents[1]);
+      const auto of_piece = static_cast<int>(row_vectors(piece, N));
+      if (!task.aligned || plan.reduced_extents[0] * of_piece > most_vectors(task)) {
         return run_in_two_passes(task, x, y, true, buffers.workspace, context);
       }
-      const int length = static_cast<int>(plan.reduced_count);
-      const int piece = static_cast<int>(plan.reduced_extents[1]);
       const RowsInPieces rows{.count = plan.kept_count,
-                              .length = length,
-                              .pitch = length,
+                              .all = task.desc.extents.element_count(),
+                              .length = static_cast<int>(plan.reduced_count),
                               .piece = piece,
-                              .by_piece = Divisor(piece),
+                              .vectors_of_piece = of_piece,
+                              .by_vectors = Divisor(of_piece),
                               .stride = plan.reduced_strides[0],
                               .kept = StridedLoop::make(plan.kept_extents, plan.kept_strides)};
-      if (!whole) {
-        return detail::run_rows_by_blocks<T, 1, false>(what, x, y, rows, task.normalizer, task.weights, task.device,
-                                                       context);
-      }
-      return detail::run_rows_by_blocks<T, widest<T>, false>(what, x, y, rows, task.normalizer, task.weights,
-                                                             task.device, context);
+      auto* run = piece % N == 0 ? run_rows_by_blocks<T, N, RowForm::whole, RowsInPieces, Weights>
+                                 : run_rows_by_blocks<T, N, RowForm::shifted, RowsInPieces, Weights>;
+      return run(what, x, y, rows, task.normalizer, task.weights, task.device, context);
     });
   }
 
@@ -212,53 +209,16 @@ struct NormKernels {
             .reduced = static_cast<int>(plan.reduced_count)};
   }
 
-  template <class T>
-  static Status run_in_columns(const Task& task, const T* x, T* y, void* workspace, const CudaContext& context) {
-    return task.template with_width<T, narrow_of_columns<T>>([&]<int N>(std::integral_constant<int, N>) {
-      // Sizes alone decide what fits; a misaligned tensor may then be too long.
-      if (task.plan.reduced_count > columns_capacity<T, N>) {
-        return run_in_two_passes(task, x, y, true, workspace, context);
-      }
-      return run_columns<T, N>(what, x, y, columns_of(task.plan), task.normalizer, task.weights, task.device, context);
-    });
-  }
-
   static Status columns_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-      return run_in_columns(task, x, y, buffers.workspace, context);
-    });
-  }
-
-  // planes: columns of items that are read whole, because their planes are small and do not fill vectors.
-
-  /// Whether items are read in vectors of `width`, by clusters of up to `blocks` blocks.
-  static bool in_planes(const ReductionPlan& plan, std::int64_t width, int blocks) {
-    const std::int64_t inner = innermost(plan);
-    const std::int64_t length = plan.reduced_count * inner;
-    return inner % width != 0 && inner >= planes_smallest && length % width == 0 &&
-           length <= planes_capacity(inner, blocks) * width;
-  }
-
-  static Status planes_fits(const Op& op, const Problem& problem) {
-    if (Status status = columns_fits(op, problem); !status.ok()) return status;
-    ReductionPlan plan;
-    if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
-    const auto width = static_cast<std::int64_t>(vector_bytes / size_of(problem.inputs[0].dtype));
-    if (in_planes(plan, width, max_cluster)) return {};
-    return unsupported("takes planes of " + std::to_string(planes_smallest) + " to " + std::to_string(planes_largest) +
-                       " elements that are no multiple of " + std::to_string(width) + ", of items that are");
-  }
-
-  static Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
-    return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
-      const Grid grid = planes_grid(columns_of(task.plan), widest<T>, task.device);
-      // Few items leave multiprocessors idle, which columns would not.
-      if (!task.aligned || !in_planes(task.plan, widest<T>, task.device.has_clusters() ? max_cluster : 1) ||
-          grid.shared_bytes > task.device.shared_bytes || grid.blocks < task.device.multiprocessors) {
-        return run_in_columns(task, x, y, buffers.workspace, context);
-      }
-      return run_planes<T, widest<T>>(what, x, y, columns_of(task.plan), task.normalizer, task.weights, task.device,
-                                      context);
+      return task.template with_width<T, narrow_of_columns<T>>([&]<int N>(std::integral_constant<int, N>) {
+        // Sizes alone decide what fits; a misaligned tensor may then be too long.
+        if (task.plan.reduced_count > columns_capacity<T, N>) {
+          return run_in_two_passes(task, x, y, true, buffers.workspace, context);
+        }
+        return run_columns<T, N>(what, x, y, columns_of(task.plan), task.normalizer, task.weights, task.device,
+                                 context);
+      });
     });
   }
 
@@ -285,10 +245,9 @@ struct NormKernels {
         }
         const Rows rows{
             .count = extents.element_count() / channels, .length = channels, .pitch = (channels + 7) / 8 * 8};
-        if (rows.pitch == rows.length) {
-          return run_rows<T, 8>(what, x, y, rows, task.normalizer, task.weights, task.device, context);
-        }
-        return run_rows<T, 8, true>(what, x, y, rows, task.normalizer, task.weights, task.device, context);
+        auto* run = rows.pitch == rows.length ? run_rows<T, 8, RowForm::whole, Weights>
+                                              : run_rows<T, 8, RowForm::padded, Weights>;
+        return run(what, x, y, rows, task.normalizer, task.weights, task.device, context);
       } else {
         return unsupported("hwc8 is a layout of 16-bit types");
       }
@@ -330,22 +289,23 @@ struct NormKernels {
     if (Status status = wants_layout(problem, Layout::linear); !status.ok()) return status;
     ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
-    const std::int64_t width = vector_bytes / size_of(problem.inputs[0].dtype);
     const std::int64_t most = two_steps_most_rows<float>(Op::split_workspace);
-    if (plan.reduced_extents.rank() == 1 && plan.reduced_strides[0] == 1 && plan.reduced_count % width == 0 &&
-        plan.reduced_count > rows_capacity * width && plan.kept_count <= most) {
+    const std::int64_t longest = rows_capacity * vector_width(problem);
+    if (plan.reduced_extents.rank() == 1 && plan.reduced_strides[0] == 1 && plan.kept_count <= most &&
+        row_vectors(plan.reduced_count, vector_width(problem)) > rows_capacity) {
       return {};
     }
-    return unsupported("takes a norm over the innermost axes of up to " + std::to_string(most) +
-                       " vectors of a multiple of " + std::to_string(width) + " elements, more than " +
-                       std::to_string(rows_capacity * width));
+    return unsupported("takes a norm over the innermost axes of up to " + std::to_string(most) + " vectors of about " +
+                       std::to_string(longest) + " elements and more");
   }
 
   static Status long_run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     return with_task(op, problem, buffers, [&]<class T>(const Task& task, const T* x, T* y) {
       if (!task.aligned) return run_in_two_passes(task, x, y, true, buffers.workspace, context);
-      return run_long_rows<T, widest<T>>(what, x, y, task.plan.kept_count, task.plan.reduced_count, task.normalizer,
-                                         task.weights, buffers.workspace, Op::split_workspace, task.device, context);
+      auto* run = task.plan.reduced_count % widest<T> == 0 ? run_long_rows<T, widest<T>, RowForm::whole, Weights>
+                                                           : run_long_rows<T, widest<T>, RowForm::shifted, Weights>;
+      return run(what, x, y, task.plan.kept_count, task.plan.reduced_count, task.normalizer, task.weights,
+                 buffers.workspace, Op::split_workspace, task.device, context);
     });
   }
 
@@ -389,7 +349,6 @@ template <class Traits>
   using OneVariant = Variant<typename Traits::Op>;
   static constexpr std::array variants{OneVariant{"rows", Kernels::rows_fits, Kernels::rows_run},
                                        OneVariant{"pieces", Kernels::pieces_fits, Kernels::pieces_run},
-                                       OneVariant{"planes", Kernels::planes_fits, Kernels::planes_run},
                                        OneVariant{"columns", Kernels::columns_fits, Kernels::columns_run},
                                        OneVariant{"hwc8", Kernels::hwc8_fits, Kernels::hwc8_run},
                                        OneVariant{"chw32", Kernels::chw32_fits, Kernels::chw32_run},

@@ -5,6 +5,7 @@
 
 #include "kernels/launch.cuh"
 #include "kernels/normalizer.cuh"
+#include "kernels/row_vectors.cuh"
 #include "kernels/two_steps.cuh"
 
 namespace graft {
@@ -14,27 +15,34 @@ namespace detail {
 inline constexpr int long_threads = 256;
 inline constexpr int long_in_flight = 8;  // vectors that a thread reads before it uses the first
 
-/// Sums of squares of all parts at `sums`.
-template <class T, int N, class Weights>
-__global__ void __launch_bounds__(long_threads) long_rows(const T* x, T* y, std::int64_t length, TwoSteps steps,
-                                                          float* sums, Normalizer normalizer, Weights weights) {
+/// Sums of squares of all parts at `sums`. Parts begin at multiples of a vector, wherever rows do.
+template <class T, int N, RowForm Form, class Weights>
+__global__ void __launch_bounds__(long_threads)
+    long_rows(const T* x, T* y, std::int64_t rows, std::int64_t length, TwoSteps steps, float* sums,
+              Normalizer normalizer, Weights weights) {
   using Reduce = cub::BlockReduce<float, long_threads>;
   __shared__ typename Reduce::TempStorage storage;
   __shared__ float shared_factor;
   const TwoSteps::Turn turn = steps.take_turn();
-  const std::int64_t base = turn.row * length + turn.offset;
-  const T* from = x + base;
-  T* to = y + base;
-  const std::int64_t valid = ::min(steps.share, length - turn.offset);
+  const std::int64_t begin_of_row = turn.row * length;
+  const int shift = Form == RowForm::shifted ? static_cast<int>(begin_of_row & (N - 1)) : 0;
+  const std::int64_t valid = ::min(steps.share, length + shift - turn.offset);
   constexpr int step = long_threads * N;
   const std::int64_t first = static_cast<int>(threadIdx.x) * N;
+  const auto place_of = [&](std::int64_t at) {
+    const std::int64_t element = turn.offset + at - shift;
+    return RowVector{.at = begin_of_row + element,
+                     .element = 0,
+                     .begin = element < 0 ? shift : 0,
+                     .end = static_cast<int>(::min(length - element, std::int64_t{N})),
+                     .exists = at < valid};
+  };
 
   Vector<T, N> vectors[long_in_flight];
   const auto load = [&](std::int64_t begin) {
 #pragma unroll
     for (int j = 0; j < long_in_flight; ++j) {
-      const std::int64_t at = begin + j * step;
-      vectors[j] = at < valid ? Vector<T, N>::load(from + at) : Vector<T, N>::zero();
+      vectors[j] = place_of(begin + j * step).template load<T, N, Form>(x, rows * length);
     }
   };
   load(first);
@@ -65,8 +73,10 @@ __global__ void __launch_bounds__(long_threads) long_rows(const T* x, T* y, std:
   for (std::int64_t begin = first;;) {
 #pragma unroll
     for (int j = 0; j < long_in_flight; ++j) {
-      const std::int64_t at = begin + j * step;
-      if (at < valid) weights.scale_run(vectors[j], factor, turn.offset + at, length).store_streaming(to + at);
+      const RowVector place = place_of(begin + j * step);
+      if (!place.exists) continue;
+      const auto result = weights.scale_run(vectors[j], factor, place.at - begin_of_row, length);
+      place.template store<T, N, Form>(y, result);
     }
     begin += long_in_flight * step;
     if (begin >= valid) break;
@@ -77,7 +87,7 @@ __global__ void __launch_bounds__(long_threads) long_rows(const T* x, T* y, std:
 }  // namespace detail
 
 /// `count` rows of `length` elements, at most two_steps_most_rows.
-template <class T, int N, class Weights>
+template <class T, int N, RowForm Form, class Weights>
 [[nodiscard]] Status run_long_rows(const char* what, const T* x, T* y, std::int64_t count, std::int64_t length,
                                    const Normalizer& normalizer, const Weights& weights, void* workspace,
                                    std::size_t workspace_bytes, const DeviceTraits& device,
@@ -86,13 +96,14 @@ template <class T, int N, class Weights>
   TwoSteps steps{};
   float* sums = nullptr;
   constexpr std::int64_t turn = std::int64_t{long_threads} * N * long_in_flight;
-  if (Status status =
-          start_two_steps(what, count, length, turn, workspace, workspace_bytes, device, context, steps, sums);
+  if (Status status = start_two_steps(what, count, row_vectors(length, N) * N, turn, workspace, workspace_bytes, device,
+                                      context, steps, sums);
       !status.ok()) {
     return status;
   }
   const Grid grid{std::int64_t{2} * steps.all_parts, long_threads};
-  return launch(what, long_rows<T, N, Weights>, grid, context, x, y, length, steps, sums, normalizer, weights);
+  return launch(what, long_rows<T, N, Form, Weights>, grid, context, x, y, count, length, steps, sums, normalizer,
+                weights);
 }
 
 }  // namespace graft

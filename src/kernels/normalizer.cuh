@@ -46,11 +46,6 @@ struct NoWeights {
                                                   Index /*end*/) const {
     return vector.times(factor);
   }
-  template <class T, int N>
-  [[nodiscard]] __device__ Vector<T, N> scale_planes(const Vector<T, N>& vector, const float (&factors)[N], int /*at*/,
-                                                     int /*plane*/) const {
-    return vector.times(factors);
-  }
 };
 
 /// A further factor for each channel. A channel is `inner` neighbours of what is normalised together; 0: all of it.
@@ -94,34 +89,18 @@ struct ChannelWeights {
     for (int i = 0; i < N; ++i) products[i] = product<T>(factors[i], weight);
     return vector.times_any(products);
   }
-  /// N neighbours of an item whose planes, an element of each vector, follow each other.
-  template <class T, int N>
-  [[nodiscard]] __device__ Vector<T, N> scale_planes(const Vector<T, N>& vector, const float (&factors)[N], int at,
-                                                     int plane) const {
-    int element = static_cast<int>(static_cast<unsigned>(at) / static_cast<unsigned>(plane));
-    int rest = at - element * plane;
-    float products[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      products[i] = product<T>(factors[i], values[channel_of(element)]);
-      if (++rest == plane) {
-        rest = 0;
-        ++element;
-      }
-    }
-    return vector.times_any(products);
-  }
-  /// N neighbours of one vector, of which those from `end` on are padding.
+  /// N neighbors of one vector, of which those before element 0 and from `end` on do not belong to it.
   template <class T, int N, class Index>
   [[nodiscard]] __device__ Vector<T, N> scale_run(const Vector<T, N>& vector, float factor, Index element,
                                                   Index end) const {
     float products[N];
-    Index channel = channel_of(element);
-    if (inner == 0 || (inner > 1 && inner % N == 0)) {
+    const Index channel = channel_of(::max(element, Index{0}));
+    Index rest = element - channel * static_cast<Index>(inner);  // negative before element 0
+    if (inner == 0 || rest + N <= static_cast<Index>(inner)) {
       const float weight = product<T>(factor, values[channel]);
 #pragma unroll
       for (int i = 0; i < N; ++i) products[i] = weight;
-    } else if (N % 4 == 0 && inner == 1 && aligned && element + N <= end) {
+    } else if (N % 4 == 0 && inner == 1 && aligned && element % 4 == 0 && element >= 0 && element + N <= end) {
 #pragma unroll
       for (int i = 0; i < N; i += 4) {
         const float4 four = *reinterpret_cast<const float4*>(values + element + i);
@@ -129,22 +108,14 @@ struct ChannelWeights {
 #pragma unroll
         for (int k = 0; k < 4 && i + k < N; ++k) products[i + k] = product<T>(factor, weights[k]);
       }
-    } else if (inner >= N) {
-      // Of two channels at most; padding is only where `inner` is 1.
-      const Index rest = element - channel * static_cast<Index>(inner);
-      const auto of_first = static_cast<int>(::min(static_cast<Index>(inner) - rest, static_cast<Index>(N)));
-      const float first = product<T>(factor, values[channel]);
-      const float second = of_first < N ? product<T>(factor, values[channel + 1]) : 0;
-#pragma unroll
-      for (int i = 0; i < N; ++i) products[i] = i < of_first ? first : second;
     } else {
-      Index rest = element - channel * static_cast<Index>(inner);
+      Index next = channel;
 #pragma unroll
       for (int i = 0; i < N; ++i) {
-        products[i] = element + i < end ? product<T>(factor, values[channel]) : 0;
+        products[i] = element + i < end ? product<T>(factor, values[next]) : 0;
         if (++rest == static_cast<Index>(inner)) {
           rest = 0;
-          ++channel;
+          ++next;
         }
       }
     }

@@ -238,6 +238,26 @@ struct Vector {
     }
   }
 
+  /// The elements from number `begin` up to `end`; the others zero.
+  [[nodiscard]] __device__ Vector between(int begin, int end) const {
+    static_assert(N > 1);
+    constexpr int per_word = 4 / static_cast<int>(sizeof(T));
+    Vector result = first(end);
+#pragma unroll
+    for (int w = 0; w < words; ++w) {
+      const int cut = ::min(::max(begin - w * per_word, 0), per_word) * static_cast<int>(sizeof(T)) * 8;
+      result.word(w) &= cut == 32 ? 0U : 0xFFFFFFFFU << static_cast<unsigned>(cut);
+    }
+    return result;
+  }
+  /// Stores the elements from number `begin` up to `end`, one by one.
+  __device__ void store_between(T* address, int begin, int end) const {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      if (i >= begin && i < end) address[i] = reinterpret_cast<const T*>(&raw)[i];
+    }
+  }
+
   /// The sum of squares, of i8 in steps.
   [[nodiscard]] __device__ float sum_of_squares() const {
     if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {

@@ -17,22 +17,23 @@ struct Channels {
   int per_item;  ///< Channels of an item.
 };
 
-/// Tuned on an H200.
+/// Tuned on an H100: vectors that a thread holds.
 struct ChannelsPolicy {
-  static constexpr int in_warp = 4;                      ///< Vectors that a thread holds.
-  static constexpr int few = 4;                          ///< The same, of small tensors, whose latency counts,
-  static constexpr int many = 8;                         ///< and of those that fill the GPU.
-  static constexpr int fewest_lanes = 8;                 ///< 128 bytes side by side.
-  static constexpr int least_long = 16384;               ///< Vectors of a channel that waits in a cluster's registers.
-  static constexpr int least_share = 512;                ///< Vectors of a channel that are worth a block of a cluster.
-  static constexpr int most_in_few_blocks = 512 * many;  ///< Vectors of a block where few channels cannot fill the GPU.
+  static constexpr int in_warp = 4;
+  static constexpr int few = 2;  ///< Of short channels of small tensors, whose latency counts.
+  static constexpr int medium = 4;
+  static constexpr int many = 8;
+  static constexpr int fewest_lanes = 8;        ///< 128 bytes side by side.
+  static constexpr int longest_single = 32;     ///< Elements of a ragged channel that are less work one by one.
+  static constexpr int longest_few = 384;       ///< Vectors of a channel of which a thread holds few,
+  static constexpr int longest_medium = 1024;   ///< or a medium number, where the tensor fills the GPU.
+  static constexpr int least_clustered = 2560;  ///< Vectors of one of few channels that are worth a cluster.
   static constexpr int half_staged_share =
       256 * 2 * many;  ///< Vectors of a block that are held in shared memory as well.
 };
 
 namespace detail {
 
-inline constexpr int lanes_threads = 128;
 inline constexpr int largest_block = 1024;
 inline constexpr int staged_threads = 256;
 
@@ -71,10 +72,12 @@ struct ChannelPart {
       vectors[j] =
           at < count ? Vector<T, N>::load(from + begin + static_cast<std::int64_t>(at) * N) : Vector<T, N>::zero();
     }
-    shift = {norm.power, static_cast<float>(*from) * norm.power};
+    // What waits for one of the reads comes after all of them.
+    const T origin = *from;
     const auto place = static_cast<int>(channel - divide(channel, channels.per_item) * channels.per_item);
     scale = norm.scale[place];
     bias = norm.bias[place];
+    shift = {norm.power, static_cast<float>(origin) * norm.power};
   }
   [[nodiscard]] __device__ Moments moments() const {
     const Moments inside = moments_of(vectors, valid, shift);
@@ -103,12 +106,12 @@ struct ChannelPart {
 
 /// 1 << log2_lanes lanes of a warp to a channel; all of them if it is ragged.
 template <class T, int N, int R, bool Ragged>
-__global__ void __launch_bounds__(lanes_threads)
+__global__ void __launch_bounds__(spread_most_threads)
     channels_by_lanes(const T* x, T* y, Channels channels, int log2_lanes, ChannelNorm norm) {
   const int lanes = 1 << log2_lanes;
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const std::int64_t channel =
-      static_cast<std::int64_t>(blockIdx.x) * (lanes_threads >> log2_lanes) + (threadIdx.x >> log2_lanes);
+      static_cast<std::int64_t>(blockIdx.x) * (blockDim.x >> log2_lanes) + (threadIdx.x >> log2_lanes);
   const bool active = channel < channels.count;
   ChannelPart<T, N, R, Ragged> part{};
   if (active) part.load(x, channel, channels, norm, lane, lanes);
@@ -218,21 +221,19 @@ namespace detail {
 /// Short channels: lanes of a warp.
 template <class T, int N, bool Ragged>
 [[nodiscard]] Status run_lanes(const T* x, T* y, const Channels& channels, const ChannelNorm& norm, bool fills,
-                               const CudaContext& context) {
+                               const DeviceTraits& device, const CudaContext& context) {
   using Policy = ChannelsPolicy;
   const int vectors = static_cast<int>(ceil_divide(channels.length, N));
   const int wanted =
       fills ? std::max(Policy::fewest_lanes, static_cast<int>(ceil_divide(vectors, Policy::in_warp))) : vectors;
   int log2_lanes = 0;
-  while (log2_lanes < 5 && (Ragged || 1 << log2_lanes < std::min(wanted, vectors))) ++log2_lanes;
-  auto* kernel = channels_by_lanes<T, N, Policy::in_warp, Ragged>;
-  if constexpr (N == 1) {
-    if (vectors > 32 * Policy::in_warp) kernel = channels_by_lanes<T, 1, Policy::many, false>;
-  }
-  if constexpr (!Ragged) {
-    if (vectors <= 1 << log2_lanes) kernel = channels_by_lanes<T, N, 1, false>;
-  }
-  const Grid grid{ceil_divide(channels.count, lanes_threads >> log2_lanes), lanes_threads};
+  while (log2_lanes < 5 && 1 << log2_lanes < std::max(std::min(wanted, vectors), Ragged ? 2 * N : 1)) ++log2_lanes;
+  const int lanes = 1 << log2_lanes;
+  auto* kernel = vectors <= lanes                     ? channels_by_lanes<T, N, 1, Ragged>
+                 : vectors <= Policy::few * lanes     ? channels_by_lanes<T, N, Policy::few, Ragged>
+                 : vectors <= Policy::in_warp * lanes ? channels_by_lanes<T, N, Policy::in_warp, Ragged>
+                                                      : channels_by_lanes<T, N, Policy::many, Ragged>;
+  const Grid grid = spread_grid(channels.count << log2_lanes, device);
   return launch("InstanceNorm lanes", kernel, grid, context, x, y, channels, log2_lanes, norm);
 }
 
@@ -242,10 +243,10 @@ template <class T, int N, bool Ragged>
                                 const DeviceTraits& device, const CudaContext& context) {
   using Policy = ChannelsPolicy;
   const int vectors = channels.length / N;
-  const bool few_and_long = channels.count < std::int64_t{2} * device.multiprocessors && vectors >= Policy::least_long;
+  const bool few_and_long = channels.count * 4 <= device.multiprocessors && vectors >= Policy::least_clustered;
+  int cluster = 1;
   if constexpr (!Ragged) {
-    if (device.has_clusters() && vectors > Policy::most_in_few_blocks && !few_and_long) {
-      int cluster = 1;
+    if (device.has_clusters() && vectors > channel_capacity_of_block && !few_and_long) {
       while (cluster < max_cluster && vectors > Policy::half_staged_share * cluster) cluster *= 2;
       const std::int64_t threads = ceil_divide(ceil_divide(vectors, 2 * Policy::many * cluster), 32) * 32;
       const Grid grid{.blocks = channels.count * cluster,
@@ -256,24 +257,24 @@ template <class T, int N, bool Ragged>
                     norm);
     }
   }
-  int cluster = device.has_clusters() && few_and_long ? max_cluster : 1;
-  const auto too_long = [&] { return vectors > largest_block * Policy::many * cluster; };
-  const auto too_few_blocks = [&] {
-    const bool worth = vectors >= 2 * cluster * Policy::least_share;
-    return (channels.count * cluster * 4 < device.multiprocessors * 3 && worth) ||
-           (channels.count * cluster < std::int64_t{4} * device.multiprocessors &&
-            vectors > Policy::most_in_few_blocks * cluster);
-  };
-  while (device.has_clusters() && cluster < max_cluster && (too_long() || too_few_blocks())) cluster *= 2;
+  while (device.has_clusters() && cluster < max_cluster &&
+         (few_and_long || vectors > channel_capacity_of_block * cluster)) {
+    cluster *= 2;
+  }
   const auto run = [&]<int R>(std::integral_constant<int, R>) {
     const std::int64_t threads = ceil_divide(vectors, R * cluster);
     const Grid grid{channels.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
     auto* kernel = cluster > 1 ? channels_by_block<T, N, R, Ragged, true> : channels_by_block<T, N, R, Ragged, false>;
     return launch("InstanceNorm channels", kernel, grid, context, x, y, channels, norm);
   };
-  constexpr int few = Policy::few;
-  if (fills || vectors > largest_block * few * cluster) return run(std::integral_constant<int, Policy::many>{});
-  return run(std::integral_constant<int, few>{});
+  // A medium number in one warp needs no barrier.
+  if (!fills && vectors > 32 * Policy::medium && vectors <= Policy::longest_few) {
+    return run(std::integral_constant<int, Policy::few>{});
+  }
+  if (vectors <= (fills ? Policy::longest_medium : largest_block * Policy::medium * cluster)) {
+    return run(std::integral_constant<int, Policy::medium>{});
+  }
+  return run(std::integral_constant<int, Policy::many>{});
 }
 
 }  // namespace detail
@@ -283,25 +284,19 @@ template <class T>
 [[nodiscard]] Status run_channels(const T* x, T* y, const Channels& channels, const ChannelNorm& norm,
                                   const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
+  using Policy = ChannelsPolicy;
   constexpr int N = widest<T>;
-  constexpr int narrow = 4;
-  constexpr int most_in_warp = 32 * ChannelsPolicy::in_warp;
   const std::int64_t held = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
   const bool fills = channels.count * channels.length >= held * N;
   const bool ragged = channels.length % N != 0 || !is_aligned(x, sizeof(uint4));
-  // Elements one by one are less work than a ragged channel's ends take.
-  if (ragged && channels.length <= 32 * ChannelsPolicy::many) {
-    return run_lanes<T, 1, false>(x, y, channels, norm, fills, context);
+  if (ragged && channels.length <= Policy::longest_single) {
+    return run_lanes<T, 1, false>(x, y, channels, norm, fills, device, context);
   }
-  if constexpr (N > narrow) {
-    if (ragged && channels.length <= most_in_warp * narrow && channels.length % narrow == 0 &&
-        is_aligned(x, narrow * sizeof(T))) {
-      return run_lanes<T, narrow, false>(x, y, channels, norm, fills, context);
-    }
-  }
-  if (channels.length <= most_in_warp * N) {
-    return ragged ? run_lanes<T, N, true>(x, y, channels, norm, fills, context)
-                  : run_lanes<T, N, false>(x, y, channels, norm, fills, context);
+  const auto vectors = static_cast<int>(ceil_divide(channels.length, N));
+  constexpr int in_lanes = 32 * Policy::few;
+  if (vectors <= in_lanes || (fills && vectors > 2 * in_lanes && vectors <= 4 * in_lanes)) {
+    return ragged ? run_lanes<T, N, true>(x, y, channels, norm, fills, device, context)
+                  : run_lanes<T, N, false>(x, y, channels, norm, fills, device, context);
   }
   return ragged ? run_blocks<T, N, true>(x, y, channels, norm, fills, device, context)
                 : run_blocks<T, N, false>(x, y, channels, norm, fills, device, context);

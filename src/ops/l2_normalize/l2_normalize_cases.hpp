@@ -58,12 +58,19 @@ namespace graft {
       // rows: a cluster of blocks, with and without vectors
       {{3, 65536}, {{1}}},
       {{1, 20000}, {{1}}},
-      // rows: vectors of 64 bits
+      // rows that begin between two vectors, the shortest element by element
+      {{50, 5}, {{1}}},
+      {{50, 18}, {{1}}},
+      {{300, 21}, {{1}}},
       {{7, 36}, {{1}}},
+      {{40, 203}, {{1}}},
       {{5, 3000}, {{1}}},
-      // rows longer than a cluster holds; rows in pieces, of a block and of a cluster
+      // rows longer than a cluster holds; rows in pieces, of a block and of a cluster, whole vectors or not
       {{2, 1048592}, {{1}}},
+      {{3, 1048601}, {{1}}},
       {{4, 3, 128, 128}, {{0, 2, 3}}},
+      {{4, 3, 128, 129}, {{0, 2, 3}}},
+      {{4, 3, 13, 47}, {{0, 2, 3}}},
       {{2, 65001}, {{1}}},
       // columns: one thread high, several, with and without vectors, more than registers hold
       {{2, 3, 10, 16}, {{1}, {2}, {3}, {2, 3}, {1, 2, 3}, {0, 2, 3}, {0, 1}, {0, 3}, {1, 3}, {0, 1, 2, 3}}},
@@ -78,11 +85,10 @@ namespace graft {
       {{3, 4096, 4, 4}, {{1}}},
       {{1, 4100, 2, 8}, {{1}}},
       {{4, 1, 6}, {{1}, {1, 2}, {0}}},
-      // narrow columns; planes, of one block and of a cluster
+      // narrow columns
       {{2, 300, 6, 6}, {{1}}},
       {{5, 48, 7, 7}, {{1}}},
       {{3, 512, 7, 7}, {{1}}},
-      // planes: a full block, which takes more shared memory than a GPU without clusters may have
       {{2, 64, 31, 33}, {{1}}},
       {{2, 1, 3, 2, 5, 1, 4, 3}, {{0, 2, 4, 6}, {1, 3, 7}, {3}, {5}}},
       // split: few long vectors

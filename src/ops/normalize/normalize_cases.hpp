@@ -75,6 +75,7 @@ namespace graft {
       {1, 2056, 2, 8},
       {1, 4100, 7, 7},
       {1, 600, 50, 50},
+      {2, 601, 49, 51},
   };
   for (const DType dtype : {f32, f16, bf16, i8}) {
     for (const Extents& extents : shapes) {

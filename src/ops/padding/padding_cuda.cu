@@ -69,7 +69,7 @@ Status elements_run(const Padding& op, const Problem& problem, const Buffers& bu
 
 Status run_fastest(const PaddingTask& task, const CudaContext& context) {
   // Of 65 random problems of 2 and 4 bytes on an H100, vectors were at most 1.04 times as slow as anything else but for
-  // tiles of long rows of 2 bytes in large tensors, which took .81 to .98 of their time.
+  // tiles of rows of 2 bytes in large tensors, which took .81 to .98 of their time; longer rows are read in words.
   constexpr std::int64_t few_elements = 1 << 18;
   constexpr std::int64_t many_elements = 1 << 23;
   constexpr std::int64_t long_row = 96;
@@ -78,7 +78,8 @@ Status run_fastest(const PaddingTask& task, const CudaContext& context) {
   const bool is_byte = geometry.unit_bytes == 1;
   if (elements <= (is_byte ? 4 * few_elements : few_elements)) return run_units(task, context);
   if (is_byte && rows_fit(task)) return run_rows(task, context);
-  const bool for_tiles = geometry.unit_bytes == 2 && elements > many_elements && geometry.row_units() >= long_row;
+  const bool for_tiles = geometry.unit_bytes == 2 && elements > many_elements && geometry.row_units() >= long_row &&
+                         geometry.row_units() < detail::VectorsPolicy::long_row;
   if (!for_tiles && !is_byte && detail::PlaneLines::fits(geometry) && vectors_fit(task)) {
     return run_vectors(task, context);
   }

@@ -6,11 +6,14 @@
 namespace graft {
 namespace detail {
 
-/// Tuned on an H200: vectors fill the memory's queues with two to a thread, elements need more.
+/// Tuned on an H100: vectors fill the memory's queues with two to a thread, elements need more. Of small tensors each
+/// unit has a thread: what a thread does one after the other counts there.
 template <int Unit>
 struct UnitsPolicy {
   static constexpr int threads = Unit == 16 ? 128 : 256;
-  static constexpr int units = Unit == 16 ? 2 : 4;
+  static constexpr int many = Unit == 16 ? 2 : 4;  ///< Units of a thread,
+  static constexpr int few = 1;                    ///< and up to so many of all.
+  static constexpr std::int64_t most_of_few = std::int64_t{1} << 18;
 };
 
 template <class Lines>
@@ -32,11 +35,11 @@ struct UnitsTask {
 };
 
 /// Masked: the last channels of a channel-vector layout are none. Inner: columns have several units.
-template <int Unit, bool Scaled, bool Masked, bool Inner, class Lines>
+template <int Unit, int Count, bool Scaled, bool Masked, bool Inner, class Lines>
 __global__ void __launch_bounds__(UnitsPolicy<Unit>::threads) pad_units(const __grid_constant__ UnitsTask<Lines> task) {
   using Element = UnitOf<Unit>;
   constexpr int threads = UnitsPolicy<Unit>::threads;
-  constexpr int count = UnitsPolicy<Unit>::units;
+  constexpr int count = Count;
   const int first = static_cast<int>(blockIdx.x) * (threads * count) + static_cast<int>(threadIdx.x);
   const Element* from[count];
   bool inside[count];
@@ -101,8 +104,10 @@ template <int Unit, bool Scaled, bool Masked, bool Inner, class Lines>
     own.y = task.y + first * row * Unit;
     own.first_row = static_cast<int>(first);
     own.last = static_cast<int>(units - 1);
-    const Grid grid{ceil_divide(units, Policy::threads * Policy::units), Policy::threads};
-    const auto kernel = pad_units<Unit, Scaled, Masked, Inner, Lines>;
+    const bool few = units <= Policy::most_of_few;
+    const auto kernel = few ? pad_units<Unit, Policy::few, Scaled, Masked, Inner, Lines>
+                            : pad_units<Unit, Policy::many, Scaled, Masked, Inner, Lines>;
+    const Grid grid{ceil_divide(units, Policy::threads * (few ? Policy::few : Policy::many)), Policy::threads};
     if (Status status = launch("Padding units", kernel, grid, context, own); !status.ok()) return status;
   }
   return {};

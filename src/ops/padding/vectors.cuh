@@ -6,10 +6,13 @@
 namespace graft {
 namespace detail {
 
-/// Tuned on an H200.
+/// Tuned on an H100.
 struct VectorsPolicy {
   static constexpr int threads = 128;
-  static constexpr int vectors = 2;  ///< Of a thread.
+  static constexpr int many = 2;  ///< Vectors of a thread,
+  static constexpr int few = 1;   ///< and up to so many of all.
+  static constexpr std::int64_t most_of_few = std::int64_t{1} << 18;
+  static constexpr std::int64_t long_row = 512;  ///< Elements of 2 bytes, most vectors of which are whole in x.
 };
 
 template <class Lines>
@@ -27,16 +30,32 @@ struct VectorsTask {
   float ratio;
 };
 
-template <int Unit, bool Scaled, bool Inner, class Lines>
+/// 16 bytes from an address that is a multiple of 2.
+__device__ inline uint4 load_run(const std::byte* from) {
+  const auto word = [&](int offset) { return __ldg(reinterpret_cast<const unsigned*>(from + offset)); };
+  const auto half = [&](int offset) -> unsigned {
+    return __ldg(reinterpret_cast<const std::uint16_t*>(from + offset));
+  };
+  const auto address = reinterpret_cast<std::uintptr_t>(from);
+  if (address % 16 == 0) return __ldg(reinterpret_cast<const uint4*>(from));
+  if (address % 4 == 0) return make_uint4(word(0), word(4), word(8), word(12));
+  const unsigned words[3] = {word(2), word(6), word(10)};
+  const unsigned ends[2] = {half(0), half(14)};
+  return make_uint4(ends[0] | words[0] << 16U, __funnelshift_r(words[0], words[1], 16),
+                    __funnelshift_r(words[1], words[2], 16), words[2] >> 16U | ends[1] << 16U);
+}
+
+/// Runs: whether what lies side by side in x as well is read in words.
+template <int Unit, int Count, bool Runs, bool Scaled, bool Inner, class Lines>
 __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __grid_constant__ VectorsTask<Lines> task) {
   using Element = UnitOf<Unit>;
   using Policy = VectorsPolicy;
   constexpr int count = 16 / Unit;
-  const int first = static_cast<int>(blockIdx.x) * (Policy::threads * Policy::vectors) + static_cast<int>(threadIdx.x);
-  Element values[Policy::vectors][count];
-  unsigned moved[Policy::vectors];  // a bit for each element
+  const int first = static_cast<int>(blockIdx.x) * (Policy::threads * Count) + static_cast<int>(threadIdx.x);
+  Element values[Count][count];
+  unsigned moved[Count];  // a bit for each element
 #pragma unroll
-  for (int j = 0; j < Policy::vectors; ++j) {
+  for (int j = 0; j < Count; ++j) {
     const int unit = ::min((first + j * Policy::threads) * count, task.units - 1);
     const int row = task.by_row.quotient(unit);
     const int at = unit - row * task.row;
@@ -44,6 +63,18 @@ __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __gr
     std::int64_t next;
     int channel;
     const bool here_inside = task.lines.find(task.first_row + row, here, channel);
+    if constexpr (Runs) {
+      static_assert(Unit == 2 && Count == 1 && !Scaled);
+      if (at + count <= task.row && here_inside && first * count + count <= task.units) {
+        // From one place to the next the source rises by 1 at most, so these are neighbors if the last is where it is.
+        const int from = task.columns.template source<Lines::repeats, Inner>(at);
+        const int last = task.columns.template source<Lines::repeats, Inner>(at + count - 1);
+        if (from >= 0 && last == from + count - 1) {
+          reinterpret_cast<uint4*>(task.y)[first] = load_run(task.x + here + std::int64_t{from} * Unit);
+          return;
+        }
+      }
+    }
     const bool next_inside = task.lines.find(::min(task.first_row + row + 1, task.rows - 1), next, channel);
     moved[j] = 0;
 #pragma unroll
@@ -58,7 +89,7 @@ __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __gr
     }
   }
 #pragma unroll
-  for (int j = 0; j < Policy::vectors; ++j) {
+  for (int j = 0; j < Count; ++j) {
     const int unit = (first + j * Policy::threads) * count;
     unsigned words[4] = {};
 #pragma unroll
@@ -117,8 +148,17 @@ template <int Unit, bool Scaled, bool Inner, class Lines>
     own.y = task.y + first * row * Unit;
     own.first_row = static_cast<int>(first);
     own.units = static_cast<int>(units);
-    const Grid grid{ceil_divide(units, Policy::threads * Policy::vectors * (16 / Unit)), Policy::threads};
-    const auto kernel = pad_vectors<Unit, Scaled, Inner, Lines>;
+    const std::int64_t vectors = ceil_divide(units, 16 / Unit);
+    const bool few = vectors <= Policy::most_of_few;
+    auto* kernel = few ? pad_vectors<Unit, Policy::few, false, Scaled, Inner, Lines>
+                       : pad_vectors<Unit, Policy::many, false, Scaled, Inner, Lines>;
+    Grid grid{ceil_divide(vectors, Policy::threads * (few ? Policy::few : Policy::many)), Policy::threads};
+    if constexpr (Unit == 2) {
+      if (row >= Policy::long_row) {
+        kernel = pad_vectors<Unit, Policy::few, true, Scaled, Inner, Lines>;
+        grid = {ceil_divide(vectors, Policy::threads * Policy::few), Policy::threads};
+      }
+    }
     if (Status status = launch("Padding vectors", kernel, grid, context, own); !status.ok()) return status;
   }
   return {};

@@ -45,7 +45,7 @@ namespace graft {
       {1, 9, 40, 24},   {0, 3, 8, 8},     {2, 0, 8, 8},     {1, 2, 1, 300},   {1, 2, 300, 1},
       {1, 1, 480, 640}, {1, 2, 251, 333}, {1, 1, 3, 20000}, {300, 3, 10, 12},
   };
-  const std::vector<Levels> pyramids{{4, 2, 1}, {1}, {6, 3, 2, 1}, {5, 4}, {7, 13}, {40, 3}};
+  const std::vector<Levels> pyramids{{4, 2, 1}, {1}, {1, 1}, {4}, {7}, {6, 3, 2, 1}, {5, 4}, {7, 13}, {40, 3}};
   for (const TypeRow& row : type.type_rows) {
     const DType dtype = row.formats[0].dtype;
     for (const char* mode : {"max", "average"}) {
@@ -56,7 +56,8 @@ namespace graft {
           const bool usual = levels == pyramids[0];
           if (!usual && (extents.element_count() > 10000 || dtype == DType::f16 || dtype == DType::bf16)) continue;
           add({dtype, Layout::linear, extents}, mode, "adaptive", levels);
-          if (side >= most && usual) add({dtype, Layout::linear, extents}, mode, "window", levels);
+          if (side >= most && (usual || levels.size() == 1))
+            add({dtype, Layout::linear, extents}, mode, "window", levels);
           const bool binnable = std::all_of(levels.begin(), levels.end(), [&](std::int64_t bins) {
             return can_bin(Binning::caffe, extents[2], bins) && can_bin(Binning::caffe, extents[3], bins);
           });

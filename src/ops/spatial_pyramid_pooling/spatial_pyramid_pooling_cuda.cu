@@ -2,7 +2,9 @@
 #include "ops/spatial_pyramid_pooling/bins.cuh"
 #include "ops/spatial_pyramid_pooling/planes.cuh"
 #include "ops/spatial_pyramid_pooling/quarters.cuh"
+#include "ops/spatial_pyramid_pooling/small_bins.cuh"
 #include "ops/spatial_pyramid_pooling/spatial_pyramid_pooling.hpp"
+#include "ops/spatial_pyramid_pooling/whole.cuh"
 
 namespace graft {
 namespace {
@@ -46,9 +48,11 @@ Status planes_run(const Op& op, const Problem& problem, const Buffers& buffers, 
     if (!make_pyramid(op, extents, pyramid)) return unsupported("SpatialPyramidPooling: too many bins");
     DeviceTraits device;
     if (Status status = current_device(device); !status.ok()) return status;
+    if (has_small_bins(op, extents)) return run_small_bins<T, Reduce>(op, extents, x, y, device, context);
     auto* partials = static_cast<float*>(buffers.workspace);
     constexpr std::int64_t room = Op::shared_planes_workspace / sizeof(float);
     if (is_aligned(x, vector_bytes)) {
+      if (is_whole(op, extents, device)) return run_whole<T, Reduce>(op, extents, x, y, device, context);
       detail::QuartersPlan quarters;
       if (const detail::Quarters kind = detail::make_quarters<T>(op, extents, device, quarters);
           kind != detail::Quarters::none) {

@@ -9,15 +9,14 @@
 namespace graft {
 namespace detail {
 
-inline constexpr int gathered_threads = 128;
-
 struct GatheredTask {
   ShortAxis z;
   ShortAxis y;
   ShortAxis x;
-  unsigned count = 0;  ///< Of vectors of V elements of y.
-  int parts = 1;       ///< Vectors of a column.
-  int in_row = 0;      ///< Elements of x.
+  unsigned count = 0;   ///< Of vectors of V elements of y.
+  bool is_flat = true;  ///< One slice.
+  int parts = 1;        ///< Vectors of a column.
+  int in_row = 0;       ///< Elements of x.
   int in_slice = 0;
   std::int64_t in_volume = 0;
   QuickDivision by_parts = {};
@@ -45,8 +44,7 @@ struct GatheredTaps {
   int index[Taps];
   float weight[Taps];
 
-  __device__ GatheredTaps(const ShortAxis& axis, int at, float a) {
-    const ShortAxis::Place place = axis.at(at);
+  __device__ GatheredTaps(const ShortAxis& axis, const ShortAxis::Place& place, float a) {
     if constexpr (Taps == 1) {
       index[0] = axis.clamp(place.index);
       weight[0] = 1;
@@ -65,14 +63,14 @@ struct GatheredTaps {
 /// V channels to a vector, N vectors to a thread, one of them 1. Taps: 1 nearest, 2 linear, 4 cubic. Axes: along how
 /// many, from x on, places are fractions.
 template <class T, int Taps, int Axes, int V, int N>
-__global__ void __launch_bounds__(gathered_threads)
+__global__ void __launch_bounds__(spread_most_threads)
     gathered(const T* x, T* y, const __grid_constant__ GatheredTask task) {
   static_assert(N == 1 || V == 1);
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
   constexpr bool deep = Axes == 3;
   constexpr int slices = deep ? Taps : 1;
   constexpr int lines = Axes > 1 ? Taps : 1;
-  const unsigned first = (blockIdx.x * gathered_threads + threadIdx.x) * N;
+  const unsigned first = (blockIdx.x * blockDim.x + threadIdx.x) * N;
   if (first >= task.count) return;
   const unsigned pixel = V == 1 ? first : task.by_parts(first);
   const int channel = V == 1 ? 0 : static_cast<int>(first - pixel * task.by_parts.divisor) * V;
@@ -84,11 +82,14 @@ __global__ void __launch_bounds__(gathered_threads)
   unsigned volume = 0;
   const auto find_line = [&] {
     const unsigned section = task.by_height(line);
-    const GatheredTaps<lines> rows(task.y, static_cast<int>(line - section * task.by_height.divisor), task.cubic_a);
-    volume = task.by_depth(section);
+    const int row = static_cast<int>(line - section * task.by_height.divisor);
+    const GatheredTaps<lines> rows(task.y, task.y.at(row), task.cubic_a);
+    const bool is_flat = !deep && task.is_flat;
+    volume = is_flat ? section : task.by_depth(section);
     const T* base = x + volume * task.in_volume + channel;
     if constexpr (deep) {
-      const GatheredTaps<Taps> along(task.z, static_cast<int>(section - volume * task.by_depth.divisor), task.cubic_a);
+      const int slice = static_cast<int>(section - volume * task.by_depth.divisor);
+      const GatheredTaps<Taps> along(task.z, task.z.at(slice), task.cubic_a);
 #pragma unroll
       for (int k = 0; k < slices; ++k) {
 #pragma unroll
@@ -98,10 +99,13 @@ __global__ void __launch_bounds__(gathered_threads)
         }
       }
     } else {
-      const int slice = task.z.clamp(task.z.at(static_cast<int>(section - volume * task.by_depth.divisor)).index);
+      if (!is_flat) {
+        const int slice = static_cast<int>(section - volume * task.by_depth.divisor);
+        base += task.z.clamp(task.z.at(slice).index) * task.in_slice;
+      }
 #pragma unroll
       for (int t = 0; t < lines; ++t) {
-        from[0][t] = base + slice * task.in_slice + rows.index[t] * task.in_row;
+        from[0][t] = base + rows.index[t] * task.in_row;
         weight_of_row[0][t] = rows.weight[t];
       }
     }
@@ -110,27 +114,30 @@ __global__ void __launch_bounds__(gathered_threads)
 
   Vector<T, V> loaded[N][slices][lines][Taps];
   float weights[N][slices][lines][Taps];
+  ShortAxis::Place place = task.x.at(column);
   const int valid = static_cast<int>(::min(task.count - first, static_cast<unsigned>(N)));
 #pragma unroll
   for (int n = 0; n < N; ++n) {
     if (n > 0 && column >= static_cast<int>(task.by_row.divisor)) {
       column = 0;
+      place = task.x.at(0);
       ++line;
       if (n < valid) find_line();
     }
-    const GatheredTaps<Taps> along(task.x, column, task.cubic_a);
+    const GatheredTaps<Taps> along(task.x, place, task.cubic_a);
 #pragma unroll
     for (int k = 0; k < slices; ++k) {
 #pragma unroll
       for (int t = 0; t < lines; ++t) {
 #pragma unroll
         for (int c = 0; c < Taps; ++c) {
-          loaded[n][k][t][c] = Vector<T, V>::load(from[k][t] + along.index[c] * task.pitch);
+          loaded[n][k][t][c] = Vector<T, V>::load(from[k][t] + along.index[c] * (V == 1 ? 1 : task.pitch));
           weights[n][k][t][c] = weight_of_row[k][t] * along.weight[c];
         }
       }
     }
     ++column;
+    if (n + 1 < N) task.x.advance(place);
   }
 
   T* to = y + static_cast<std::int64_t>(first) * V;

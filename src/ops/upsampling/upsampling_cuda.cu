@@ -120,8 +120,8 @@ Status fits_walked(const Upsampling& op, const Problem& problem) {
   constexpr std::int64_t narrowest = 40;
   const auto axes = sampled_axes(op, problem);
   if (axes[2].out < narrowest) return unsupported("takes rows of 40 elements and more");
-  if (axes[0].is_identity() && axes[1].is_identity() && problem.inputs[0].dtype == DType::f32) {
-    return unsupported("takes, of f32, more than one axis");
+  if (axes[1].out < axes[1].in || (axes[0].is_identity() && axes[1].is_identity())) {
+    return unsupported("takes images whose rows are resampled, not to fewer");  // others use no row twice
   }
   if (op.mode != Interpolation::linear || problem.inputs[0].layout != Layout::linear) {
     return unsupported("takes linear interpolation in the linear layout");
@@ -287,20 +287,11 @@ Status run_any(const Upsampling& op, const Problem& problem, const Buffers& buff
 
 /// N columns to a lane, of C planes.
 template <class T, int N, int C>
-Status run_lanes(const Upsampling& op, std::array<SampledAxis, 3> axes, UpsamplingTask& task,
+Status run_lanes(const Upsampling& op, const std::array<SampledAxis, 3>& axes, UpsamplingTask& task,
                  const DeviceTraits& device, const T* x, T* y, const CudaContext& context) {
   using namespace detail;
   constexpr int warps = walked_threads / 32;
-  const std::int64_t lines = task.planes * task.z.out * task.y.out;
-  std::int64_t planes = lines / (axes[0].out * axes[1].out);  // the task's may be merged into one
-  const std::int64_t merged = lines % C == 0 ? C : 1;
-  if (axes[0].is_identity() && axes[1].is_identity() && lines <= Upsampling::largest_size &&
-      lines / merged * std::max(axes[2].in, axes[2].out) < UpsamplingTask::most_quick_items) {
-    // Only rows are resampled, and C of them at once.
-    planes = merged;
-    axes[0] = {};
-    axes[1] = {.in = lines / planes, .out = lines / planes};
-  }
+  const std::int64_t planes = task.planes;
   WalkedTask walked_task{.z = ShortAxis::make(axes[0]),
                          .y = ShortAxis::make(axes[1]),
                          .x = ShortAxis::make(axes[2]),
@@ -350,32 +341,42 @@ Status fits_gathered(const Upsampling& op, const Problem& problem) {
   return fits_packed(op, problem);
 }
 
-template <class T, int Taps, int Axes, int V, int N>
-Status launch_gathered(const detail::GatheredTask& task, const T* x, T* y, const CudaContext& context) {
-  const std::int64_t blocks = ceil_divide(task.count, detail::gathered_threads * N);
-  return launch("Upsampling gathered", detail::gathered<T, Taps, Axes, V, N>, {blocks, detail::gathered_threads},
-                context, x, y, task);
+/// Many: vectors to a thread, or Few where the GPU holds a thread for each few of them.
+template <class T, int Taps, int Axes, int V, int Many, int Few>
+Status launch_gathered(const detail::GatheredTask& task, const DeviceTraits& device, const T* x, T* y,
+                       const CudaContext& context) {
+  const auto run = [&](auto* kernel, int vectors) {
+    const Grid grid = spread_grid(ceil_divide(task.count, vectors), device);
+    return launch("Upsampling gathered", kernel, grid, context, x, y, task);
+  };
+  if constexpr (Many > Few) {
+    const std::int64_t held = std::int64_t{device.multiprocessors} * device.threads_per_multiprocessor;
+    if (task.count > held * Few) return run(detail::gathered<T, Taps, Axes, V, Many>, Many);
+  }
+  return run(detail::gathered<T, Taps, Axes, V, Few>, Few);
 }
 
 /// V channels to a vector.
 template <class T, int V>
-Status run_gathered_vectors(const Upsampling& op, const detail::GatheredTask& task, const T* x, T* y,
-                            const CudaContext& context) {
-  constexpr int of_word = 4 / static_cast<int>(sizeof(T));
+Status run_gathered_vectors(const Upsampling& op, const detail::GatheredTask& task, const DeviceTraits& device,
+                            const T* x, T* y, const CudaContext& context) {
+  constexpr int of_word = V == 1 ? 4 / static_cast<int>(sizeof(T)) : 1;
   constexpr int N = V == 1 ? 4 : 1;
+  constexpr int of_nearest = V == 1 ? widest<T> : 1;
   const bool is_deep = task.z.in > 1 || task.z.out > 1;
   if (op.mode == Interpolation::nearest) {
-    return launch_gathered < T, 1, 2, V, V == 1 ? widest<T> : 1 > (task, x, y, context);
+    return launch_gathered<T, 1, 2, V, of_nearest, of_word>(task, device, x, y, context);
   }
   if (op.mode == Interpolation::linear) {
-    if (is_deep) return launch_gathered<T, 2, 3, V, N>(task, x, y, context);
+    if (is_deep) return launch_gathered<T, 2, 3, V, N, of_word>(task, device, x, y, context);
     if constexpr (V == 1) {
       const bool is_row = task.y.in == task.y.out && task.y.whole_step == 1 && task.y.part_step == 0;
-      if (is_row) return launch_gathered<T, 2, 1, V, N>(task, x, y, context);
+      if (is_row) return launch_gathered<T, 2, 1, V, N, of_word>(task, device, x, y, context);
     }
-    return launch_gathered<T, 2, 2, V, N>(task, x, y, context);
+    return launch_gathered<T, 2, 2, V, N, of_word>(task, device, x, y, context);
   }
-  return launch_gathered < T, 4, 2, V, V == 1 && of_word < 4 ? of_word : 1 > (task, x, y, context);
+  constexpr int of_cubic = of_word < 4 ? of_word : 1;
+  return launch_gathered<T, 4, 2, V, of_cubic, of_cubic>(task, device, x, y, context);
 }
 
 Status run_gathered(const Upsampling& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
@@ -389,13 +390,14 @@ Status run_gathered(const Upsampling& op, const Problem& problem, const Buffers&
     return run_any(op, problem, buffers, context);
   }
   return with_task(
-      op, problem, buffers, [&]<class T>(UpsamplingTask& whole, const DeviceTraits& /*device*/, const T* x, T* y) {
+      op, problem, buffers, [&]<class T>(UpsamplingTask& whole, const DeviceTraits& device, const T* x, T* y) {
         constexpr int V = sizeof(T) < 4 ? widest<T> : 1;
         const int vector = is_linear ? 1 : V;
         detail::GatheredTask task{.z = detail::ShortAxis::make(axes[0]),
                                   .y = detail::ShortAxis::make(axes[1]),
                                   .x = detail::ShortAxis::make(axes[2]),
                                   .count = static_cast<unsigned>(problem.outputs[0].storage_count() / vector),
+                                  .is_flat = axes[0].in == 1 && axes[0].out == 1,
                                   .parts = whole.pitch / vector,
                                   .in_row = static_cast<int>(whole.in_row),
                                   .in_slice = static_cast<int>(whole.in_row * axes[1].in),
@@ -410,9 +412,9 @@ Status run_gathered(const Upsampling& op, const Problem& problem, const Buffers&
                                   .cubic_a = op.cubic_a,
                                   .ratio = whole.ratio};
         if constexpr (V > 1) {
-          if (!is_linear) return run_gathered_vectors<T, V>(op, task, x, y, context);
+          if (!is_linear) return run_gathered_vectors<T, V>(op, task, device, x, y, context);
         }
-        return run_gathered_vectors<T, 1>(op, task, x, y, context);
+        return run_gathered_vectors<T, 1>(op, task, device, x, y, context);
       });
 }
 

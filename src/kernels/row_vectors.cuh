@@ -1,0 +1,112 @@
+// The vectors of a row of a tensor that may begin and end between two multiples of a vector.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/divisor.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/strides.cuh"
+#include "kernels/vector.cuh"
+
+namespace graft {
+
+/// How rows lie in memory. whole: as vectors. padded: as vectors, the last of which ends in padding. shifted: anywhere;
+/// the first and the last vector then hold elements of the neighboring rows, which are read and not written.
+enum class RowForm : std::uint8_t { whole, padded, shifted };
+
+/// Vectors that hold `length` neighboring elements, wherever these begin if they are not whole vectors.
+[[nodiscard]] constexpr std::int64_t row_vectors(std::int64_t length, int width) {
+  return length % width == 0 ? length / width : (length + 2 * (width - 1)) / width;
+}
+
+/// One vector of a row.
+struct RowVector {
+  std::int64_t at;  ///< Of its first element in the tensor.
+  int element;      ///< The same in the row; negative for what lies before the row.
+  int begin;        ///< Of its elements: the first that belongs to the row,
+  int end;          ///< and the first behind the row.
+  bool exists;
+
+  /// Zero where no element belongs to the row. `size`: elements of the tensor, behind which nothing is read.
+  template <class T, int N, RowForm Form>
+  [[nodiscard]] __device__ Vector<T, N> load(const T* x, std::int64_t size) const {
+    if (!exists) return Vector<T, N>::zero();
+    if constexpr (Form != RowForm::shifted) {
+      const auto vector = Vector<T, N>::load(x + at);
+      return Form == RowForm::padded ? vector.first(end) : vector;
+    } else {
+      if (at + N <= size) {
+        const auto vector = Vector<T, N>::load(x + at);
+        return begin > 0 || end < N ? vector.between(begin, end) : vector;
+      }
+      T elements[N];
+#pragma unroll
+      for (int i = 0; i < N; ++i) elements[i] = i >= begin && i < end ? x[at + i] : T(0.F);
+      return Vector<T, N>::of(elements);
+    }
+  }
+  template <class T, int N, RowForm Form>
+  __device__ void store(T* y, const Vector<T, N>& vector) const {
+    if (!exists) return;
+    if (Form == RowForm::padded)
+      vector.first(end).store(y + at);
+    else if (Form == RowForm::shifted && (begin > 0 || end < N))
+      vector.store_between(y + at, begin, end);
+    else
+      vector.store(y + at);
+  }
+};
+
+/// `length` elements of every `pitch` are a row; what lies between is not read as such and becomes zero.
+struct Rows {
+  std::int64_t count;
+  int length;
+  int pitch;
+
+  [[nodiscard]] std::int64_t vectors(int width) const {
+    return pitch == length ? row_vectors(length, width) : pitch / width;
+  }
+  [[nodiscard]] __device__ std::int64_t size() const { return count * pitch; }
+  /// Of the row, in the tensor.
+  [[nodiscard]] __device__ std::int64_t begin(std::int64_t row) const { return row * pitch; }
+  template <int N, RowForm Form>
+  [[nodiscard]] __device__ RowVector vector(std::int64_t begin, int index) const {
+    const int shift = Form == RowForm::shifted ? static_cast<int>(begin & (N - 1)) : 0;
+    const int element = index * N - shift;
+    return {.at = begin + element,
+            .element = element,
+            .begin = ::max(-element, 0),
+            .end = ::min(length - element, N),
+            .exists = element < (Form == RowForm::padded ? pitch : length)};
+  }
+};
+
+/// Rows that lie in pieces, `stride` elements apart (channels of all items).
+struct RowsInPieces {
+  std::int64_t count;
+  std::int64_t all;  ///< Elements of the tensor.
+  int length;
+  int piece;             ///< Elements.
+  int vectors_of_piece;  ///< At most, of the width that is used.
+  Divisor by_vectors;
+  std::int64_t stride;
+  StridedLoop kept;
+
+  [[nodiscard]] std::int64_t vectors(int width) const { return length / piece * row_vectors(piece, width); }
+  [[nodiscard]] __device__ std::int64_t size() const { return all; }
+  [[nodiscard]] __device__ std::int64_t begin(std::int64_t row) const { return kept.offset(row); }
+  template <int N, RowForm Form>
+  [[nodiscard]] __device__ RowVector vector(std::int64_t begin, int index) const {
+    const int number = by_vectors.quotient(index);
+    const std::int64_t from = begin + number * stride;
+    const int shift = Form == RowForm::shifted ? static_cast<int>(from & (N - 1)) : 0;
+    const int offset = (index - number * vectors_of_piece) * N - shift;
+    return {.at = from + offset,
+            .element = number * piece + offset,
+            .begin = ::max(-offset, 0),
+            .end = ::min(piece - offset, N),
+            .exists = offset < piece && number * piece < length};
+  }
+};
+
+}  // namespace graft
