@@ -42,9 +42,10 @@ inline constexpr int columns_cluster_width = 32;  // the widest block of a clust
 /// A block is 1 << log2_width threads wide along the columns and as high as its threads reach; thread (tx, ty) holds
 /// the rows ty, ty + height, ... of N neighbouring columns. The blocks of a cluster stand on top of each other. Chw32:
 /// N = 16 neighbours are half a pixel's vector of 32 channels, so they and the next thread's are summed as well.
-template <class T, int N, int R, int Threads, bool Chw32, bool Clustered, class Weights>
+template <class T, int N, int R, int Threads, bool Chw32, bool Clustered>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
-    columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer, Weights weights) {
+    columns_in_registers(const T* x, T* y, Columns columns, int log2_width, Normalizer normalizer,
+                         ChannelWeights weights) {
   constexpr int S = Chw32 ? 1 : N;  // sums a thread keeps
   BlockCluster<Clustered> cluster;
   const int width = 1 << log2_width;
@@ -161,10 +162,10 @@ template <class T, int N>
 inline constexpr int columns_capacity =
     ColumnsPolicy<T, N>::threads / ColumnsPolicy<T, N>::narrowest* ColumnsPolicy<T, N>::many_rows* max_cluster;
 
-template <class T, int N, bool Chw32 = false, class Weights>
+template <class T, int N, bool Chw32 = false>
 [[nodiscard]] Status run_columns(const char* what, const T* x, T* y, const Columns& columns,
-                                 const Normalizer& normalizer, const Weights& weights, const DeviceTraits& device,
-                                 const CudaContext& context) {
+                                 const Normalizer& normalizer, const ChannelWeights& weights,
+                                 const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
   using Policy = ColumnsPolicy<T, N>;
   const std::int64_t vectors = columns.outer * (columns.inner / N);
@@ -180,7 +181,7 @@ template <class T, int N, bool Chw32 = false, class Weights>
   const auto run = [&]<int R, int Threads, bool Clustered>(int cluster) {
     const int log2_width = log2_width_of(R, Threads, cluster);
     const Grid grid{ceil_divide(vectors, std::int64_t{1} << log2_width) * cluster, Threads, cluster};
-    return launch(what, columns_in_registers<T, N, R, Threads, Chw32, Clustered, Weights>, grid, context, x, y, columns,
+    return launch(what, columns_in_registers<T, N, R, Threads, Chw32, Clustered>, grid, context, x, y, columns,
                   log2_width, normalizer, weights);
   };
   const auto fits = [&](int rows, int threads, int cluster, int narrowest) {

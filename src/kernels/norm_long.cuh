@@ -16,10 +16,10 @@ inline constexpr int long_threads = 256;
 inline constexpr int long_in_flight = 8;  // vectors that a thread reads before it uses the first
 
 /// Sums of squares of all parts at `sums`. Parts begin at multiples of a vector, wherever rows do.
-template <class T, int N, RowForm Form, class Weights>
+template <class T, int N, RowForm Form>
 __global__ void __launch_bounds__(long_threads)
     long_rows(const T* x, T* y, std::int64_t rows, std::int64_t length, TwoSteps steps, float* sums,
-              Normalizer normalizer, Weights weights) {
+              Normalizer normalizer, ChannelWeights weights) {
   using Reduce = cub::BlockReduce<float, long_threads>;
   __shared__ typename Reduce::TempStorage storage;
   __shared__ float shared_factor;
@@ -87,9 +87,9 @@ __global__ void __launch_bounds__(long_threads)
 }  // namespace detail
 
 /// `count` rows of `length` elements, at most two_steps_most_rows.
-template <class T, int N, RowForm Form, class Weights>
+template <class T, int N, RowForm Form>
 [[nodiscard]] Status run_long_rows(const char* what, const T* x, T* y, std::int64_t count, std::int64_t length,
-                                   const Normalizer& normalizer, const Weights& weights, void* workspace,
+                                   const Normalizer& normalizer, const ChannelWeights& weights, void* workspace,
                                    std::size_t workspace_bytes, const DeviceTraits& device,
                                    const CudaContext& context) {
   using namespace detail;
@@ -102,8 +102,7 @@ template <class T, int N, RowForm Form, class Weights>
     return status;
   }
   const Grid grid{std::int64_t{2} * steps.all_parts, long_threads};
-  return launch(what, long_rows<T, N, Form, Weights>, grid, context, x, y, count, length, steps, sums, normalizer,
-                weights);
+  return launch(what, long_rows<T, N, Form>, grid, context, x, y, count, length, steps, sums, normalizer, weights);
 }
 
 }  // namespace graft

@@ -48,9 +48,9 @@ struct RowPart {
     for (int j = 0; j < R; ++j) sum += vectors[j].sum_of_squares();
     return sum;
   }
-  template <class AnyRows, class Weights>
+  template <class AnyRows>
   __device__ void store(T* y, const AnyRows& rows, std::int64_t begin, int first, int step, float factor,
-                        const Weights& weights) {
+                        const ChannelWeights& weights) {
 #pragma unroll
     for (int j = 0; j < R; ++j) {
       vectors[j].forget();
@@ -64,9 +64,9 @@ struct RowPart {
 inline constexpr int rows_largest_block = 1024;
 
 /// 1 << log2_lanes lanes of a warp to a row.
-template <class T, int N, int R, RowForm Form, class Weights>
+template <class T, int N, int R, RowForm Form>
 __global__ void __launch_bounds__(spread_most_threads)
-    rows_by_lanes(const T* x, T* y, Rows rows, int log2_lanes, Normalizer normalizer, Weights weights) {
+    rows_by_lanes(const T* x, T* y, Rows rows, int log2_lanes, Normalizer normalizer, ChannelWeights weights) {
   const int lanes = 1 << log2_lanes;
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const std::int64_t row =
@@ -81,9 +81,9 @@ __global__ void __launch_bounds__(spread_most_threads)
 }
 
 /// A block of whole warps to a row, or a cluster of such blocks.
-template <class T, int N, int R, RowForm Form, bool Clustered, class AnyRows, class Weights>
+template <class T, int N, int R, RowForm Form, bool Clustered, class AnyRows>
 __global__ void __launch_bounds__(rows_largest_block)
-    rows_by_block(const T* x, T* y, AnyRows rows, Normalizer normalizer, Weights weights) {
+    rows_by_block(const T* x, T* y, AnyRows rows, Normalizer normalizer, ChannelWeights weights) {
   constexpr int lanes = 32;
   using Reduce = cub::WarpReduce<float>;
   __shared__ typename Reduce::TempStorage storage[rows_largest_block / lanes];
@@ -121,9 +121,9 @@ inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 namespace detail {
 
 /// Rows of more vectors than a small block takes: a block or a cluster to each.
-template <class T, int N, RowForm Form, class AnyRows, class Weights>
+template <class T, int N, RowForm Form, class AnyRows>
 [[nodiscard]] Status run_rows_by_blocks(const char* what, const T* x, T* y, const AnyRows& rows,
-                                        const Normalizer& normalizer, const Weights& weights,
+                                        const Normalizer& normalizer, const ChannelWeights& weights,
                                         const DeviceTraits& device, const CudaContext& context) {
   using Policy = RowsPolicy;
   const auto vectors = static_cast<int>(rows.vectors(N));
@@ -131,8 +131,8 @@ template <class T, int N, RowForm Form, class AnyRows, class Weights>
   const auto run = [&]<int R>(std::integral_constant<int, R>) {
     const std::int64_t threads = ceil_divide(vectors, R * cluster);
     const Grid grid{rows.count * cluster, static_cast<int>(ceil_divide(threads, 32) * 32), cluster};
-    auto* kernel = cluster > 1 ? rows_by_block<T, N, R, Form, true, AnyRows, Weights>
-                               : rows_by_block<T, N, R, Form, false, AnyRows, Weights>;
+    auto* kernel =
+        cluster > 1 ? rows_by_block<T, N, R, Form, true, AnyRows> : rows_by_block<T, N, R, Form, false, AnyRows>;
     return launch(what, kernel, grid, context, x, y, rows, normalizer, weights);
   };
   const auto too_long = [&] {
@@ -151,9 +151,9 @@ template <class T, int N, RowForm Form, class AnyRows, class Weights>
 
 }  // namespace detail
 
-template <class T, int N, RowForm Form, class Weights>
+template <class T, int N, RowForm Form>
 [[nodiscard]] Status run_rows(const char* what, const T* x, T* y, const Rows& rows, const Normalizer& normalizer,
-                              const Weights& weights, const DeviceTraits& device, const CudaContext& context) {
+                              const ChannelWeights& weights, const DeviceTraits& device, const CudaContext& context) {
   using namespace detail;
   using Policy = RowsPolicy;
   const auto by_lanes = [&](auto* kernel, int log2_lanes) {
@@ -164,7 +164,7 @@ template <class T, int N, RowForm Form, class Weights>
   if constexpr (Form == RowForm::shifted) {
     if (rows.length <= Policy::shortest) {
       while (Policy::single_elements << log2_lanes < rows.length) ++log2_lanes;
-      return by_lanes(rows_by_lanes<T, 1, Policy::single_elements, RowForm::whole, Weights>, log2_lanes);
+      return by_lanes(rows_by_lanes<T, 1, Policy::single_elements, RowForm::whole>, log2_lanes);
     }
   }
   const auto vectors = static_cast<int>(rows.vectors(N));
@@ -177,16 +177,15 @@ template <class T, int N, RowForm Form, class Weights>
   while (log2_lanes < 5 && 1 << log2_lanes < std::min(wanted, vectors)) ++log2_lanes;
   constexpr int half_warp = 16;
   if (fills && vectors > 32 && vectors <= half_warp * Policy::in_half_warp) {
-    return by_lanes(rows_by_lanes<T, N, Policy::in_half_warp, Form, Weights>, 4);
+    return by_lanes(rows_by_lanes<T, N, Policy::in_half_warp, Form>, 4);
   }
-  if (vectors <= 1 << log2_lanes) return by_lanes(rows_by_lanes<T, N, 1, Form, Weights>, log2_lanes);
+  if (vectors <= 1 << log2_lanes) return by_lanes(rows_by_lanes<T, N, 1, Form>, log2_lanes);
   if (vectors <= Policy::in_warp << log2_lanes) {
-    return by_lanes(rows_by_lanes<T, N, Policy::in_warp, Form, Weights>, log2_lanes);
+    return by_lanes(rows_by_lanes<T, N, Policy::in_warp, Form>, log2_lanes);
   }
   if (vectors <= Policy::small_block) {
     const Grid grid{rows.count, static_cast<int>(ceil_divide(vectors, 32) * 32)};
-    return launch(what, rows_by_block<T, N, 1, Form, false, Rows, Weights>, grid, context, x, y, rows, normalizer,
-                  weights);
+    return launch(what, rows_by_block<T, N, 1, Form, false, Rows>, grid, context, x, y, rows, normalizer, weights);
   }
   return run_rows_by_blocks<T, N, Form>(what, x, y, rows, normalizer, weights, device, context);
 }

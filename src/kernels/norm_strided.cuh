@@ -29,9 +29,9 @@ inline constexpr int strided_threads = 512;
 inline constexpr int in_flight = 4;  // vectors that a thread reads before it uses the first
 
 /// InnerKept: a block takes 32 neighbours (of N elements) along the kept dimensions; otherwise one kept element.
-template <class T, int N, bool InnerKept, class Weights>
+template <class T, int N, bool InnerKept>
 __global__ void __launch_bounds__(strided_threads)
-    strided(const T* x, T* y, Strided problem, StridedStep step, Normalizer normalizer, Weights weights) {
+    strided(const T* x, T* y, Strided problem, StridedStep step, Normalizer normalizer, ChannelWeights weights) {
   constexpr int S = InnerKept ? N : 1;  // sums a thread keeps
   constexpr int width = InnerKept ? 32 : 1;
   constexpr int height = strided_threads / width;
@@ -151,10 +151,10 @@ __global__ void __launch_bounds__(strided_threads)
 }
 
 /// `splits` more than 1 takes two launches and kept_count x splits floats at `partials`.
-template <class T, int N, class Weights>
+template <class T, int N>
 [[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ReductionPlan& plan,
-                                 const Normalizer& normalizer, const Weights& weights, int splits, float* partials,
-                                 const CudaContext& context) {
+                                 const Normalizer& normalizer, const ChannelWeights& weights, int splits,
+                                 float* partials, const CudaContext& context) {
   using namespace detail;
   const bool inner_kept = inner_is_kept(plan);
   const Strided problem{.kept = StridedLoop::make(plan.kept_extents, plan.kept_strides, inner_kept ? N : 1),
@@ -165,7 +165,7 @@ template <class T, int N, class Weights>
                         .partials = partials};
   const std::int64_t tiles = ceil_divide(problem.kept_count, inner_kept ? 32 : 1);
   const Grid grid{tiles * problem.splits, strided_threads};
-  auto* kernel = inner_kept ? strided<T, N, true, Weights> : strided<T, N, false, Weights>;
+  auto* kernel = inner_kept ? strided<T, N, true> : strided<T, N, false>;
   const auto run = [&](StridedStep step) {
     return launch(what, kernel, grid, context, x, y, problem, step, normalizer, weights);
   };

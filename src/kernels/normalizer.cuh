@@ -30,29 +30,11 @@ struct Normalizer {
   }
 };
 
-/// For operators that only normalise.
-struct NoWeights {
-  template <class Index>
-  [[nodiscard]] __device__ float weight(Index /*element*/) const {
-    return 1;
-  }
-  template <class T, int N>
-  [[nodiscard]] __device__ Vector<T, N> scale(const Vector<T, N>& vector, const float (&factors)[N],
-                                              float /*weight*/) const {
-    return vector.times(factors);
-  }
-  template <class T, int N, class Index>
-  [[nodiscard]] __device__ Vector<T, N> scale_run(const Vector<T, N>& vector, float factor, Index /*element*/,
-                                                  Index /*end*/) const {
-    return vector.times(factor);
-  }
-};
-
-/// A further factor for each channel. A channel is `inner` neighbours of what is normalised together; 0: all of it.
+/// A further factor for each channel. A channel is `inner` neighbors of what is normalized together; 0: all of it.
 struct ChannelWeights {
-  const float* values;
-  std::int64_t inner;
-  bool aligned;  ///< To 16 bytes.
+  const float* values = nullptr;  ///< None for operators that only normalize.
+  std::int64_t inner = 0;
+  bool aligned = false;  ///< To 16 bytes.
 
   /// In the width of the element's own index, which holds `inner` as well.
   template <class Index>
@@ -78,7 +60,7 @@ struct ChannelWeights {
   /// Of what `scale` takes.
   template <class Index>
   [[nodiscard]] __device__ float weight(Index element) const {
-    return values[channel_of(element)];
+    return values == nullptr ? 1.F : values[channel_of(element)];
   }
   /// N neighbours that belong to different vectors, all at the same element of theirs.
   template <class T, int N>
@@ -87,7 +69,7 @@ struct ChannelWeights {
     float products[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) products[i] = product<T>(factors[i], weight);
-    return vector.times_any(products);
+    return values == nullptr ? vector.times(products) : vector.times_any(products);
   }
   /// N neighbors of one vector, of which those before element 0 and from `end` on do not belong to it.
   template <class T, int N, class Index>
@@ -97,7 +79,7 @@ struct ChannelWeights {
     const Index channel = channel_of(::max(element, Index{0}));
     Index rest = element - channel * static_cast<Index>(inner);  // negative before element 0
     if (inner == 0 || rest + N <= static_cast<Index>(inner)) {
-      const float weight = product<T>(factor, values[channel]);
+      const float weight = values == nullptr ? factor : product<T>(factor, values[channel]);
 #pragma unroll
       for (int i = 0; i < N; ++i) products[i] = weight;
     } else if (N % 4 == 0 && inner == 1 && aligned && element % 4 == 0 && element >= 0 && element + N <= end) {
@@ -119,7 +101,7 @@ struct ChannelWeights {
         }
       }
     }
-    return vector.times_any(products);
+    return values == nullptr ? vector.times(products) : vector.times_any(products);
   }
 };
 

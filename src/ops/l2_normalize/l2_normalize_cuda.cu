@@ -11,7 +11,7 @@ struct Traits {
   static Normalizer normalizer(const L2Normalize& op) {
     return {{op.epsilon, op.epsilon_mode}, op.x_scale, op.y_scale};
   }
-  static NoWeights weights(const L2Normalize& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/) {
+  static ChannelWeights weights(const L2Normalize& /*op*/, const Problem& /*problem*/, const Buffers& /*buffers*/) {
     return {};
   }
 };
