@@ -76,7 +76,7 @@ struct PassSummary {
 struct ConvertReport {
   std::vector<PassSummary> passes;
   std::vector<Rewrite> rewrites;
-  std::vector<Rewrite> undone;  ///< Rejected because the proof failed, or left out because nothing could be proven.
+  std::vector<Rewrite> rejected;  ///< Rejected because the proof failed, or left out because nothing could be proven.
   std::vector<NearMissNote> near_misses;
   std::vector<OperatorChoice> choices;
   std::vector<std::string> warnings;  ///< What rewrites assume, with the node.

@@ -309,7 +309,7 @@ bool Rewriter::apply(const Proposal& proposal) {
                   .proof_kind = verdict.kind};
   for (const Node* node : proposal.nodes) rewrite.nodes.push_back(ref_of(*node));
   if (!verdict.proven) {
-    report_.undone.push_back(std::move(rewrite));
+    report_.rejected.push_back(std::move(rewrite));
     return false;
   }
   for (const Node* node : proposal.nodes) rewritten_.insert(anchor_of(*node));
@@ -328,7 +328,7 @@ void Rewriter::record(Subject subject, std::string replacement, std::string reas
 }
 
 void Rewriter::record_rejected(Subject subject, std::string replacement, std::string reason, std::string why) {
-  report_.undone.push_back({.pass = pass_,
+  report_.rejected.push_back({.pass = pass_,
                             .nodes = std::move(subject.nodes),
                             .others = std::move(subject.others),
                             .replacement = std::move(replacement),
@@ -514,7 +514,7 @@ void Rewriter::warn(std::string text) { report_.warnings.push_back(std::move(tex
 
 void Rewriter::record_rule(RuleOutcome outcome) { report_.rules.push_back(std::move(outcome)); }
 
-const Rewrite& Rewriter::last_rejected() const { return report_.undone.back(); }
+const Rewrite& Rewriter::last_rejected() const { return report_.rejected.back(); }
 
 void Rewriter::near_miss(const std::string& pattern, const NearMiss& near) {
   const std::string anchor = anchor_of(*near.node);

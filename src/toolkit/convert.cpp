@@ -138,7 +138,7 @@ ConvertResult convert(const Model& model, const ConvertOptions& options) {
                                 .reason = std::move(choice.reason)});
     }
     result.rewrites = rewrites_of(std::move(report.rewrites));
-    result.rejected = rewrites_of(std::move(report.undone));
+    result.rejected = rewrites_of(std::move(report.rejected));
     result.model = ModelAccess::make(std::move(converted));
     return result;
   });

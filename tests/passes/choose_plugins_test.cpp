@@ -35,7 +35,7 @@ ConvertReport convert_and_verify(Model& model, PluginMode mode) {
   ConvertOptions options;
   options.plugins = mode;
   ConvertReport report = convert(default_engine(), model, options);
-  EXPECT_TRUE(report.undone.empty()) << report.undone.front().proof;
+  EXPECT_TRUE(report.rejected.empty()) << report.rejected.front().proof;
   for (const runtime::OperatorKernels kernels : {runtime::OperatorKernels::functions, runtime::OperatorKernels::own}) {
     VerifyOptions verify;
     verify.candidate_kernels = kernels;

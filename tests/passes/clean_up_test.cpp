@@ -30,7 +30,7 @@ ConvertReport convert_and_verify(Model& model, const ConvertOptions& options = {
   const Model original = model.clone();
   ConvertReport report = convert(default_engine(), model, options);
   model.graph().check();
-  EXPECT_TRUE(report.undone.empty()) << report.undone.front().pass << ": " << report.undone.front().proof;
+  EXPECT_TRUE(report.rejected.empty()) << report.rejected.front().pass << ": " << report.rejected.front().proof;
   const VerifyReport verified = verify_models(default_engine(), original, model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   return report;
@@ -59,7 +59,7 @@ TEST(FoldConstants, Int64BeyondWhatADoubleHolds) {
   ASSERT_TRUE(folded.has_value());
   EXPECT_EQ(folded->type, ElementType::i64);
   EXPECT_THAT(*folded->ints(), ElementsAre(18014398509481986, 4294967296, -10));
-  EXPECT_TRUE(report.undone.empty());
+  EXPECT_TRUE(report.rejected.empty());
 }
 
 TEST(FoldConstants, KeepsNamesOfTensors) {
@@ -349,7 +349,7 @@ TEST(SubGraphs, AreConvertedWithWhatTheySee) {
   EXPECT_EQ(count_of(model, "LeakyRelu"), 1U);
   EXPECT_EQ(count_of(model, "Where"), 0U);
   EXPECT_EQ(count_of(model, "Dropout"), 0U);
-  EXPECT_TRUE(report.undone.empty()) << report.undone.front().proof;
+  EXPECT_TRUE(report.rejected.empty()) << report.rejected.front().proof;
   const VerifyReport verified = verify_models(default_engine(), original, model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
 }

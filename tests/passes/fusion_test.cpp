@@ -35,7 +35,7 @@ Converted converted(const std::string& nodes, PluginMode plugins = PluginMode::a
   ConvertOptions options;
   options.plugins = plugins;
   result.report = convert(default_engine(), result.model, options);
-  for (const Rewrite& rewrite : result.report.undone) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
+  for (const Rewrite& rewrite : result.report.rejected) ADD_FAILURE() << rewrite.pass << ": " << rewrite.proof;
   const VerifyReport verified = verify_models(default_engine(), original, result.model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   return result;

@@ -60,9 +60,9 @@ TEST(Proof, WrongEpsilonIsTakenBack) {
   const Model original = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
   Model model = original.clone();
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-6F, 1); });
-  ASSERT_EQ(report.undone.size(), 1U);
-  EXPECT_EQ(report.undone[0].pass, "mistake");
-  EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("y"));
+  ASSERT_EQ(report.rejected.size(), 1U);
+  EXPECT_EQ(report.rejected[0].pass, "mistake");
+  EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("y"));
   EXPECT_EQ(report.count("mistake"), 0U);
   EXPECT_TRUE(operators_in(model).empty());
   EXPECT_EQ(count_of(model, "Sqrt"), 1U);
@@ -72,14 +72,14 @@ TEST(Proof, WrongEpsilonIsTakenBack) {
 TEST(Proof, WrongAxisIsTakenBack) {
   Model model = inferred_text_model({{"x", ElementType::f32, {8, 8}}}, normalize_rows, {"y"});
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 0); });
-  EXPECT_EQ(report.undone.size(), 1U);
+  EXPECT_EQ(report.rejected.size(), 1U);
   EXPECT_TRUE(operators_in(model).empty());
 }
 
 TEST(Proof, TheRightRewriteOfTheSameKindStays) {
   Model model = inferred_text_model({{"x", ElementType::f32, {Dim::symbol("N"), 8}}}, normalize_rows, {"y"});
   const ConvertReport report = convert_with(model, [](Rewriter& rewriter) { fuse_wrongly(rewriter, 1e-12F, 1); });
-  EXPECT_TRUE(report.undone.empty());
+  EXPECT_TRUE(report.rejected.empty());
   EXPECT_EQ(report.count("mistake"), 1U);
   EXPECT_EQ(operators_in(model).size(), 1U);
 }
@@ -122,8 +122,8 @@ TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
                              EXPECT_FALSE(done);
                            }}};
   const ConvertReport report = convert(default_engine(), model, options);
-  ASSERT_EQ(report.undone.size(), 1U);
-  EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("cannot be run"));
+  ASSERT_EQ(report.rejected.size(), 1U);
+  EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("cannot be run"));
 }
 
 /// Neither the region nor the whole model, one of whose outputs depends on no random numbers.
@@ -144,9 +144,9 @@ TEST(Proof, RandomNumbersProveNothing) {
                              EXPECT_FALSE(done);
                            }}};
   const ConvertReport report = convert(default_engine(), model, options);
-  ASSERT_EQ(report.undone.size(), 1U);
-  EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("draws other numbers in each run, so that no run proves"));
-  EXPECT_THAT(report.undone[0].proof, testing::HasSubstr("output 'y' was not compared: it depends on random numbers"));
+  ASSERT_EQ(report.rejected.size(), 1U);
+  EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("draws other numbers in each run, so that no run proves"));
+  EXPECT_THAT(report.rejected[0].proof, testing::HasSubstr("output 'y' was not compared: it depends on random numbers"));
 }
 
 TEST(Proof, UnknownPassIsRefusedByName) {
@@ -267,7 +267,7 @@ TEST(ProofsOfAKind, OneThatFailsItsCheckHasAllOfThemProven) {
   Model model = original.clone();
   // The third is taken for proven when the fourth is checked.
   const ConvertReport report = convert_products(model, [](Rewriter& rewriter) { swap_factors(rewriter, {2, 3}); });
-  EXPECT_EQ(report.undone.size(), 2U);
+  EXPECT_EQ(report.rejected.size(), 2U);
   EXPECT_EQ(report.rewrites.size(), 7U);
   EXPECT_EQ(report.proofs_alike, 0U);
   EXPECT_TRUE(verify_models(default_engine(), original, model).equal());

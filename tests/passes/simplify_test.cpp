@@ -32,8 +32,8 @@ Converted converted(const std::vector<TextInput>& inputs, const std::string& nod
   Converted result{original.clone(), {}};
   result.report = convert(default_engine(), result.model);
   result.model.graph().check();
-  EXPECT_TRUE(result.report.undone.empty())
-      << result.report.undone.front().pass << ": " << result.report.undone.front().proof;
+  EXPECT_TRUE(result.report.rejected.empty())
+      << result.report.rejected.front().pass << ": " << result.report.rejected.front().proof;
   const VerifyReport verified = verify_models(default_engine(), original, result.model);
   EXPECT_TRUE(verified.equal()) << first_difference(verified);
   Model again = result.model.clone();
@@ -108,7 +108,7 @@ TEST(SimplifyShapes, NotWhereTheReshapeDemandsASize) {
                                     {"y"});
   const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(count_of(model, "Shape"), 1U);
-  EXPECT_TRUE(report.undone.empty());
+  EXPECT_TRUE(report.rejected.empty());
 }
 
 TEST(SimplifyShapes, ReshapesInARowBecomeOne) {
@@ -321,7 +321,7 @@ TEST(UnwrapPads, NotOtherAxesNorThoseThatArePadded) {
     Model model = inferred_text_model(inputs, nodes, {"y"});
     const ConvertReport report = convert(default_engine(), model);
     EXPECT_EQ(report.count("unwrap_pads"), 0U);
-    EXPECT_TRUE(report.undone.empty());
+    EXPECT_TRUE(report.rejected.empty());
     return count_of(model, "Unsqueeze") == 1U;
   };
   // Axis 0 of an image of one has one element as well.
@@ -351,7 +351,7 @@ TEST(UnwrapPads, NotThePadsOfSomeAxes) {
   Model model = inferred_text_model(image, nodes, {"y"}, 18);
   const ConvertReport report = convert(default_engine(), model);
   EXPECT_EQ(report.count("unwrap_pads"), 0U);
-  EXPECT_TRUE(report.undone.empty());
+  EXPECT_TRUE(report.rejected.empty());
 }
 
 TEST(UnwrapPads, OfOlderOperatorSets) {

@@ -89,8 +89,8 @@ TEST(UserRules, AWrongReplacementIsRejectedByItsProof) {
   const ConvertReport report =
       convert_by(model, "- replace: {op: LeakyRelu}\n  with: LeakyReLU\n  attributes: {alpha: 0.25}\n");
   EXPECT_TRUE(operators_in(model).empty());
-  ASSERT_EQ(report.undone.size(), 1U);
-  EXPECT_THAT(report.undone[0].proof, HasSubstr("elements differ"));
+  ASSERT_EQ(report.rejected.size(), 1U);
+  EXPECT_THAT(report.rejected[0].proof, HasSubstr("elements differ"));
 }
 
 TEST(UserRules, WhatChangesNothingIsRemovedAndWhatChangesSomethingStays) {
@@ -101,7 +101,7 @@ TEST(UserRules, WhatChangesNothingIsRemovedAndWhatChangesSomethingStays) {
   Model once = network("r = Relu(x)\ny = Sigmoid(r)");
   const ConvertReport report = convert_by(once, "- remove: {op: Relu}\n");
   EXPECT_THAT(op_types(once.graph()), ElementsAre("Relu", "Sigmoid"));
-  EXPECT_EQ(report.undone.size(), 1U);
+  EXPECT_EQ(report.rejected.size(), 1U);
 }
 
 TEST(UserRules, PlacesOfMistakesAreNamed) {

@@ -47,9 +47,9 @@ TEST(ConvertText, rewrites_that_are_alike_share_a_line_unless_verbose) {
 
 TEST(ConvertText, rejected_rewrites_of_rules_are_no_warnings_of_their_own) {
   ConvertReport report;
-  report.undone = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
-  report.undone[0].proof = "y differs";
-  report.undone[1].pass = "rules_first";
+  report.rejected = {rewrite({node("a", "Div")}), rewrite({node("b", "Div")})};
+  report.rejected[0].proof = "y differs";
+  report.rejected[1].pass = "rules_first";
   EXPECT_THAT(rejection_warnings(report), ElementsAre("fuse_something: not done at node 'a' (Div): y differs"));
 }
 

@@ -143,7 +143,7 @@ report::Report ConvertPage::finish(const toolkit::Conversion& conversion) {
   add(rules_of(done));
   add(choices_of(done));
   add(rewrites("What was rewritten", done.rewrites, false));
-  report::Table undone = rewrites("Not done, as the proof failed", done.undone, {});
+  report::Table undone = rewrites("Not done, as the proof failed", done.rejected, {});
   undone.columns.back().title = "what disagreed";
   add(std::move(undone));
   add(rewrites("Changes that tidy up", done.rewrites, true));

@@ -55,7 +55,7 @@ Json to_json(const ConvertReport& report) {
   return {{"passes", passes},
           {"rules", rules},
           {"rewrites", to_json(report.rewrites)},
-          {"undone", to_json(report.undone)},
+          {"undone", to_json(report.rejected)},
           {"near_misses", near_misses},
           {"choices", choices},
           {"warnings", report.warnings},

@@ -178,7 +178,7 @@ Table explanation_table(const ConvertReport& report, const PassSummary& pass) {
     table.add({"", {rewrite.reason, Color::faint}});
     if (!rewrite.proof.empty()) table.add({"", {"proof: " + rewrite.proof, Color::faint}});
   }
-  for (const Rewrite& rewrite : report.undone) {
+  for (const Rewrite& rewrite : report.rejected) {
     if (rewrite.pass != pass.pass) continue;
     table.add({{"not done", Color::caution}, fmt::format("{} -> {}", nodes_text(rewrite, true), rewrite.replacement)});
     table.add({"", {rewrite.proof, Color::faint}});
@@ -219,7 +219,7 @@ std::vector<std::string> rule_errors(const ConvertReport& report) {
 
 std::vector<std::string> rejection_warnings(const ConvertReport& report) {
   std::vector<std::string> warnings;
-  for (const Rewrite& rewrite : report.undone) {
+  for (const Rewrite& rewrite : report.rejected) {
     if (rewrite.pass.starts_with("rules_")) continue;
     warnings.push_back(fmt::format("{}: not done at {}: {}", rewrite.pass, nodes_text(rewrite, false), rewrite.proof));
   }
