@@ -89,7 +89,7 @@ Prospect prospect_of(const runtime::Engine& engine, const Model& model) {
     for (const NodeRef& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
-  for (const Rewrite& rewrite : report.undone) {
+  for (const Rewrite& rewrite : report.rejected) {
     prospect.forecast.stays.insert(rewrite.nodes.begin(), rewrite.nodes.end());
   }
   return prospect;
